@@ -1,0 +1,24 @@
+"""What a benchmark is. A class of yours needs no base class, only this shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from edit_eval.records import Sample
+
+
+class Benchmark(Protocol):
+    """Yields samples. Filters (`categories`, `limit`, ...) are applied by edit-eval, after it.
+
+    Parameters are a nested standard-library dataclass `Parameters` with `__pydantic_config__ = {"extra": "forbid"}`.
+    """
+
+    def __init__(self, parameters: Any) -> None: ...
+
+    def samples(self) -> Iterable[Sample]:
+        """All samples in the benchmark's order, bad ones included: those carry a `fault`.
+
+        Each sample's source image is a file that exists and was decoded once, whole. Only one picture is in memory at
+        a time. Raises `ConfigurationError` for a file that is no benchmark at all.
+        """

@@ -1,0 +1,232 @@
+"""The five-dimension benchmark: one JSON with embedded source images and instructions in Chinese and English.
+
+The first use makes one streaming pass over the file: each source is decoded once, and laid as it is into the cache of
+sources. What the pass found is kept there too, and taken by later starts as long as the file's path, size and time of
+change (in nanoseconds) are the same; a file that is replaced by another with all three equal goes unnoticed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import PIL
+
+from edit_eval.benchmarks.categories import canonical
+from edit_eval.benchmarks.item_fields import LANGUAGES, STEM_FIELD, Fields, nearest, shown
+from edit_eval.benchmarks.item_sources import Finding, SourceFinder, state_of
+from edit_eval.benchmarks.json_items import MAX_TEXT, Item, ItemReader
+from edit_eval.benchmarks.source_cache import FULL, SourceCache
+from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.pictures import MAX_PIXELS
+from edit_eval.records import Sample
+
+_POLICIES = ("error", "skip")
+_INDEX_FORMAT = 1
+
+
+class FiveDimensions:
+    """A benchmark in the five-dimension format: a JSON list, an object of category -> list, or JSONL.
+
+    A sample's source is the embedded picture (`src_img_b64`), or, for an item without one, the file that `src_img_path`
+    or `original_image_path` names, which must lie in the folder of the JSON or below. Its id is the stem of
+    `original_image_path`; without that the field `id`; without that index and category, as in `00003_物理`. With
+    `fields: {id: NAME}` it is that field as it is. The item's own `seed` is not used: it is how its source was made.
+
+    A sample with several things wrong names all of them in its `fault`. Of samples with one id all but the first are
+    faulty, and get their index appended to it, so that ids are unique. The content of a picture decides what it is:
+    a JPEG under a name with `.png` is used, and said in `notes`.
+    """
+
+    @dataclass
+    class Parameters:
+        """What the YAML's `benchmark` may say, filters aside."""
+
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        data_path: str
+        """The JSON file."""
+        language: str = "en"
+        """`en` or `zh`: which instruction and description are used."""
+        fields: dict[str, str] = field(default_factory=dict)
+        """Our name of a field -> its name in the file, "" for one that the file does not have."""
+        on_bad_sample: str = "error"
+        """`error`: a bad sample stops the run before anything is loaded; `skip`: it is counted, and left out."""
+        cache_dir: str | None = None
+        """Where the source images are laid; None: `edit-eval/sources` in the user's cache."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        """Raises `ConfigurationError` for an unknown language, policy or field."""
+        for key, value, valid in (
+            ("language", parameters.language, LANGUAGES),
+            ("on_bad_sample", parameters.on_bad_sample, _POLICIES),
+        ):
+            if value not in valid:
+                raise ConfigurationError(f"benchmark.{key}: {shown(value)} is not valid; {nearest(value, valid)}")
+        self.language = parameters.language
+        self.on_bad_sample = parameters.on_bad_sample
+        self.notes: tuple[str, ...] = ()
+        """What is worth saying and no fault, one line each; there once `samples` has come to its end."""
+        self._path = Path(parameters.data_path).expanduser().absolute()
+        self._fields = Fields(parameters.fields, parameters.language)
+        self._cache = SourceCache(parameters.cache_dir)
+
+    def samples(self) -> Iterator[Sample]:
+        """All samples in the file's order, bad ones with a `fault`; on the first use as the pass comes by them.
+
+        Raises `ConfigurationError` for a file that is missing, empty, broken (with the byte) or without any item, and
+        for a cache that cannot be written; `Stopped` for a full disk.
+        """
+        state = self._state()
+        notes: list[str] = []
+        remembered = self._remembered(state)
+        ids: dict[str, int] = {}
+        for finding in self._pass(state, notes) if remembered is None else remembered:
+            sample = self._sample(finding, ids)
+            if finding.note:
+                notes.append(f"index {sample.index} ({shown(sample.id)}): {finding.note}")
+            yield sample
+        if not ids:
+            raise ConfigurationError(f"benchmark.data_path: {self._path} has no samples in it")
+        self.notes = tuple(notes)
+
+    def _pass(self, state: tuple[int, int], notes: list[str]) -> Iterator[Finding]:
+        """Reads the whole file. One item, and so one picture, is in memory at a time."""
+        reader = ItemReader(self._path, self._fields.all_names, large=frozenset(self._fields.names["source"]))
+        finder = SourceFinder(self._path.parent, self._fields, self._cache)
+        entries = []
+        try:
+            self._cache.sweep()
+            for item in reader.items():
+                finding = finder.find(item)
+                entries.append(dataclasses.asdict(finding))
+                yield finding
+            if self._state() != state:
+                raise ConfigurationError(f"benchmark.data_path: {self._path} was changed while it was being read")
+            notes += [f"{shown(name)} is not a list of items: passed over" for name in reader.ignored]
+            self._cache.write_index(self._index_name(), {"head": self._index_head(state), "findings": entries})
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            needed = (state[0] - reader.bytes_read) * 3 / 4 / 1e6  # base64 has 4 characters for 3 bytes
+            raise Stopped(
+                f"the disk is full: the source images need about {needed:.0f} MB more in {self._cache.folder}; free "
+                "them, or set benchmark.cache_dir, and run again (what is there is kept)"
+            ) from error
+
+    def _remembered(self, state: tuple[int, int]) -> list[Finding] | None:
+        """What an earlier pass over this very file found, if all that it laid into the cache is still there."""
+        index = self._cache.read_index(self._index_name())
+        if index is None or index.get("head") != self._index_head(state):
+            return None
+        try:
+            findings = [Finding.from_json(entry) for entry in index["findings"]]
+        except (KeyError, TypeError):
+            return None
+        whole = all(
+            (finding.source is None or self._cache.holds(finding.source))
+            and all(state_of(origin.path) == origin.state for origin in finding.origins)
+            for finding in findings
+        )
+        return findings if whole else None
+
+    def _index_name(self) -> str:
+        names = self._fields.names
+        return "\n".join([str(self._path), *(f"{ours}={','.join(names[ours])}" for ours in sorted(names))])
+
+    def _index_head(self, state: tuple[int, int]) -> list[Any]:
+        # The version, because another Pillow may decode what this one cannot.
+        return [_INDEX_FORMAT, *state, MAX_PIXELS, MAX_TEXT, PIL.__version__]
+
+    def _state(self) -> tuple[int, int]:
+        state = state_of(self._path)
+        if state is None:
+            raise ConfigurationError(
+                f"benchmark.data_path: {self._path} {'is not a file' if self._path.exists() else 'is not there'}"
+            )
+        return state
+
+    def _sample(self, finding: Finding, ids: dict[str, int]) -> Sample:
+        """Makes a sample of an item; what is wrong with it is its fault. `ids`: those so far, with their index."""
+        item, fields, faults = finding.item, self._fields, [] if not finding.fault else [finding.fault]
+        if item.problem:
+            faults = [f"the item {item.problem}"]
+        faults += [f"{name} is longer than {MAX_TEXT} characters" for name in item.too_long]
+        category = self._category(item, faults)
+        texts = {language: self._texts(item, language, faults) for language in LANGUAGES}
+        instruction, description, rationale = texts[self.language]
+        difficulty, tags = self._difficulty(item, faults), self._tags(item, faults)
+        named = self._id(item, category, faults)
+        if named in ids:
+            faults.append(
+                f"the id {shown(named)} is that of index {ids[named]}, too: ids must be unique (fields: {{id: NAME}} "
+                "takes them from another field)"
+            )
+        unique, number = named, item.index
+        while unique in ids:
+            unique, number = f"{named}#{number}", number + 1
+        ids[unique] = item.index
+        source = None if faults else finding.source
+        return Sample(
+            id=unique,
+            index=item.index,
+            category=canonical(category),
+            source=source.path if source else "",
+            source_digest=source.digest if source else "",
+            instruction=instruction,
+            description=description,
+            language=fields.language,
+            difficulty=difficulty,
+            tags=tags,
+            instructions={language: text[0] for language, text in texts.items() if text[0]},
+            rationale=rationale,
+            fault="; ".join(faults),
+        )
+
+    def _texts(self, item: Item, language: str, faults: list[str]) -> tuple[str, str, str]:
+        """Instruction, description and rationale. Those of the run's language are needed, but for the rationale."""
+        needed = language == self.language and not item.problem
+        found = faults if needed else []  # what is wrong with the other language does not hurt
+        instruction = self._fields.text(item, f"instruction_{language}", found, required=needed)
+        # A file that has no descriptions says so: a judge's prompt with a hole in it would go unnoticed.
+        described = bool(self._fields.names[f"description_{language}"])
+        description = self._fields.text(item, f"description_{language}", found, required=needed and described)
+        return instruction, description, self._fields.text(item, f"rationale_{language}", found)
+
+    def _category(self, item: Item, faults: list[str]) -> str:
+        group = item.group.strip()
+        return self._fields.text(item, "category", faults, required=not (group or item.problem)) or group
+
+    def _difficulty(self, item: Item, faults: list[str]) -> str:
+        value = self._fields.value(item, "difficulty")
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        return self._fields.text(item, "difficulty", faults)
+
+    def _tags(self, item: Item, faults: list[str]) -> tuple[str, ...]:
+        value = self._fields.value(item, "tags")
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            faults.append(self._fields.wrong("tags", value, "a list of strings"))
+        elif not all(isinstance(tag, str) for tag in value):
+            faults.append(f"{self._fields.names['tags'][0]} holds something else than strings")
+        else:
+            return tuple(value)
+        return ()
+
+    def _id(self, item: Item, category: str, faults: list[str]) -> str:
+        path = item.values.get(STEM_FIELD)
+        if "id" not in self._fields.mapped and isinstance(path, str):
+            name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+            stem = name.rpartition(".")[0] or name
+            if stem.strip():
+                return stem
+        value = self._fields.value(item, "id")
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        chosen = bool(self._fields.mapped.get("id")) and not item.problem
+        return self._fields.text(item, "id", faults, required=chosen) or f"{item.index:05d}_{category}".rstrip("_")

@@ -1,0 +1,120 @@
+"""The fields of a five-dimension item: their names in a file, their values, and what to say when they are missing."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from edit_eval.benchmarks.json_items import Item
+from edit_eval.errors import ConfigurationError
+
+LANGUAGES = ("en", "zh")
+
+STEM_FIELD = "original_image_path"
+"""Its stem is an item's id, whether or not there is such a file."""
+
+# Our name of a field -> its names in a file; of several, the first that an item has counts.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "category": ("subset", "category"),
+    "instruction_en": ("edit_instruction_en",),
+    "instruction_zh": ("edit_instruction",),
+    "description_en": ("original_description_en",),
+    "description_zh": ("original_description",),
+    "rationale_en": ("rationale_short_en",),
+    "rationale_zh": ("rationale_short",),
+    "source": ("src_img_b64",),
+    "source_path": ("src_img_path", STEM_FIELD),
+    "id": ("id",),
+    "tags": ("tags",),
+    "difficulty": ("difficulty",),
+}
+_BY_LANGUAGE = ("instruction", "description", "rationale")
+_NEAR = 0.75  # how alike two names must be for the one to be a slip of the other
+
+
+class Fields:
+    """Finds our fields in items. `mapping` is the user's: our name -> the name in the file, "" for none.
+
+    Our names are `category`, `instruction`, `description`, `rationale` (these three in the run's language, or with
+    `_en` and `_zh`), `source`, `source_path`, `id`, `tags` and `difficulty`. Raises `ConfigurationError` for others.
+    """
+
+    def __init__(self, mapping: Mapping[str, str], language: str) -> None:
+        self.language = language
+        self.mapped: dict[str, str] = {}
+        """The user's mapping by full names: `instruction` is `instruction_en` where the language is `en`."""
+        known = sorted({*_NAMES, *_BY_LANGUAGE})
+        for ours, theirs in mapping.items():
+            if ours not in known:
+                raise ConfigurationError(f"benchmark.fields: there is no field {shown(ours)}; {nearest(ours, known)}")
+            full = f"{ours}_{language}" if ours in _BY_LANGUAGE else ours
+            if self.mapped.setdefault(full, theirs) != theirs:
+                raise ConfigurationError(
+                    f"benchmark.fields: {full} is given twice: {shown(self.mapped[full])} and {shown(theirs)}"
+                )
+        if self.mapped.get(f"instruction_{language}") == "":
+            raise ConfigurationError("benchmark.fields: instruction is empty: name the field that holds it")
+        self.names = _NAMES | {ours: (theirs,) if theirs else () for ours, theirs in self.mapped.items()}
+        self.all_names = frozenset(name for names in self.names.values() for name in names) | {STEM_FIELD}
+
+    def value(self, item: Item, ours: str) -> Any:
+        """What an item has for one of our names; None where it has nothing, null or only spaces."""
+        for name in self.names[ours]:
+            value = item.values.get(name)
+            if value is not None and not (isinstance(value, str) and not value.strip()):
+                return value
+        return None
+
+    def text(self, item: Item, ours: str, faults: list[str], *, required: bool = False) -> str:
+        """A field's text. What is wrong with it is added to `faults`: another type, or, if required, none."""
+        value = self.value(item, ours)
+        if isinstance(value, str):
+            return value
+        if value is not None:
+            faults.append(self.wrong(ours, value, "a string"))
+        elif required and not any(name in item.too_long for name in self.names[ours]):
+            faults.append(self.missing(item, ours))
+        return ""
+
+    def wrong(self, ours: str, value: object, expected: str) -> str:
+        """Says that a field has a value of a wrong type."""
+        return f"{self.names[ours][0]} is {kind(value)}, not {expected}"
+
+    def missing(self, item: Item, ours: str) -> str:
+        """Says that an item lacks a field, and which of its other fields may have been meant."""
+        names = self.names[ours]
+        plain = ours.removesuffix(f"_{self.language}")
+        what = f"no {plain.replace('_', ' ')}"
+        for name in names:
+            if name in item.names:
+                return f"{what}: {name} is empty"
+        if not names:
+            return what
+        what = f"{what}: there is no {' or '.join(names)}"
+        strangers = [name for name in item.names if name not in self.all_names]
+        near = [slip for name in names for slip in difflib.get_close_matches(name, strangers, 1, _NEAR)]
+        if near:
+            return f"{what}; if {shown(near[0])} is meant, say so: fields: {{{plain}: {near[0][:80]}}}"
+        if plain in _BY_LANGUAGE:
+            for other in LANGUAGES:
+                if self.value(item, f"{plain}_{other}") is not None:
+                    return f"{what}, only one for benchmark.language: {other}"
+        return what
+
+
+def nearest(word: str, valid: Sequence[str]) -> str:
+    """For the end of an error: the valid word that was probably meant, or all of them."""
+    near = difflib.get_close_matches(word, valid, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"valid are {', '.join(valid)}"
+
+
+def kind(value: object) -> str:
+    """What a JSON value is, for people."""
+    kinds = {str: "a string", bool: "a boolean", list: "a list", dict: "an object", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def shown(text: str) -> str:
+    """A stranger's text in one short line of ours."""
+    return repr(text if len(text) <= 80 else text[:77] + "...")

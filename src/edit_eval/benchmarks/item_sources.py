@@ -1,0 +1,160 @@
+"""The source image of an item: embedded as base64, or a file beside the benchmark; either way laid into the cache."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edit_eval.benchmarks.item_fields import Fields, kind, shown
+from edit_eval.benchmarks.json_items import Item
+from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
+from edit_eval.errors import PictureError
+
+_MAX_FILE_BYTES = 512 << 20  # 50 million pixels of 16 bit RGBA, uncompressed, and some more
+_ALIASES = {"jpeg": "jpg", "jpe": "jpg", "tiff": "tif", "jpeg2000": "jp2", "x-ms-bmp": "bmp"}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A file that was looked for or read, as it was then: later starts see whether it still is."""
+
+    path: str
+    state: tuple[int, int] | None
+    """Size in bytes and time of change in nanoseconds; None: there was none."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a pass found of one item: its texts as they are in the file, and the verdict on its source."""
+
+    item: Item
+    """Without the embedded picture."""
+    source: CachedSource | None = None
+    fault: str = ""
+    """Why there is no source."""
+    note: str = ""
+    """What is worth saying and no fault."""
+    origins: tuple[Origin, ...] = ()
+
+    @classmethod
+    def from_json(cls, entry: dict[str, Any]) -> Finding:
+        """The inverse of `dataclasses.asdict` and JSON. Raises `KeyError` or `TypeError` for anything else."""
+        item, source = entry["item"], entry["source"]
+        return cls(
+            item=Item(**(item | {"names": tuple(item["names"]), "too_long": tuple(item["too_long"])})),
+            source=None if source is None else CachedSource(**source),
+            fault=entry["fault"],
+            note=entry["note"],
+            origins=tuple(Origin(each["path"], each["state"] and tuple(each["state"])) for each in entry["origins"]),
+        )
+
+
+class SourceFinder:
+    """Finds the sources of the items of one benchmark, whose file lies in `folder`."""
+
+    def __init__(self, folder: Path, fields: Fields, cache: SourceCache) -> None:
+        self._folder = str(folder)
+        self._fields = fields
+        self._cache = cache
+
+    def find(self, item: Item) -> Finding:
+        """Decodes an item's source once and lays it into the cache; a bad one is a fault in what is returned.
+
+        The embedded picture counts; only without one is the path looked at. Raises like `SourceCache.lay`, but no
+        `PictureError`.
+        """
+        names = self._fields.names["source"]
+        slim = dataclasses.replace(item, values={n: value for n, value in item.values.items() if n not in names})
+        if item.problem:
+            return Finding(slim)
+        for name in names:
+            if item.values.get(name):
+                return self._embedded(slim, name, item.values[name])
+        return self._by_path(slim)
+
+    def _embedded(self, item: Item, name: str, text: object) -> Finding:
+        if not isinstance(text, str):
+            return Finding(item, fault=self._fields.wrong("source", text, "a string of base64"))
+        declared = ""
+        if text.startswith("data:"):
+            head, _, text = text.partition(",")
+            declared = head.removeprefix("data:").partition(";")[0].partition("/")[2]
+        try:
+            data = base64.b64decode("".join(text.split()), validate=True)
+        except ValueError as error:
+            return Finding(item, fault=f"{name} is not base64 ({str(error)[:80]})")
+        try:
+            source = self._cache.lay(data)
+        except PictureError as error:
+            return Finding(item, fault=f"{name}: {error}")
+        return Finding(item, source, note=_misnamed(name, declared, source))
+
+    def _by_path(self, item: Item) -> Finding:
+        origins: list[Origin] = []
+        problems: list[str] = []
+        for name in self._fields.names["source_path"]:
+            value = item.values.get(name)
+            if not value:
+                continue
+            if not isinstance(value, str):
+                problems.append(f"{name} is {kind(value)}, not a string")
+                continue
+            path = self._inside(value)
+            if path is None:
+                problems.append(
+                    f"{name} {shown(value)} leads out of the benchmark's folder {self._folder}: copy or link the "
+                    "pictures into it"
+                )
+                continue
+            origins.append(Origin(path, state_of(path)))
+            if origins[-1].state is not None:
+                return self._from_file(item, f"{name} {shown(value)}", path, tuple(origins))
+            problems.append(f"there is no file {name} {shown(value)}")
+        # An item of the usual form has a path that never was a file's here: what it lacks is the embedded picture.
+        fault = "; ".join([self._fields.missing(item, "source"), *problems])
+        return Finding(item, fault=fault, origins=tuple(origins))
+
+    def _from_file(self, item: Item, what: str, path: str, origins: tuple[Origin, ...]) -> Finding:
+        try:
+            if os.path.getsize(path) > _MAX_FILE_BYTES:
+                return Finding(item, fault=f"{what}: a file of more than {_MAX_FILE_BYTES >> 20} MiB", origins=origins)
+            data = Path(path).read_bytes()
+        except OSError as error:
+            return Finding(item, fault=f"{what} cannot be read ({error.strerror})", origins=origins)
+        try:
+            source = self._cache.lay(data)
+        except PictureError as error:
+            return Finding(item, fault=f"{what}: {error}", origins=origins)
+        return Finding(item, source, note=_misnamed(what, Path(path).suffix[1:], source), origins=origins)
+
+    def _inside(self, name: str) -> str | None:
+        """The path of a source's file; None if it leads out of the benchmark's folder.
+
+        Links in the folder are followed: whoever has the folder put them there. `..` and absolute paths come from
+        whoever wrote the JSON.
+        """
+        path = os.path.normpath(os.path.join(self._folder, name.replace("\\", "/")))
+        inside = "\0" not in name and os.path.commonpath((self._folder, path)) == self._folder
+        return path if inside else None
+
+
+def state_of(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Size in bytes and time of change in nanoseconds of a regular file; None where there is none."""
+    try:
+        state = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (state.st_size, state.st_mtime_ns) if stat.S_ISREG(state.st_mode) else None
+
+
+def _misnamed(what: str, declared: str, source: CachedSource) -> str:
+    """A note where a picture calls itself what it is not. What reads pictures goes by their content."""
+    claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
+    if not claimed or claimed == source.kind:
+        return ""
+    return f"{what} calls itself {shown(declared)} and is {source.kind}: used as what it is"

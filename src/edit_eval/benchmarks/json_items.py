@@ -1,0 +1,307 @@
+"""The items of a benchmark's JSON, one after the other: a file of half a gigabyte passes by in a few megabytes.
+
+Three forms, told apart by what is in the file and not by its name: a list of items, an object of lists (category ->
+items), and JSONL (one item after the other, each on a line or not).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any
+
+from edit_eval.errors import ConfigurationError
+
+MAX_TEXT = 100_000
+"""Characters above which a text that is none of the `large` fields is dropped: it was meant for another purpose."""
+
+_CHUNK = 1 << 20  # the parser looks at a string's beginning again with each chunk: large chunks make it linear
+_STEPS = (1 << 14, 1 << 7, 1)  # how the place of an error is narrowed down: one pass of the file for each
+_MAX_DEPTH = 64
+_MAX_NAMES = 200
+_KINDS = {"string": "a string", "number": "a number", "boolean": "a boolean", "null": "null", "start_array": "a list"}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One element of the benchmark: what was asked for of it, and the names of all that it has."""
+
+    index: int
+    """Place in the file, from 0."""
+    group: str
+    """The name of the list that it is in, where the file is an object of lists."""
+    names: tuple[str, ...] = ()
+    values: dict[str, Any] = field(default_factory=dict)
+    too_long: tuple[str, ...] = ()
+    """Names of wanted fields that hold more than `MAX_TEXT` characters; they are not in `values`."""
+    problem: str = ""
+    """Why this is no item at all."""
+
+
+class ItemReader:
+    """Reads the items of one file. `wanted` names the fields to keep; of these, `large` ones may be of any length."""
+
+    def __init__(self, path: Path, wanted: frozenset[str], large: frozenset[str]) -> None:
+        self.path = path
+        self.ignored: list[str] = []
+        """What stands beside the lists of an object of lists, and was passed over."""
+        self._wanted = wanted
+        self._large = large
+        self._count = 0
+        self._events: Iterator[tuple[str, Any]] = iter(())
+        self._window: _Window | None = None
+
+    @property
+    def bytes_read(self) -> int:
+        """How far into the file the reader is."""
+        return self._window.position if self._window else 0
+
+    def items(self) -> Iterator[Item]:
+        """All items in the file's order. Raises `ConfigurationError` for a file that is not whole, valid JSON."""
+        import ijson
+
+        try:
+            with open(self.path, "rb") as file:
+                begin = _check_beginning(self.path, file)
+                self._window = _Window(file, begin)
+                self._events = iter(ijson.basic_parse(self._window, multiple_values=True, buf_size=_CHUNK))
+                try:
+                    yield from self._top_level()
+                except (ijson.JSONError, ArithmeticError, ValueError) as error:
+                    raise self._broken(file, begin, error) from error
+        except OSError as error:
+            raise ConfigurationError(f"benchmark.data_path: {self.path}: {error.strerror or error}") from error
+
+    def _top_level(self) -> Iterator[Item]:
+        empty_objects = 0
+        for event, _ in self._events:
+            if event == "start_array":
+                yield from self._list("")
+            elif event == "start_map":
+                group, item = self._object()
+                if group is None and item is None:
+                    empty_objects += 1  # a whole file of `{}` has no samples; an empty line of many is a bad one
+                    continue
+                for _ in range(empty_objects):
+                    yield self._item([], {}, "")
+                empty_objects = 0
+                if item is not None:
+                    yield item
+                elif group is not None:
+                    yield from self._lists(group)
+            else:
+                raise ConfigurationError(
+                    f"benchmark.data_path: {self.path} has {_KINDS.get(event, event)} at its top level: a list of "
+                    "items, an object of lists, or JSONL is needed"
+                )
+        if self._count:
+            for _ in range(empty_objects):
+                yield self._item([], {}, "")
+
+    def _object(self) -> tuple[str | None, Item | None]:
+        """Decides what an object of the top level is: an item (returned whole), or one of lists (the first's name).
+
+        An object of lists begins with a list whose first element is an object; empty lists before it do not decide.
+        """
+        names: list[str] = []
+        values: dict[str, Any] = {}
+        for event, name in self._events:
+            if event == "end_map":
+                return None, None
+            event, value = next(self._events)
+            if event != "start_array":
+                return None, self._rest_of_item(names, values, (name, event, value))
+            event, value = next(self._events)
+            if event == "start_map":
+                return name, None
+            names.append(name)
+            elements: list[Any] = []
+            while event != "end_array":
+                elements.append(self._value(event, value, keep=True))
+                event, value = next(self._events)
+            if elements:
+                if name in self._wanted:
+                    values[name] = elements
+                return None, self._rest_of_item(names, values)
+            values[name] = elements
+        raise AssertionError("the parser ended inside an object")
+
+    def _lists(self, group: str) -> Iterator[Item]:
+        """An object of lists, from its first list's first element on."""
+        names, values = self._members()
+        yield self._item(names, values, group)
+        yield from self._list(group)
+        for event, name in self._events:
+            if event == "end_map":
+                return
+            event, value = next(self._events)
+            if event == "start_array":
+                yield from self._list(name)
+            else:
+                self._value(event, value, keep=False)
+                self.ignored.append(name[:80])
+
+    def _list(self, group: str) -> Iterator[Item]:
+        for event, value in self._events:
+            if event == "end_array":
+                return
+            if event == "start_map":
+                names, values = self._members()
+                yield self._item(names, values, group)
+            else:
+                self._value(event, value, keep=False)
+                yield self._item([], {}, group, problem=f"is {_KINDS.get(event, event)}, not an object")
+
+    def _rest_of_item(
+        self, names: list[str], values: dict[str, Any], first: tuple[str, str, Any] | None = None
+    ) -> Item:
+        if first is not None:
+            name, event, value = first
+            names.append(name)
+            self._keep(values, name, event, value)
+        more_names, more_values = self._members()
+        return self._item(names + more_names, values | more_values, "")
+
+    def _members(self) -> tuple[list[str], dict[str, Any]]:
+        """The names of an object's members and the values of those that are wanted; its beginning was read."""
+        names: list[str] = []
+        values: dict[str, Any] = {}
+        for event, name in self._events:
+            if event == "end_map":
+                break
+            if len(names) < _MAX_NAMES:
+                names.append(name)
+            event, value = next(self._events)
+            self._keep(values, name, event, value)
+        return names, values
+
+    def _keep(self, values: dict[str, Any], name: str, event: str, value: Any) -> None:
+        whole = self._value(event, value, keep=name in self._wanted)
+        if name in self._wanted:
+            values[name] = whole
+
+    def _value(self, event: str, value: Any, *, keep: bool) -> Any:
+        """One value of any kind. What is not kept is passed over without ever being in memory as a whole."""
+        from ijson.common import ObjectBuilder
+
+        if event not in ("start_map", "start_array"):
+            return _plain(value) if keep else None
+        builder = ObjectBuilder() if keep else None
+        depth = 0
+        while True:
+            depth += event.startswith("start_")
+            depth -= event.startswith("end_")
+            if depth > _MAX_DEPTH:
+                raise ConfigurationError(
+                    f"benchmark.data_path: {self.path}: item {self._count} is nested deeper than {_MAX_DEPTH} levels"
+                )
+            if builder is not None:
+                builder.event(event, value)
+            if depth == 0:
+                return _plain(builder.value) if builder is not None else None
+            event, value = next(self._events)
+
+    def _item(self, names: list[str], values: dict[str, Any], group: str, problem: str = "") -> Item:
+        too_long = tuple(
+            name
+            for name, value in values.items()
+            if isinstance(value, str) and len(value) > MAX_TEXT and name not in self._large
+        )
+        for name in too_long:
+            del values[name]
+        item = Item(self._count, group, tuple(names), values, too_long, problem)
+        self._count += 1
+        return item
+
+    def _broken(self, file: IO[bytes], begin: int, error: Exception) -> ConfigurationError:
+        """Says where: the block in which the parser stopped is read again in ever smaller steps."""
+        import ijson
+
+        assert self._window is not None
+        block = self._window
+        if block.ended:
+            return ConfigurationError(
+                f"benchmark.data_path: {self.path} ends in the middle of its JSON, after {block.position} bytes and "
+                f"{self._count} whole items: it was cut off, copy it again"
+            )
+        for step in _STEPS:
+            again = _Window(file, begin, fine_from=block.start, step=step)
+            try:
+                for _ in ijson.basic_parse(again, multiple_values=True, buf_size=_CHUNK):
+                    pass
+            except (ijson.JSONError, ArithmeticError, ValueError):
+                block = again
+            else:
+                break
+        reason = str(error).strip("b'\"").split("\\n")[0].splitlines()[0][:100]
+        return ConfigurationError(
+            f"benchmark.data_path: {self.path} is broken JSON at byte {block.start} (line "
+            f"{_line_of(file, block.start)}), after {self._count} whole items: {reason}"
+        )
+
+
+class _Window:
+    """What the parser reads from: remembers which block it was handed last. From `fine_from` on, blocks of `step`."""
+
+    def __init__(self, file: IO[bytes], begin: int, fine_from: int | None = None, step: int = _CHUNK) -> None:
+        file.seek(begin)
+        self._file = file
+        self._fine_from = fine_from
+        self._step = step
+        self.start = begin
+        self.position = begin
+        self.ended = False
+
+    def read(self, size: int) -> bytes:
+        if size == 0:  # so the parser asks whether this is a file of bytes
+            return b""
+        if self._fine_from is not None:
+            size = self._step if self.position >= self._fine_from else min(size, self._fine_from - self.position)
+        data = self._file.read(size)
+        self.start = self.position
+        self.position += len(data)
+        self.ended = not data
+        return data
+
+
+def _plain(value: Any) -> Any:
+    """The parser's fractions as floats, so that a value can be kept as JSON."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, list):
+        return [_plain(element) for element in value]
+    if isinstance(value, dict):
+        return {key: _plain(member) for key, member in value.items()}
+    return value
+
+
+def _check_beginning(path: Path, file: IO[bytes]) -> int:
+    """Where the JSON begins. Raises `ConfigurationError` for what is none, before any of it is parsed."""
+    begin = 0
+    head = file.read(4096)
+    if head.startswith(b"\xef\xbb\xbf"):  # a byte order mark, as some editors write it
+        begin, head = 3, head[3:]
+    while head and not head.strip():
+        head = file.read(4096)
+    first = head.lstrip()[:16]
+    if not first:
+        raise ConfigurationError(f"benchmark.data_path: {path} is empty")
+    if first[:1] not in (b"[", b"{"):
+        raise ConfigurationError(
+            f"benchmark.data_path: {path} is not JSON in UTF-8: it begins with {first!r}, not with '[' or '{{'"
+        )
+    return begin
+
+
+def _line_of(file: IO[bytes], position: int) -> int:
+    file.seek(0)
+    lines = 1
+    while position > 0:
+        block = file.read(min(_CHUNK, position))
+        if not block:
+            break
+        lines += block.count(b"\n")
+        position -= len(block)
+    return lines

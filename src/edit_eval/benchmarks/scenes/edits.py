@@ -1,0 +1,282 @@
+"""What an instruction asks for, and what the scene looks like once it is done rightly, consequences included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from edit_eval.benchmarks.scenes.camera import Camera
+from edit_eval.benchmarks.scenes.references import Reference, alike, resolve
+from edit_eval.benchmarks.scenes.scene import FORMS, SIDES, Scene, Thing
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One instruction, taken apart. Which fields an action uses is told by its function below."""
+
+    action: str
+    target: Reference | None = None
+    """The thing that the action is done to."""
+    relation: str = ""
+    """Where something is put: `left`, `right`, `front`, `behind`, `on` ..."""
+    anchor: Reference | None = None
+    """... of what; or the other person."""
+    kind: str = ""
+    """What is added or put in the target's place, with `colour` and `size`."""
+    colour: str = ""
+    size: str = ""
+    value: str = ""
+    """The colour, time, weather, season, side or material that something is to have."""
+
+
+Apply = Callable[[Scene, Edit, Thing], Scene]
+"""The scene before, the edit, and the thing that `edit.target` means."""
+ApplyToScene = Callable[[Scene, Edit], Scene]
+
+
+def apply(scene: Scene, edit: Edit, target: Thing | None = None) -> Scene:
+    """The scene after the edit. `target`: another thing than the one meant, for a wrong edit.
+
+    Raises `ValueError` where the edit makes no sense in this scene.
+    """
+    if edit.action in TO_SCENE:
+        return TO_SCENE[edit.action](scene, edit)
+    if edit.action not in TO_THING:
+        raise ValueError(f"unknown action: {edit.action}")
+    if edit.target is None:
+        raise ValueError(f"{edit.action} needs a thing to be done to")
+    return TO_THING[edit.action](scene, edit, target or resolve(scene, edit.target))
+
+
+def twins(scene: Scene, edit: Edit) -> list[Thing]:
+    """The things that the edit could be done to by mistake: of the same kind as the one that is meant."""
+    if edit.target is None:
+        return []
+    meant = resolve(scene, edit.target)
+    return [thing for thing in alike(scene, Reference(meant.kind)) if thing.name != meant.name]
+
+
+def settle(scene: Scene) -> Scene:
+    """Lets everything fall that has lost what it stood on."""
+    changed = True
+    while changed:
+        changed = False
+        for thing in scene.things:
+            if thing.on and thing.on not in scene.names():
+                scene = scene.with_thing(replace(thing, on=""))
+                changed = True
+    return scene
+
+
+def place(scene: Scene, thing: Thing, relation: str, anchor: Thing) -> Thing:
+    """The thing, put where the relation to the anchor asks."""
+    if relation == "on":
+        return replace(thing, x=anchor.x, depth=anchor.depth, on=anchor.name)
+    camera = Camera.of(scene)
+    x, z = camera.place(anchor)
+    gap = 0.35
+    if anchor.kind == "house":
+        # Beside a house means beside its front.
+        z -= anchor.form.depth / 2 * anchor.size
+    if relation == "front":
+        z -= (anchor.form.depth * anchor.size * (anchor.kind != "house") + thing.form.depth * thing.size) / 2 + gap
+    elif relation == "behind":
+        z += (anchor.form.depth * anchor.size + thing.form.depth * thing.size) / 2 + gap
+    else:
+        wide = (anchor.width + thing.width) / 2 + gap
+        x += wide if relation == "right" else -wide
+    depth = camera.focal * 3.0 / z / (camera.height - camera.horizon)
+    return replace(thing, x=round(0.5 + x * camera.focal / z / camera.width, 4), depth=round(depth, 4), on="")
+
+
+def _new(scene: Scene, edit: Edit) -> Thing:
+    form = FORMS[edit.kind]
+    size = {"small": 0.6, "large": 1.5}.get(edit.size, 1.0)
+    colour = edit.colour or {"cone": "orange"}.get(edit.kind, "")
+    return Thing(f"{edit.kind}-new", edit.kind, 0.5, 0.5, size, colour, form.states[0])
+
+
+def _anchor(scene: Scene, edit: Edit) -> Thing:
+    if edit.anchor is None:
+        raise ValueError(f"{edit.action} needs a second thing")
+    return resolve(scene, edit.anchor)
+
+
+def _add(scene: Scene, edit: Edit) -> Scene:
+    return scene.with_thing(place(scene, _new(scene, edit), edit.relation, _anchor(scene, edit)))
+
+
+def _remove(scene: Scene, edit: Edit, target: Thing) -> Scene:
+    """What stood on the thing comes down to what the thing stood on."""
+    for thing in scene.things:
+        if thing.on == target.name:
+            scene = scene.with_thing(replace(thing, on=target.on))
+    return settle(scene.without(target.name))
+
+
+def _move(scene: Scene, edit: Edit, target: Thing) -> Scene:
+    anchor = _anchor(scene, edit)
+    if anchor.name == target.name:
+        raise ValueError("a thing cannot be put beside itself")
+    for thing in scene.things:
+        if thing.on == target.name:
+            scene = scene.with_thing(replace(thing, on=target.on))
+    return scene.with_thing(place(scene, target, edit.relation, anchor))
+
+
+def _recolour(scene: Scene, edit: Edit, target: Thing) -> Scene:
+    return scene.with_thing(replace(target, colour=edit.value))
+
+
+def _resize(scene: Scene, edit: Edit, target: Thing) -> Scene:
+    factor = 2.0 if edit.value == "larger" else 0.5
+    return scene.with_thing(replace(target, size=target.size * factor))
+
+
+def _material(scene: Scene, edit: Edit, target: Thing) -> Scene:
+    kept = tuple(feature for feature in target.features if feature not in ("metal", "wood"))
+    return scene.with_thing(replace(target, features=(*kept, edit.value)))
+
+
+def _replace(scene: Scene, edit: Edit, target: Thing) -> Scene:
+    new = replace(_new(scene, edit), x=target.x, depth=target.depth, on=target.on)
+    return settle(scene.without(target.name)).with_thing(new)
+
+
+def _feature(name: str) -> Apply:
+    def give(scene: Scene, edit: Edit, target: Thing) -> Scene:
+        return scene.with_thing(replace(target, features=(*target.features, name)))
+
+    return give
+
+
+def _state(name: str) -> Apply:
+    def change(scene: Scene, edit: Edit, target: Thing) -> Scene:
+        return scene.with_thing(replace(target, state=name))
+
+    return change
+
+
+def _greet(name: str) -> Apply:
+    """A pose towards somebody."""
+
+    def greet(scene: Scene, edit: Edit, target: Thing) -> Scene:
+        other = _anchor(scene, edit)
+        side = SIDES[1] if other.x > target.x else SIDES[0]
+        return scene.with_thing(replace(target, state=name, facing=side))
+
+    return greet
+
+
+def _sit(scene: Scene, edit: Edit, target: Thing) -> Scene:
+    bench = _anchor(scene, edit)
+    return scene.with_thing(
+        replace(target, x=bench.x, depth=round(bench.depth + 0.004, 4), state="sitting", on="")
+    )
+
+
+def queue_places(scene: Scene, stop: Thing) -> list[Thing]:
+    """All who stand, one behind the other at the stop, in the order in which they are nearest to it."""
+    camera = Camera.of(scene)
+    people = [thing for thing in scene.things if thing.kind == "person"]
+    side = -1 if stop.x > 0.5 else 1
+    line = sorted(people, key=lambda thing: -side * thing.x)
+    placed = []
+    depth = round(stop.depth + 0.03, 4)
+    for k, person in enumerate(line):
+        x = stop.x + side * camera.fraction(0.95 + 1.05 * k, depth)
+        facing = SIDES[1] if side < 0 else SIDES[0]
+        placed.append(replace(person, x=round(x, 4), depth=depth, facing=facing))
+    return placed
+
+
+def _queue(scene: Scene, edit: Edit) -> Scene:
+    for person in queue_places(scene, _anchor(scene, edit)):
+        scene = scene.with_thing(person)
+    return scene
+
+
+def stack_on(scene: Scene, bottom: Thing) -> list[Thing]:
+    """The boxes of a stack from the lowest up."""
+    stack = [bottom]
+    while True:
+        above = [thing for thing in scene.things if thing.on == stack[-1].name]
+        if not above:
+            return stack
+        stack.append(above[0])
+
+
+def bottom_of_stack(scene: Scene) -> Thing:
+    """The lowest box of the scene's one stack. Raises `ValueError` where there is none."""
+    for thing in scene.things:
+        if thing.kind == "box" and not thing.on and any(other.on == thing.name for other in scene.things):
+            return thing
+    raise ValueError("there is no stack of boxes in this scene")
+
+
+def _topple(scene: Scene, edit: Edit, target: Thing) -> Scene:
+    """The ball comes to rest where the stack stood; its boxes lie on the ground beyond."""
+    camera = Camera.of(scene)
+    bottom = bottom_of_stack(scene)
+    away = 1 if bottom.x > target.x else -1
+    for k, part in enumerate(stack_on(scene, bottom)):
+        x = bottom.x + away * camera.fraction(0.9 + 1.45 * k, bottom.depth)
+        depth = bottom.depth + (0.0, 0.075, -0.05)[k % 3]
+        state = "tipped" if part.kind == "box" else part.state
+        scene = scene.with_thing(replace(part, x=round(x, 4), depth=round(depth, 4), on="", state=state))
+    x = bottom.x - away * camera.fraction(0.35, bottom.depth)
+    return scene.with_thing(replace(target, x=round(x, 4), depth=round(bottom.depth + 0.01, 4)))
+
+
+def _fell(scene: Scene, edit: Edit, target: Thing) -> Scene:
+    return replace(scene.with_thing(replace(target, state="fallen")), wind=edit.value)
+
+
+def _time(scene: Scene, edit: Edit) -> Scene:
+    """At night the street lamps burn, by day they do not."""
+    for thing in scene.things:
+        if thing.kind == "lamp":
+            scene = scene.with_thing(replace(thing, state="on" if edit.value == "night" else "off"))
+    return replace(scene, time=edit.value)
+
+
+def _weather(scene: Scene, edit: Edit) -> Scene:
+    """When the rain stops, its puddles stay."""
+    return replace(scene, weather=edit.value, wet=scene.wet or (scene.weather == "rain" and edit.value == "clear"))
+
+
+TO_SCENE: dict[str, ApplyToScene] = {
+    "add": _add,
+    "queue": _queue,
+    "sun": lambda scene, edit: replace(scene, sun=edit.value),
+    "time": _time,
+    "weather": _weather,
+    "season": lambda scene, edit: replace(scene, season=edit.value),
+    "wind": lambda scene, edit: replace(scene, wind=edit.value),
+    "soak": lambda scene, edit: replace(scene, wet=True),
+}
+TO_THING: dict[str, Apply] = {
+    "remove": _remove,
+    "move": _move,
+    "recolour": _recolour,
+    "dress": _recolour,
+    "resize": _resize,
+    "material": _material,
+    "replace": _replace,
+    "switch_on": _state("on"),
+    "switch_off": _state("off"),
+    "kindle": _state("burning"),
+    "extinguish": _state("out"),
+    "wave": _greet("waving"),
+    "bow": _greet("bowing"),
+    "sit": _sit,
+    "umbrella": _feature("umbrella"),
+    "half_mast": _state("half_mast"),
+    "lanterns": _feature("lanterns"),
+    "ramp": _feature("ramp"),
+    "topple": _topple,
+    "melt": _state("melted"),
+    "fell": _fell,
+    "release": _state("released"),
+    "water": _state(""),
+}

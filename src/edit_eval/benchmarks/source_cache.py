@@ -1,0 +1,111 @@
+"""Where the source images of benchmarks lie, once they were taken out of their JSON.
+
+    <folder>/3f/3f0c...e1.png       the very bytes, named by their SHA-256; a file is here only if it was decoded whole
+    <folder>/indexes/9a...77.json   what one pass over one benchmark's file found
+
+Any number of processes and benchmarks may share a folder: a file is put in its place by one rename, and two writers of
+one name write the same bytes. All of it can be deleted at any time while no run is using it.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.pictures import read_picture, sweep_temporary, write_durably
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""The `errno` of a full disk and of a quota that is used up."""
+
+_SUFFIXES = {"JPEG": "jpg", "TIFF": "tif", "JPEG2000": "jp2"}
+_ABANDONED = 24 * 3600.0  # seconds after which an unfinished file has no writer any more
+
+
+@dataclass(frozen=True)
+class CachedSource:
+    """One picture in the cache."""
+
+    path: str
+    digest: str
+    """SHA-256 of the file's bytes, hexadecimal."""
+    bytes: int
+    kind: str
+    """The suffix that its content deserves: `png`, `jpg`, ..."""
+
+
+class SourceCache:
+    """A folder of pictures by digest. `folder` None: `edit-eval/sources` in `$XDG_CACHE_HOME` or `~/.cache`."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        if folder is None:
+            # The standard has a relative XDG_CACHE_HOME ignored.
+            base = os.environ.get("XDG_CACHE_HOME", "")
+            self.folder = (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "edit-eval" / "sources"
+        else:
+            self.folder = Path(folder).expanduser().absolute()
+
+    def lay(self, data: bytes) -> CachedSource:
+        """Puts a picture's file into the cache as it is, after decoding it once; what is there already is kept.
+
+        Raises `PictureError` for what is no whole picture, `OSError` (`FULL`) for a full disk, and
+        `ConfigurationError` for a folder that cannot be written.
+        """
+        digest = hashlib.sha256(data).hexdigest()
+        shelf = self.folder / digest[:2]
+        for path in shelf.glob(f"{digest}.*"):
+            if path.stat().st_size == len(data):
+                return CachedSource(str(path), digest, len(data), path.suffix[1:])
+        _, format_name = read_picture(io.BytesIO(data), "the source")
+        kind = kind_of(format_name)
+        path = shelf / f"{digest}.{kind}"
+        self._write(data, path)
+        return CachedSource(str(path), digest, len(data), kind)
+
+    def holds(self, source: CachedSource) -> bool:
+        """Whether a picture of an index is still there, with its size."""
+        try:
+            return os.stat(source.path).st_size == source.bytes
+        except OSError:
+            return False
+
+    def sweep(self) -> None:
+        """Removes what writers that were killed more than a day ago left behind."""
+        sweep_temporary(self.folder, older_than=_ABANDONED)
+
+    def read_index(self, name: str) -> dict[str, Any] | None:
+        """What was kept under `name`; None where there is nothing, or nothing readable."""
+        try:
+            index = json.loads(self._index_path(name).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return None
+        return index if isinstance(index, dict) else None
+
+    def write_index(self, name: str, index: dict[str, Any]) -> None:
+        """Keeps what a pass found. Raises like `lay`."""
+        self._write(json.dumps(index, ensure_ascii=False).encode(errors="surrogatepass"), self._index_path(name))
+
+    def _index_path(self, name: str) -> Path:
+        return self.folder / "indexes" / f"{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:32]}.json"
+
+    def _write(self, data: bytes, path: Path) -> None:
+        try:
+            write_durably(data, path)
+        except OSError as error:
+            if error.errno in FULL:
+                raise
+            raise ConfigurationError(
+                f"the cache of source images {self.folder} cannot be written ({error.strerror}): "
+                "set benchmark.cache_dir to a folder that can"
+            ) from error
+
+
+def kind_of(format_name: str) -> str:
+    """The suffix of a file of Pillow's format: `JPEG` is `jpg`, `PNG` is `png`."""
+    return _SUFFIXES.get(format_name, format_name.lower())

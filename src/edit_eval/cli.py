@@ -1,0 +1,216 @@
+"""The command line: parse, call, print; no logic.
+
+Each verb imports what it needs when it runs, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from edit_eval.errors import EditEvalError, Unscored
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="Measures instruction-based image editing models: edits on every GPU, a judge, scores with their uncertainty.",
+)
+
+Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Replaces one value of the YAML, by dotted key.")
+]
+Limit = Annotated[int | None, typer.Option(help="The first N samples of each category.")]
+Categories = Annotated[str | None, typer.Option(metavar="A,B", help="Only these categories.")]
+Difficulty = Annotated[str | None, typer.Option(metavar="A,B", help="Only these difficulties.")]
+Tags = Annotated[str | None, typer.Option(metavar="A,B", help="Only samples with one of these tags.")]
+SampleIds = Annotated[str | None, typer.Option(metavar="A,B", help="Only these samples.")]
+Devices = Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replaces every model's devices.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; all else on stderr.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Adds the trace to an error.")]
+
+
+def main() -> None:
+    """Runs the command line and ends the process with the right exit code."""
+    try:
+        app(standalone_mode=True)
+    except SystemExit:
+        raise
+    except KeyboardInterrupt as interruption:
+        number = int(getattr(interruption, "signal", 2))
+        print("interrupted: all that was done is kept; the same command goes on", file=sys.stderr)
+        sys.exit(128 + number)
+    except EditEvalError as error:
+        _fail(error, error.exit_code)
+    except Exception as error:
+        _fail(error, 1)
+
+
+def _fail(error: Exception, code: int) -> None:
+    if "--debug" in sys.argv:
+        traceback.print_exception(error)
+    text = str(error) if isinstance(error, EditEvalError) else f"{type(error).__name__}: {error}"
+    for fault in getattr(error, "faults", ())[:20]:
+        print(f"  {fault}", file=sys.stderr)
+    if not isinstance(error, EditEvalError):
+        text += " (a fault of edit-eval; `--debug` shows the trace)"
+    print(f"error: {text}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _words(text: str | None) -> list[str] | None:
+    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _print_json(document: Any) -> None:
+    print(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+@app.command()
+def run(
+    config: Config,
+    run_dir: Annotated[Path | None, typer.Option(help="Where; an existing run goes on.")] = None,
+    limit: Limit = None,
+    categories: Categories = None,
+    difficulty: Difficulty = None,
+    tags: Tags = None,
+    sample_ids: SampleIds = None,
+    devices: Devices = None,
+    set_: Set = None,
+    reuse: Annotated[
+        list[Path] | None, typer.Option(metavar="DIR", help="Takes edits and judgements with equal keys from a run.")
+    ] = None,
+    retry: Annotated[
+        str | None, typer.Option(metavar="STATUS,...", help="Tries failures with these statuses again.")
+    ] = None,
+    progress: Annotated[str | None, typer.Option(metavar="auto|rich|plain|none")] = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Edits, judges and reports. The same command goes on where it ended."""
+    from edit_eval.config.loading import load_configuration
+    from edit_eval.evaluation import evaluate
+    from edit_eval.reporting.live import live_progress
+    from edit_eval.reporting.tables import print_run
+
+    overrides = [*(set_ or ()), *([f"execution.progress={progress}"] if progress else ())]
+    configuration = load_configuration(
+        config,
+        overrides=overrides,
+        devices=devices,
+        categories=_words(categories),
+        difficulty=_words(difficulty),
+        tags=_words(tags),
+        sample_ids=_words(sample_ids),
+        limit=limit,
+    )
+    for note in configuration.notes:
+        print(f"note: {note}", file=sys.stderr)
+    spectator = live_progress(configuration.execution.progress)
+    made = evaluate(
+        configuration, run_dir=run_dir, reuse_from=reuse or (), retry=_words(retry) or (), spectator=spectator
+    )
+    if as_json:
+        _print_json(made.summary)
+    else:
+        print_run(made.results, made.summary, made.page)
+    if not made.reached:
+        coverage = made.summary["coverage"]
+        raise Unscored(
+            f"coverage: {coverage['scored']} of {coverage['total']} are scored; `edit-eval status` names the rest"
+        )
+
+
+@app.command()
+def report(
+    run: RunFolder,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Makes the report again, from the records alone."""
+    from edit_eval.evaluation import Run
+    from edit_eval.reporting.tables import print_run
+
+    made = Run(run)
+    made.draw()
+    if as_json:
+        _print_json(made.summary)
+    else:
+        print_run(made.results, made.summary, made.page)
+
+
+@app.command()
+def status(
+    run: RunFolder,
+    sample: Annotated[str | None, typer.Argument(help="A sample's id: everything known about it.")] = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """What is done, failed, set aside; of a sample, all."""
+    from edit_eval.evaluation import Run
+    from edit_eval.reporting.status import print_sample, print_status, sample_document, status_document
+
+    results = Run(run).results
+    if as_json:
+        _print_json(status_document(results) if sample is None else sample_document(results, sample))
+    elif sample is None:
+        print_status(results)
+    else:
+        print_sample(results, sample)
+
+
+@app.command(name="list")
+def list_(as_json: AsJson = False, debug: Debug = False) -> None:
+    """The benchmarks, edit models and judges that a configuration can name."""
+    from edit_eval.reporting.components import components_document, print_components
+
+    if as_json:
+        _print_json(components_document())
+    else:
+        print_components()
+
+
+@app.command()
+def describe(
+    type_: Annotated[str, typer.Argument(metavar="TYPE", help="A registered name, or a class path.")],
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """The parameters of a benchmark, an edit model or a judge."""
+    from edit_eval.reporting.components import description_document, print_description
+
+    if as_json:
+        _print_json(description_document(type_))
+    else:
+        print_description(type_)
+
+
+@app.command()
+def doctor(
+    config: Annotated[str | None, typer.Argument(metavar="[CONFIG]", help="The YAML file.")] = None,
+    set_: Set = None,
+    limit: Limit = None,
+    categories: Categories = None,
+    devices: Devices = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Looks at this machine, and whether a configuration would run on it. Exit code 3 when something would stop it."""
+    from edit_eval.evaluation import examine
+    from edit_eval.reporting.examination import print_findings
+
+    findings = examine(config, overrides=set_ or (), limit=limit, categories=_words(categories), devices=devices)
+    if as_json:
+        _print_json([finding.as_plain() for finding in findings])
+    else:
+        print_findings(findings)
+    if any(finding.stops for finding in findings):
+        sys.exit(3)

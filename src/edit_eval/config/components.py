@@ -1,0 +1,287 @@
+"""The only place where a name becomes a class: built-in names, entry points of installed packages, dotted paths.
+
+Nothing is imported before it is used. To add a component of edit-eval's own, write its class and add a line here.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from edit_eval.config.faults import did_you_mean, nearest_path
+from edit_eval.config.parameters import Parameter, describe_parameters
+from edit_eval.config.placement import PLACEMENT_KEYS
+from edit_eval.errors import ConfigurationError
+
+Kind = Literal["benchmark", "edit_model", "judge"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+BUILT_IN: dict[Kind, dict[str, str]] = {
+    "benchmark": {
+        "five_dimensions": "edit_eval.benchmarks.five_dimensions:FiveDimensions",
+        "scenes": "edit_eval.benchmarks.scenes.benchmark:Scenes",
+    },
+    "edit_model": {
+        "qwen_image_edit": "edit_eval.edit_models.qwen_image_edit:QwenImageEdit",
+        "scene_editor": "edit_eval.edit_models.scene_editor:SceneEditor",
+        "copy_source": "edit_eval.edit_models.controls:CopySource",
+        "blank": "edit_eval.edit_models.controls:Blank",
+        "image_folder": "edit_eval.edit_models.image_folder:ImageFolder",
+        "testing": "edit_eval.testing.fake_models:FakeEditModel",
+    },
+    "judge": {
+        "qwen3_vl": "edit_eval.judges.qwen3_vl:Qwen3VL",
+        "scene_judge": "edit_eval.judges.scene_judge:SceneJudge",
+        "testing": "edit_eval.testing.fake_models:FakeJudge",
+    },
+}
+GROUPS: dict[Kind, str] = {
+    "benchmark": "edit_eval.benchmarks",
+    "edit_model": "edit_eval.edit_models",
+    "judge": "edit_eval.judges",
+}
+WORDS: dict[Kind, str] = {"benchmark": "a benchmark", "edit_model": "an edit model", "judge": "a judge"}
+METHODS: dict[Kind, tuple[str, ...]] = {
+    "benchmark": ("samples",),
+    "edit_model": ("load", "edit"),
+    "judge": ("load", "judge"),
+}
+
+
+class NotHere(ConfigurationError):
+    """A class that cannot be imported by this interpreter; that of its own environment may be able to."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered component, as `edit-eval list` shows it."""
+
+    name: str
+    class_path: str
+    origin: str
+    """`built in`, or the package that registers it."""
+    summary: str
+    """First line of the class's docstring; empty where its source is not found."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """One component, as `edit-eval describe` shows it."""
+
+    kind: Kind
+    name: str
+    class_path: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    placement_keys: tuple[str, ...]
+    """What may stand beside the parameters in `params`, and is never part of a result's key."""
+    problem: str = ""
+    """Why the class cannot be imported here, in which case its parameters are not known."""
+
+
+def known(kind: Kind) -> list[Entry]:
+    """All registered components of a kind, built-in ones first. Imports none of them."""
+    entries = [Entry(name, path, "built in", _summary(path)) for name, path in BUILT_IN[kind].items()]
+    for point in sorted(importlib.metadata.entry_points(group=GROUPS[kind]), key=lambda p: p.name):
+        if point.name not in BUILT_IN[kind]:
+            origin = point.dist.name if point.dist else "an installed package"
+            entries.append(Entry(point.name, point.value.replace(" ", ""), origin, _summary(point.value)))
+    return entries
+
+
+def locate(kind: Kind, name: str) -> str | None:
+    """The class path behind a registered name, or None. Raises `ConfigurationError` if two packages claim the name."""
+    if name in BUILT_IN[kind]:
+        return BUILT_IN[kind][name]
+    found = {p.value.replace(" ", ""): p for p in importlib.metadata.entry_points(group=GROUPS[kind], name=name)}
+    if len(found) > 1:
+        raise ConfigurationError(
+            f"`{name}` is registered more than once, by {' and by '.join(found)}; give `class_path`"
+        )
+    return next(iter(found), None)
+
+
+def unknown_type(kind: Kind, name: str) -> str:
+    """The text for a name that is not registered."""
+    for other in KINDS:
+        if other != kind and locate(other, name):
+            return f"`{name}` is {WORDS[other]}, not {WORDS[kind]}"
+    if "." in name or ":" in name:
+        return f"`{name}` is no registered name; a path to a class belongs into `class_path`"
+    meant = did_you_mean(name, [e.name for e in known(kind)])
+    return f"`{name}` is not {WORDS[kind]}{meant or ';'} `edit-eval list` shows all"
+
+
+def normalise_class_path(written: str) -> str:
+    """`pkg.module:Class` for `pkg.module.Class`; an absolute `/folder/file.py:Class` for a file.
+
+    A file's path counts from the current directory. Raises `ConfigurationError`.
+    """
+    module, colon, name = written.strip().rpartition(":")
+    if not colon:
+        module, _, name = written.strip().rpartition(".")
+    if not module or not all(part.isidentifier() for part in name.split(".")):
+        raise ConfigurationError(f"`{written}` is no path to a class; write package.module:Class or file.py:Class")
+    if module.endswith(".py"):
+        file = Path(module).expanduser()
+        if not file.is_file():
+            raise ConfigurationError(f"no such file: {module}{nearest_path(file)}")
+        return f"{file.resolve()}:{name}"
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise ConfigurationError(f"`{written}` is no path to a class; write package.module:Class or file.py:Class")
+    return f"{module}:{name}"
+
+
+def resolve(kind: Kind, name: str, folder: Path | None = None) -> type[Any]:
+    """The class behind a registered name or a class path; for a path, `folder` is searched before Python's own path.
+
+    Raises `ConfigurationError` for what is no component of that kind, `NotHere` for what cannot be imported here.
+    """
+    path = locate(kind, name)
+    if path is not None:
+        return import_class(kind, path)
+    if "." in name or ":" in name:
+        return import_class(kind, normalise_class_path(name), folder)
+    raise ConfigurationError(unknown_type(kind, name))
+
+
+def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> type[Any]:
+    """Imports a normalised class path the way a worker does, and checks that it has the methods of its kind.
+
+    Raises like `resolve`.
+    """
+    from edit_eval.workers.process import find_class  # the worker's own, so that both find the same class
+
+    module, _, name = class_path.rpartition(":")
+    _forget_namesake(module, folder)
+    try:
+        found = find_class(class_path, [str(folder)] if folder else [])
+    except (Exception, SystemExit) as error:  # a module of the user's may do anything while it is imported
+        last = error.__traceback__
+        while last is not None and last.tb_next is not None:
+            last = last.tb_next
+        if isinstance(error, AttributeError) and last is not None and last.tb_frame.f_code is find_class.__code__:
+            classes = [n for n, value in vars(error.obj).items() if isinstance(value, type)]
+            raise ConfigurationError(f"`{module}` has no class `{name}`{did_you_mean(name, classes)}") from None
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
+            where = "beside the configuration or " if folder else ""
+            beside = [p.stem for p in folder.iterdir() if p.suffix in ("", ".py")] if folder else []
+            meant = did_you_mean(module, beside)
+            raise NotHere(f"there is no module `{module}` {where}on Python's path{meant}") from None
+        raise NotHere(f"`{class_path}` cannot be imported here: {_one_line(error)}") from error
+    if not isinstance(found, type):
+        raise ConfigurationError(f"`{class_path}` is no class")
+    missing = [method for method in METHODS[kind] if not callable(getattr(found, method, None))]
+    if missing:
+        raise ConfigurationError(f"`{class_path}` is not {WORDS[kind]}: it has no method `{missing[0]}`")
+    return found
+
+
+def kinds_of(name: str) -> tuple[Kind, ...]:
+    """The kinds under which a name is registered (`testing` is an edit model and a judge)."""
+    return tuple(kind for kind in KINDS if locate(kind, name))
+
+
+def describe(kind: Kind | None, name: str, folder: Path | None = None) -> Description:
+    """What `edit-eval describe` prints of a registered name or a class path; without `kind`, of the first that fits.
+
+    Raises `ConfigurationError` for what nobody knows. A registered class that cannot be imported here has a `problem`
+    instead of parameters.
+    """
+    registered = [kind] if kind else list(kinds_of(name))
+    if not registered and "." not in name and ":" not in name:
+        meant = did_you_mean(name, [e.name for k in KINDS for e in known(k)])
+        raise ConfigurationError(
+            f"`{name}` is no benchmark, edit model or judge{meant or ';'} `edit-eval list` shows all"
+        )
+    failures = []
+    for one in registered or KINDS:
+        path = locate(one, name)
+        try:
+            cls = resolve(one, name, folder)
+            parameters = describe_parameters(cls)
+        except NotHere as error:
+            if path is None:
+                raise
+            return Description(one, name, path, _summary(path), (), beside_parameters(one), str(error))
+        except (ConfigurationError, TypeError) as error:
+            failures.append(str(error))
+            continue
+        path = path or normalise_class_path(name)
+        return Description(one, name, path, _first_line(cls.__doc__), parameters, beside_parameters(one))
+    raise ConfigurationError(failures[0])
+
+
+def beside_parameters(kind: Kind) -> tuple[str, ...]:
+    """The keys that may stand beside a model's own parameters in `params` and never reach its class."""
+    return () if kind == "benchmark" else ("seed", *PLACEMENT_KEYS)
+
+
+def _one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+
+
+def _forget_namesake(module: str, folder: Path | None) -> None:
+    """Drops an imported module of that name from another folder: two files may each have their `my_model.py` beside."""
+    top = module.partition(".")[0]
+    loaded = sys.modules.get(top)
+    if folder is None or loaded is None or module.endswith(".py") or top in sys.stdlib_module_names:
+        return
+    spec = importlib.machinery.PathFinder.find_spec(top, [str(folder)])
+    if spec is not None and spec.origin and spec.origin != getattr(loaded, "__file__", None):
+        for name in [n for n in sys.modules if n == top or n.startswith(top + ".")]:
+            del sys.modules[name]
+        # `find_class` looks in folders in the order of the path, and this one must come first.
+        sys.path[:] = [str(folder), *(p for p in sys.path if p != str(folder))]
+
+
+def _summary(class_path: str) -> str:
+    """First line of a class's docstring, read from its source without importing anything."""
+    module, _, name = class_path.rpartition(":")
+    source = _source(module)
+    if source is None:
+        return ""
+    try:
+        body: list[ast.stmt] = ast.parse(source.read_text(encoding="utf-8")).body
+    except (OSError, SyntaxError, ValueError):
+        return ""
+    for part in name.split("."):
+        found = next((s for s in body if isinstance(s, ast.ClassDef) and s.name == part), None)
+        if found is None:
+            return ""
+        body = found.body
+    return _first_line(ast.get_docstring(found)) if found else ""
+
+
+def _source(module: str) -> Path | None:
+    """The file of a module; its packages are not imported on the way."""
+    if module.endswith(".py"):
+        return Path(module)
+    top, *rest = module.split(".")
+    try:
+        spec = importlib.util.find_spec(top)  # of a top-level name: nothing is imported
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None
+    if not rest:
+        return Path(spec.origin) if spec.origin else None
+    return next(_files(spec.submodule_search_locations or (), rest), None)
+
+
+def _files(folders: Any, rest: list[str]) -> Iterator[Path]:
+    for folder in folders:
+        for candidate in (Path(folder, *rest).with_suffix(".py"), Path(folder, *rest, "__init__.py")):
+            if candidate.is_file():
+                yield candidate
+
+
+def _first_line(doc: str | None) -> str:
+    return next((line.strip() for line in (doc or "").splitlines() if line.strip()), "")

@@ -1,0 +1,217 @@
+"""What is wrong in a configuration, where, and what would be right: collected, then raised as one readable line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from edit_eval.errors import ConfigurationError
+
+Place = tuple[str, ...]
+"""The keys that lead from the top of the configuration to a value."""
+
+
+class Faults:
+    """Collects faults while a configuration is read.
+
+    `source` names the file. `origins` says which places came from the command line instead, and from which flag: a
+    fault there names the flag.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.origins: dict[Place, str] = {}
+        self._faults: list[tuple[Place, str]] = []
+
+    def has(self, place: Place) -> bool:
+        """Whether something is wrong at exactly this place."""
+        return any(p == place for p, _ in self._faults)
+
+    def add(self, place: Iterable[object], text: str) -> None:
+        """Notes a fault at `place`. A place keeps its first fault only."""
+        where = tuple(str(p) for p in place)
+        if not self.has(where):
+            self._faults.append((where, text))
+
+    def raise_if_any(self) -> None:
+        """Raises `ConfigurationError` with the first fault, the places of the others, and a note for each of those."""
+        if not self._faults:
+            return
+        first, *others = self._faults
+        line = self._line(*first)
+        if others:
+            shown = [".".join(p) or "the file" for p, _ in others[:5]] + ["..."] * (len(others) > 5)
+            line += f" (and {len(others)} more: {', '.join(shown)})"
+        error = ConfigurationError(line)
+        for place, text in others:
+            error.add_note(self._line(place, text))
+        raise error
+
+    def _line(self, place: Place, text: str) -> str:
+        dotted = ".".join(place)
+        for length in range(len(place), 0, -1):
+            flag = self.origins.get(place[:length])
+            if flag is not None:
+                return f"--set {dotted}: {text}" if flag == "--set" else f"{flag}: {text}"
+        return ": ".join(part for part in (self.source, dotted, text) if part)
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The name that was probably meant, or None."""
+    by_lower = {n.lower(): n for n in names}
+    word = name.strip().lower().replace("-", "_")
+    found = difflib.get_close_matches(word, by_lower, n=1, cutoff=0.6)
+    if found:
+        return by_lower[found[0]]
+    whole = [
+        n for lower, n in by_lower.items() if len(word) > 2 and (lower.startswith(word) or word in lower.split("_"))
+    ]
+    return whole[0] if len(whole) == 1 else None
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """`; did you mean ...?`, or nothing."""
+    found = nearest(name, names)
+    return f"; did you mean `{found}`?" if found else ""
+
+
+def unknown_key(name: str, names: Iterable[str], otherwise: str = "") -> str:
+    """The text for a key that nobody knows; `otherwise` is said when no known name is near."""
+    meant = did_you_mean(name, names)
+    return "unknown key" + (meant or (f"; {otherwise}" if otherwise else ""))
+
+
+def nearest_path(path: str | Path) -> str:
+    """`; nearest existing: ...` for a path that does not exist, or which of its folders is missing, or nothing."""
+    missing = Path(path)
+    what = ""
+    while not missing.parent.is_dir():
+        missing = missing.parent
+        what = f"; the folder {missing} does not exist"
+    try:
+        names = sorted(entry.name for entry in missing.parent.iterdir())
+    except OSError:
+        return what
+    found = difflib.get_close_matches(missing.name, names, n=1, cutoff=0.5)
+    return what + (f"; nearest existing: {missing.parent / found[0]}" if found else "")
+
+
+def shown(value: Any) -> str:
+    """A value as it may stand in an error: short, text in quotes, and the YAML words for the rest."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}" if len(str(value)) > 60 else str(list(value))
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..." + text[-1]
+
+
+def explain(error: ValidationError, value: Any) -> list[tuple[Place, str]]:
+    """What pydantic found wrong with `value`, as (place within it, text); one entry a place.
+
+    The alternatives of a union (`auto` or a whole number) become one sentence.
+    """
+    grouped: dict[Place, list[ErrorDetails]] = {}
+    for details in error.errors(include_url=False):
+        grouped.setdefault(_real_place(details, value), []).append(details)
+    # Of a union that holds lists or mappings, the deeper complaint is the one that helps.
+    places = [p for p in grouped if not any(q != p and q[: len(p)] == p for q in grouped)]
+    return [(place, _sentence(grouped[place])) for place in places]
+
+
+def _real_place(details: ErrorDetails, value: Any) -> Place:
+    """Pydantic's place without the names it gives to the alternatives of a union."""
+    place: list[str] = []
+    for key in details["loc"]:
+        if isinstance(value, Mapping):
+            if key not in value and details["type"] not in ("missing", "missing_argument"):
+                continue
+            value = value.get(key)
+        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+            value = value[key]
+        else:
+            continue
+        place.append(str(key))
+    return tuple(place)
+
+
+_WANTED = {
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list, such as [a, b]",
+    "tuple_type": "a list, such as [a, b]",
+    "dict_type": "a mapping (key: value)",
+    "dataclass_type": "a mapping (key: value)",
+    "model_type": "a mapping (key: value)",
+    "model_attributes_type": "a mapping (key: value)",
+    "none_required": "nothing (null)",
+    "finite_number": "a finite number",
+    "path_type": "a path",
+}
+_LIMITS = {
+    "greater_than": ("gt", "more than"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "less than"),
+    "less_than_equal": ("le", "at most"),
+    "too_short": ("min_length", "a list with a length of at least"),
+    "too_long": ("max_length", "a list with a length of at most"),
+    "string_too_short": ("min_length", "text with a length of at least"),
+}
+
+
+def _sentence(alternatives: Sequence[ErrorDetails]) -> str:
+    first = alternatives[0]
+    kind, context, found = first["type"], first.get("ctx", {}), first["input"]
+    if len(alternatives) == 1 and kind in ("missing", "missing_argument"):
+        return "missing"
+    if len(alternatives) == 1 and kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return "unknown key"
+    if len(alternatives) == 1 and kind == "value_error":
+        return str(context.get("error", first["msg"]))
+    wanted: list[str] = []
+    literals: list[str] = []
+    for details in alternatives:
+        kind, context = details["type"], details.get("ctx", {})
+        if kind in ("literal_error", "enum"):
+            literals += str(context["expected"]).replace(" or ", ", ").replace("'", "").split(", ")
+        elif kind in _LIMITS:
+            key, words = _LIMITS[kind]
+            wanted.append(f"{words} {context[key]}")
+        elif kind in _WANTED:
+            wanted.append(_WANTED[kind])
+        else:
+            wanted.append(f"another value ({details['msg'][:1].lower()}{details['msg'][1:]})")
+    if literals:
+        wanted.insert(0, " or ".join(filter(None, (", ".join(f"`{w}`" for w in literals[:-1]), f"`{literals[-1]}`"))))
+    text = f"must be {' or '.join(dict.fromkeys(wanted))}, not {shown(found)}"
+    if isinstance(found, str):
+        if literals and (meant := nearest(found, literals)):
+            text += f"; did you mean `{meant}`?"
+        elif _is_number(found) and any("number" in w for w in wanted):
+            text += " (take the quotes away)"
+        elif "true or false" in wanted and found.lower() in ("yes", "no", "on", "off", "y", "n"):
+            text += f"; write {'true' if found.lower() in ('yes', 'on', 'y') else 'false'}"
+    elif "text" in wanted and isinstance(found, int | float):
+        text += " (put it in quotes)"
+    return text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,98 @@
+"""`load_configuration`: a YAML file, or the same in Python, becomes a `Configuration`; or one line says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from edit_eval.config.faults import Faults, Place, shown
+from edit_eval.config.overrides import apply_overrides
+from edit_eval.config.placement import Devices, read_devices_flag
+from edit_eval.config.schema import Configuration, is_secret
+from edit_eval.config.sections import TOP_KEYS, Sections
+from edit_eval.config.yaml_text import read_file
+from edit_eval.errors import ConfigurationError
+
+
+def load_configuration(
+    source: str | Path | Mapping[str, Any],
+    *,
+    overrides: Sequence[str] = (),
+    devices: str | None = None,
+    categories: Sequence[str] | None = None,
+    difficulty: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    sample_ids: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> Configuration:
+    """Reads, completes and checks a configuration; imports the classes it names, loads and writes nothing.
+
+    `overrides` are `dotted.key=value` texts (`--set`). `devices` (`0,2,3`, `cpu:4`, `auto`) replaces the devices of
+    every model; a model that asks for one `device` keeps one. The others replace the benchmark's filters.
+    Raises `ConfigurationError`: one line for the first fault, and a note (`__notes__`) for each further one.
+    """
+    if isinstance(source, Mapping):
+        raw, name, folder, label = _plain(source, ()), "run", Path.cwd(), "configuration"
+    else:
+        raw, name, folder, label = read_file(source), Path(source).stem, Path(source).resolve().parent, str(source)
+    if not isinstance(raw, dict):
+        what = "empty" if raw is None else f"holds {shown(raw)}"
+        raise ConfigurationError(f"{label}: {what}; a configuration is a mapping with the keys {', '.join(TOP_KEYS)}")
+    faults = Faults(label)
+    apply_overrides(raw, overrides, faults)
+    filters = {
+        "categories": categories,
+        "difficulty": difficulty,
+        "tags": tags,
+        "sample_ids": sample_ids,
+        "limit": limit,
+    }
+    _apply_filters(raw, {key: value for key, value in filters.items() if value is not None}, faults)
+    _refuse_secrets(raw, (), faults)
+    faults.raise_if_any()  # before anything else looks at a value: no other error may repeat a secret
+    return Sections(raw, faults, folder, _devices(devices)).configuration(name)
+
+
+def _devices(flag: str | None) -> Devices | None:
+    try:
+        return None if flag is None else read_devices_flag(flag)
+    except ValueError as error:
+        raise ConfigurationError(f"--devices {flag}: {error}") from None
+
+
+def _apply_filters(raw: dict[str, Any], filters: Mapping[str, Any], faults: Faults) -> None:
+    """Puts the command line's filters in place of the file's."""
+    if not filters or not isinstance(raw.get("benchmark"), dict | None):
+        return
+    benchmark = raw["benchmark"] = raw.get("benchmark") or {}
+    for key, value in filters.items():
+        benchmark[key] = _plain(value, (key,))
+        faults.origins["benchmark", key] = f"--{key.replace('_', '-')}"
+
+
+def _refuse_secrets(value: Any, place: Place, faults: Faults) -> None:
+    if place == ("prompts",):
+        return
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        here = (*place, str(key))
+        if is_secret(str(key), inner):
+            text = "a secret has no place in a configuration; keep it in an environment variable, and give"
+            faults.add(here, f"{text} the NAME of that variable to a parameter made for it (such as `api_key_env`)")
+        else:
+            _refuse_secrets(inner, here, faults)
+
+
+def _plain(value: Any, place: Place) -> Any:
+    """A deep copy of values given in Python, as a file would have them."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner, (*place, str(key))) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner, (*place, str(i))) for i, inner in enumerate(value)]
+    if isinstance(value, Path):
+        return str(value)
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    kind = type(value).__name__
+    raise ConfigurationError(f"configuration: {'.'.join(place)}: must be text, a number, a list or a dict, not {kind}")

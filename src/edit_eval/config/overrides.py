@@ -1,0 +1,67 @@
+"""`--set dotted.key=value`: changes to the plain values of a configuration before anything is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from edit_eval.config.faults import Faults
+from edit_eval.config.yaml_text import parse
+from edit_eval.errors import ConfigurationError
+
+
+def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], faults: Faults) -> None:
+    """Applies each `dotted.key=value` in order, in place; the value is YAML, an index leads into a list.
+
+    What is unknown is found later, like any wrong key of the file: `faults.origins` remembers that `--set` wrote it.
+    Raises `ConfigurationError` for what cannot be applied at all.
+    """
+    for override in overrides:
+        dotted, equals, text = override.partition("=")
+        dotted = dotted.strip()
+        if not equals or not dotted or not all(dotted.split(".")):
+            raise ConfigurationError(f"--set {dotted}: must be dotted.key=value, such as execution.pilot=false")
+        try:
+            value = parse(text, "")
+        except ConfigurationError as error:
+            problem = str(error).rpartition("not valid YAML: ")[2].lstrip(":0123456789 ")
+            raise ConfigurationError(f"--set {dotted}: the value is not valid YAML: {problem}") from None
+        _set(raw, dotted.split("."), value, dotted, faults)
+
+
+def _set(target: dict[str, Any] | list[Any], keys: list[str], value: Any, dotted: str, faults: Faults) -> None:
+    place: tuple[str, ...] = ()
+    while True:
+        key, keys = _next_key(target, keys)
+        place = (*place, key)
+        if isinstance(target, list):
+            if not key.isascii() or not key.isdigit() or int(key) >= len(target):
+                raise ConfigurationError(
+                    f"--set {dotted}: `{key}` is no place in a list of {len(target)}, counted from 0"
+                )
+            if not keys:
+                target[int(key)] = value
+                break
+            inner = target[int(key)]
+        else:
+            if not keys:
+                target[key] = value
+                break
+            if target.get(key) is None:
+                target[key] = {}
+                faults.origins.setdefault(place, "--set")
+            inner = target[key]
+        if not isinstance(inner, dict | list):
+            raise ConfigurationError(f"--set {dotted}: `{'.'.join(place)}` is a value, it has no keys below it")
+        target = inner
+    faults.origins[place] = "--set"
+
+
+def _next_key(target: dict[str, Any] | list[Any], keys: list[str]) -> tuple[str, list[str]]:
+    """The next key on the way; a key of the file with dots in it (`qwen3.5`) is found, too."""
+    if isinstance(target, dict):
+        for length in range(len(keys), 1, -1):
+            joined = ".".join(keys[:length])
+            if joined in target:
+                return joined, keys[length:]
+    return keys[0], keys[1:]

@@ -1,0 +1,150 @@
+"""A class's own parameters: its nested dataclass `Parameters`, checked for a file and described for people."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
+
+from edit_eval.config.base_system import explain_unknown_key
+from edit_eval.config.faults import Faults, Place, explain
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a class, as `edit-eval describe` shows it."""
+
+    name: str
+    type: str
+    """As it stands in the source: `int`, `str | None`."""
+    default: str
+    """As Python writes it; empty for a parameter without default."""
+    doc: str
+
+    @property
+    def required(self) -> bool:
+        """Whether the file must give it."""
+        return not self.default
+
+
+def parameters_of(cls: type[Any]) -> type[Any] | None:
+    """The nested dataclass, or None for a class without (it gets the file's values as they are).
+
+    Raises `TypeError` with a readable text for a `Parameters` that is no dataclass.
+    """
+    nested = getattr(cls, "Parameters", None)
+    if nested is None:
+        return None
+    if not (isinstance(nested, type) and dataclasses.is_dataclass(nested)):
+        raise TypeError(f"{cls.__name__}.Parameters must be a dataclass (`@dataclass` above it)")
+    return nested
+
+
+def names_of(cls: type[Any]) -> tuple[str, ...]:
+    """The names of the class's parameters, in order."""
+    nested = parameters_of(cls)
+    return tuple(f.name for f in dataclasses.fields(nested) if f.init) if nested else ()
+
+
+def check_parameters(
+    cls: type[Any],
+    values: Mapping[str, Any],
+    place: Place,
+    faults: Faults,
+    also: tuple[str, ...],
+    described_as: str,
+) -> dict[str, Any]:
+    """The plain values of all parameters of `cls`, defaults filled in; faults are noted at `place`.
+
+    `also` are the keys that may stand beside them in the file, for the nearest name. `described_as` is what the class
+    is called on the command line.
+    """
+    try:
+        nested = parameters_of(cls)
+        if nested is None:
+            return dict(values)
+        names = names_of(cls)
+        for name in sorted(set(names) & set(also)):
+            raise TypeError(
+                f"{cls.__name__}.Parameters has a field `{name}`, a name that edit-eval keeps for itself; rename it"
+            )
+        adapter: TypeAdapter[Any] = TypeAdapter(nested)
+    except (
+        TypeError,
+        PydanticUserError,
+        PydanticSchemaGenerationError,
+        PydanticUndefinedAnnotation,
+    ) as error:
+        faults.add(place, " ".join(str(error).split()))
+        return dict(values)
+    unknown = [key for key in values if key not in names]
+    for key in unknown:
+        hint = f"`edit-eval describe {described_as}` lists them all"
+        faults.add((*place, key), explain_unknown_key((*place, key), (*names, *also), hint))
+    known = {key: value for key, value in values.items() if key in names}
+    docs = {p.name: p.doc for p in describe_parameters(cls)}
+    try:
+        # Through JSON and strict: a list may be a tuple and text a path, but "50" is no number and true is no 1.
+        checked = adapter.validate_json(json.dumps(known), strict=True)
+    except ValidationError as error:
+        for where, text in explain(error, known):
+            if text == "missing" and docs.get(where[-1]):
+                text += f" ({docs[where[-1]].rstrip('.')})"
+            faults.add((*place, *where), text)
+        return dict(values)
+    plain = adapter.dump_python(checked, mode="json")
+    assert isinstance(plain, dict)
+    return plain
+
+
+def describe_parameters(cls: type[Any]) -> tuple[Parameter, ...]:
+    """Every parameter with its type, default and the docstring below its field (or `metadata["doc"]`)."""
+    nested = parameters_of(cls)
+    if nested is None:
+        return ()
+    written: dict[str, tuple[str, str]] = {}
+    for base in reversed(nested.__mro__):
+        written |= {name: (type_text, doc) for name, type_text, doc in _written_fields(base)}
+    described = []
+    for field in dataclasses.fields(nested):
+        if field.init:
+            type_text, doc = written.get(field.name, (_type_text(field.type), ""))
+            doc = str(field.metadata.get("doc", doc))
+            described.append(Parameter(field.name, type_text, _default_text(field), " ".join(doc.split())))
+    return tuple(described)
+
+
+def _written_fields(cls: type[Any]) -> Iterator[tuple[str, str, str]]:
+    """(name, type, docstring) of each annotated name in the class's source; nothing where there is no source."""
+    if cls is object:
+        return
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    except (OSError, TypeError, SyntaxError):
+        return
+    body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
+    for statement, below in zip(body, [*body[1:], None], strict=True):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            has_doc = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+            doc = below.value.value if has_doc else ""  # type: ignore[union-attr]
+            yield statement.target.id, ast.unparse(statement.annotation), doc if isinstance(doc, str) else ""
+
+
+def _type_text(annotation: object) -> str:
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+
+
+def _default_text(field: dataclasses.Field[Any]) -> str:
+    if field.default is not dataclasses.MISSING:
+        return repr(field.default)
+    if field.default_factory is not dataclasses.MISSING:
+        return repr(field.default_factory())
+    return ""

@@ -1,0 +1,199 @@
+"""Where and how a model runs: the keys of `params` that never reach its class and are part of no result's key."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from edit_eval.config.faults import Faults, Place, explain, nearest_path, shown
+
+PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+PositiveInteger = Annotated[int, Field(ge=1)]
+Offload = Literal["none", "model", "group"]
+Devices = Literal["auto"] | tuple[str, ...]
+
+
+class Placement(BaseModel):
+    """Where and how one model runs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    device_ids: Devices = "auto"
+    """`auto`, or names: `cuda:3` among the GPUs visible to the command, `cpu:0` for a worker on the CPU."""
+    single: bool = False
+    """Asked for one `device`."""
+    devices_per_replica: PositiveInteger = 1
+    offload: Offload = "none"
+    python: str | None = None
+    conda_env: str | None = None
+    uv: tuple[str, ...] = ()
+    timeout: PositiveNumber = 600.0
+    """Seconds without a step."""
+    load_timeout: PositiveNumber = 3600.0
+    """Seconds."""
+    batch_size: PositiveInteger = 1
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the model runs in an environment of its own."""
+        return bool(self.python or self.conda_env or self.uv)
+
+    def as_plain(self) -> dict[str, Any]:
+        """The keys as they stand in a file; what is not used is left out."""
+        plain = self.model_dump(mode="json", exclude={"device_ids", "single"})
+        plain = {key: value for key, value in plain.items() if value not in (None, [])}
+        if self.single and self.device_ids != "auto":
+            return {"device": self.device_ids[0], **plain}
+        return {
+            "device_ids": self.device_ids if self.device_ids == "auto" else list(self.device_ids),
+            **plain,
+        }
+
+
+class _Written(BaseModel):
+    """The keys as a file has them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    device: str | int | None = None
+    device_ids: str | int | list[str | int] | None = None
+    devices_per_replica: PositiveInteger | None = None
+    offload: Offload | None = None
+    python: Annotated[str, Field(min_length=1)] | None = None
+    python_path: Annotated[str, Field(min_length=1)] | None = None
+    conda_env: Annotated[str, Field(min_length=1)] | None = None
+    uv: Annotated[list[str], Field(min_length=1)] | None = None
+    timeout: PositiveNumber | None = None
+    load_timeout: PositiveNumber | None = None
+    batch_size: PositiveInteger | None = None
+    use_batch_inference: bool | None = None
+    enable_batch_sync: bool | None = None
+    disable_progress_bar: bool | None = None
+
+
+PLACEMENT_KEYS = tuple(_Written.model_fields)
+"""What the configuration takes out of `params`; and `seed`, which reaches the model as an argument."""
+
+
+def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, notes: list[str]) -> Placement:
+    """Makes a `Placement` of the placement keys found in the `params` at `place`; faults are noted, not raised."""
+    try:
+        keys = _Written.model_validate_json(json.dumps(dict(written)), strict=True)
+    except ValidationError as error:
+        for where, text in explain(error, written):
+            faults.add(place + where, text)
+        return Placement()
+    values = keys.model_dump(
+        exclude_none=True,
+        include={"devices_per_replica", "offload", "conda_env", "timeout", "load_timeout", "batch_size"},
+    )
+    environments = [k for k in ("python", "python_path", "conda_env", "uv") if getattr(keys, k) is not None]
+    if len(environments) > 1:
+        faults.add(
+            (*place, environments[1]),
+            f"an environment is given already by `{environments[0]}`; keep one of them",
+        )
+    python = keys.python or keys.python_path
+    if python is not None:
+        values["python"] = python
+        if not _is_program(python):
+            faults.add((*place, "python" if keys.python else "python_path"), f"no such file: {python}{_near(python)}")
+    if keys.uv:
+        values["uv"] = tuple(keys.uv)
+    if keys.use_batch_inference is False:
+        values["batch_size"] = 1
+    _devices(keys, values, place, faults, notes)
+    return Placement(**values)
+
+
+def _devices(keys: _Written, values: dict[str, Any], place: Place, faults: Faults, notes: list[str]) -> None:
+    count = values.get("devices_per_replica", 1)
+    try:
+        if keys.device is not None and keys.device != "auto":
+            where: Place = (*place, "device")
+            if keys.device_ids is not None:
+                raise ValueError("`device_ids` is given, too; keep one of them")
+            names = device_names(keys.device)
+            if len(names) > 1:
+                raise ValueError(f"one device; for {len(names)} workers write `device_ids: {keys.device}`")
+            if count > 1:
+                raise ValueError(f"one device cannot hold `devices_per_replica: {count}`; write `device_ids`")
+            values |= {"device_ids": names, "single": True}
+            return
+        where = (*place, "device_ids")
+        if keys.device == "auto" and keys.device_ids is None:
+            notes.append(f"{'.'.join(place)}.device: auto means one replica on each device (device_ids: auto)")
+        written = "auto" if keys.device_ids is None else keys.device_ids
+        if written != "auto":
+            names = device_names(written)
+            _check_replicas(names, count)
+            values["device_ids"] = names
+    except ValueError as error:
+        faults.add(where, str(error))
+
+
+def _check_replicas(names: tuple[str, ...], count: int) -> None:
+    if len(names) % count:
+        raise ValueError(f"{len(names)} devices do not make replicas of {count} (`devices_per_replica`)")
+
+
+def device_names(written: str | int | list[str | int]) -> tuple[str, ...]:
+    """The devices' names: `3` is `cuda:3`, `cpu:4` alone is four workers `cpu:0` to `cpu:3`; in a list it is a name.
+
+    Raises `ValueError` with a readable text.
+    """
+    if isinstance(written, str) and (match := re.fullmatch(r"cpu(?::([0-9]+))?", written)):
+        workers = int(match[1] or 1)
+        if not 1 <= workers <= 1024:
+            raise ValueError(f"{written} asks for {workers} CPU workers; at least 1, at most 1024")
+        return tuple(f"cpu:{i}" for i in range(workers))
+    if isinstance(written, list) and not written:
+        raise ValueError("an empty list; write `auto` for every GPU")
+    names = tuple(_device_name(one) for one in (written if isinstance(written, list) else [written]))
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice:
+        raise ValueError(f"{twice} is given twice")
+    return names
+
+
+def _device_name(written: str | int) -> str:
+    text = str(written)
+    if re.fullmatch(r"[0-9]+", text):
+        return f"cuda:{int(text)}"
+    if match := re.fullmatch(r"(cuda|cpu)(?::([0-9]+))?", text):
+        return f"{match[1]}:{int(match[2] or 0)}"
+    raise ValueError(f"{shown(written)} is no device; write 1, cuda:1, cpu:2 (two CPU workers) or auto")
+
+
+def read_devices_flag(text: str) -> Devices:
+    """What `--devices` says: `auto`, `cpu:4`, or `0,2,3`. Raises `ValueError` with a readable text."""
+    text = text.strip()
+    if text == "auto":
+        return "auto"
+    parts: list[str | int] = [part.strip() for part in text.split(",") if part.strip()]
+    return device_names(parts[0] if len(parts) == 1 and "," not in text and isinstance(parts[0], str) else parts)
+
+
+def replace_devices(placement: Placement, devices: Devices) -> Placement:
+    """`placement` with other devices; one that asked for one `device` keeps one. Raises `ValueError`."""
+    if devices != "auto":
+        if placement.single:
+            devices = devices[:1]
+        _check_replicas(devices, placement.devices_per_replica)
+    elif placement.single:
+        return placement
+    return placement.model_copy(update={"device_ids": devices})
+
+
+def _is_program(python: str) -> bool:
+    return Path(python).is_file() if "/" in python else shutil.which(python) is not None
+
+
+def _near(python: str) -> str:
+    return nearest_path(python) if "/" in python else " (nor a program of that name)"

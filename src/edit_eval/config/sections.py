@@ -1,0 +1,307 @@
+"""Plain values to sections: each key checked, each default filled in, each class found; faults are collected."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os.path
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from edit_eval.config import components
+from edit_eval.config.base_system import explain_unknown_key, is_base_class, translate
+from edit_eval.config.components import Kind
+from edit_eval.config.faults import Faults, Place, explain, nearest_path, shown
+from edit_eval.config.parameters import check_parameters, names_of
+from edit_eval.config.placement import PLACEMENT_KEYS, Devices, read_placement, replace_devices
+from edit_eval.config.schema import (
+    NOT_BUILT,
+    BenchmarkSection,
+    Configuration,
+    EvaluationSection,
+    ExecutionSection,
+    Filters,
+    ModelSection,
+    Section,
+)
+from edit_eval.errors import ConfigurationError
+
+TOP_KEYS = (
+    "benchmark",
+    "diffusion_model",
+    "edit_models",
+    "reward_model",
+    "judges",
+    "prompts",
+    "evaluation",
+    "execution",
+)
+BENCHMARK_KEYS = ("type", "class_path", "language", "on_bad_sample", *Filters.model_fields)
+MODEL_KEYS = ("type", "class_path", "params")
+PROMPT_KEYS = ("system_prompt", "user_prompt_template")
+DEFAULT_BENCHMARK = "five_dimensions"
+
+_LETTERS = r"A-Za-z0-9_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+NAME = re.compile(f"[{_LETTERS}][{_LETTERS}.-]*")
+LONGEST_NAME = 100  # bytes; it becomes a folder's name
+
+S = TypeVar("S", bound=Section)
+
+
+class Sections:
+    """Makes a `Configuration` of plain values. A wrong value is noted and replaced by its default until the end."""
+
+    def __init__(self, raw: dict[str, Any], faults: Faults, folder: Path, devices: Devices | None = None) -> None:
+        self.raw = raw
+        self.faults = faults
+        self.folder = folder
+        self.devices = devices
+        self.notes: list[str] = []
+
+    def configuration(self, name: str) -> Configuration:
+        """The whole. Raises `ConfigurationError` where anything is wrong."""
+        translate(self.raw, self.faults, self.notes)
+        self._refuse_unknown((), self.raw, TOP_KEYS)
+        benchmark = self._benchmark()
+        edit_models = self._models("edit_model", "diffusion_model", "edit_models")
+        judges = self._models("judge", "reward_model", "judges")
+        prompts = self._prompts()
+        evaluation = self._validated(EvaluationSection, self._mapping(("evaluation",)), ("evaluation",))
+        execution = self._validated(ExecutionSection, self._mapping(("execution",)), ("execution",))
+        for section in (evaluation, execution):
+            self._refuse_what_is_not_built(section)
+        self.faults.raise_if_any()
+        return Configuration(
+            name=name,
+            folder=self.folder,
+            benchmark=benchmark,
+            edit_models=edit_models,
+            judges=judges,
+            prompts=prompts,
+            evaluation=evaluation,
+            execution=execution,
+            notes=tuple(self.notes),
+        )
+
+    def _refuse_what_is_not_built(self, section: Section) -> None:
+        for (where, key), values in NOT_BUILT.items():
+            field = type(section).model_fields.get(key)
+            if field is not None and (value := self._at((where, key))) in values:
+                self.faults.add((where, key), f"`{value}` is not built yet; leave it out for `{field.default}`")
+
+    def _benchmark(self) -> BenchmarkSection:
+        place: Place = ("benchmark",)
+        if "benchmark" not in self.raw:
+            self.faults.add(place, "missing; say where its data are (`benchmark: {data_path: ...}`)")
+        written = _with_home(self._mapping(place))
+        if self.faults.has(place):
+            return BenchmarkSection.model_construct()
+        values = {key: value for key, value in written.items() if key in BENCHMARK_KEYS and value is not None}
+        filters = {key: _as_list(key, values.pop(key)) for key in Filters.model_fields if key in values}
+        if not values.keys() & {"type", "class_path"}:
+            values["type"] = DEFAULT_BENCHMARK
+        type_name, class_path, cls = self._class("benchmark", place, values, foreign=False)
+        values |= {"type": type_name, "class_path": class_path}
+        section = self._validated(BenchmarkSection, values, place)
+        parameters: dict[str, Any] = {}
+        if cls is not None:
+            # A benchmark to which the language or bad samples make a difference declares a parameter of that name.
+            shared = [key for key in ("language", "on_bad_sample") if key in _names_of(cls)]
+            own = {key: value for key, value in written.items() if key not in BENCHMARK_KEYS}
+            own |= {key: getattr(section, key) for key in shared}
+            also = tuple(key for key in BENCHMARK_KEYS if key not in shared)
+            parameters = check_parameters(cls, own, place, self.faults, also, type_name or class_path)
+            data_path = parameters.get("data_path")
+            if isinstance(data_path, str) and not Path(data_path).exists():
+                self.faults.add((*place, "data_path"), f"no such file: {data_path}{nearest_path(data_path)}")
+        filtered = self._validated(Filters, filters, place)
+        return section.model_copy(update={"parameters": parameters, "filters": filtered})
+
+    # -- models --
+
+    def _models(self, kind: Kind, one: str, several: str) -> dict[str, ModelSection]:
+        if one in self.raw and several in self.raw:
+            self.faults.add((one,), f"`{several}` is given, too; keep one of them")
+        elif one in self.raw:
+            model = self._model(kind, (one,), None)
+            return {model.name: model} if model else {}
+        elif not self.raw.get(several):
+            what = components.WORDS[kind].partition(" ")[2]
+            self.faults.add((several if several in self.raw else one,), f"no {what}; give `{one}` or `{several}`")
+        else:
+            models: dict[str, ModelSection] = {}
+            for name in self._mapping((several,)):
+                if problem := _name_problem(name, models):
+                    self.faults.add((several, name), problem)
+                elif model := self._model(kind, (several, name), name):
+                    models[name] = model
+            return models
+        return {}
+
+    def _model(self, kind: Kind, place: Place, name: str | None) -> ModelSection | None:
+        """One model; `name` None takes the type's. None where its class is not known."""
+        written, params_place = self._mapping(place), (*place, "params")
+        if not written and self.faults.has(place):
+            return None
+        self._refuse_unknown(place, written, MODEL_KEYS, misplaced=(*PLACEMENT_KEYS, "seed"))
+        params = _with_home(self._mapping(params_place))
+        where = {key: value for key, value in params.items() if key in PLACEMENT_KEYS}
+        own = {key: value for key, value in params.items() if key not in PLACEMENT_KEYS and key != "seed"}
+        placement = read_placement(where, params_place, self.faults, self.notes)
+        if kind == "edit_model" and placement.batch_size > 1:
+            self.faults.add((*params_place, "batch_size"), "an edit model takes one sample at a time; leave it out")
+        if self.devices is not None:
+            try:
+                placement = replace_devices(placement, self.devices)
+            except ValueError as error:
+                self.faults.add(params_place, f"--devices: {error}")
+        type_name, class_path, cls = self._class(kind, place, written, foreign=placement.foreign)
+        if not class_path:
+            return None
+        if cls is None:
+            self.notes.append(f"{'.'.join(params_place)}: checked when the worker of {class_path} starts, not before")
+        else:
+            also = (*PLACEMENT_KEYS, "seed")
+            own = check_parameters(cls, own, params_place, self.faults, also, type_name or class_path)
+            if placement.offload != "none" and not _takes_offload(cls):
+                text = f"{cls.__name__} cannot offload (its `load` takes no `offload`); leave it out"
+                self.faults.add((*params_place, "offload"), text)
+        if name is None:
+            name = type_name or str(written.get("type") or class_path.rpartition(":")[2].rpartition(".")[2])
+            if problem := _name_problem(name, {}):
+                self.faults.add((*place, "type"), problem)
+        values = {"name": name, "type": type_name, "class_path": class_path, "seed": params.get("seed")}
+        section = self._validated(ModelSection, values, params_place)
+        return section.model_copy(update={"parameters": own, "placement": placement})
+
+    def _class(
+        self, kind: Kind, place: Place, written: Mapping[str, Any], *, foreign: bool
+    ) -> tuple[str, str, type[Any] | None]:
+        """(registered name or "", class path or "", class); without a class where only `foreign` can import it."""
+        given = {}
+        for key in ("type", "class_path"):
+            if (value := written.get(key)) is not None:
+                if not isinstance(value, str) or not value.strip():
+                    self.faults.add((*place, key), f"must be text, not {shown(value)}")
+                    return "", "", None
+                given[key] = value
+        type_name, class_path = given.get("type", ""), given.get("class_path", "")
+        if not given:
+            self.faults.add((*place, "type"), "missing; `edit-eval list` shows the registered names")
+            return "", "", None
+        try:
+            registered = components.locate(kind, type_name) or ""
+            if not class_path and not registered:
+                raise ConfigurationError(components.unknown_type(kind, type_name))
+            if class_path and registered:
+                raise ConfigurationError(f"`type: {type_name}` names a class already; leave one of them out")
+            if is_base_class(class_path):
+                text = f"`{class_path}` is the base system's, which does not run here; `edit-eval list` shows what does"
+                raise ConfigurationError(text)
+            path = registered or components.normalise_class_path(class_path)
+            try:
+                cls = components.import_class(kind, path, None if registered else self.folder)
+            except components.NotHere:
+                if not foreign:
+                    raise
+                cls = None
+        except ConfigurationError as error:
+            self.faults.add((*place, "class_path" if class_path else "type"), str(error))
+            return "", "", None
+        return type_name if registered else "", path, cls
+
+    def _prompts(self) -> dict[str, dict[str, str]]:
+        prompts: dict[str, dict[str, str]] = {}
+        for category in self._mapping(("prompts",)):
+            texts = self._mapping(("prompts", category))
+            self._refuse_unknown(("prompts", category), texts, PROMPT_KEYS)
+            prompts[category] = {key: texts[key] for key in PROMPT_KEYS if key in texts}
+            for key, text in prompts[category].items():
+                if not isinstance(text, str) or not text.strip():
+                    hint = " (put it in quotes: braces make a mapping)" if isinstance(text, dict) else ""
+                    self.faults.add(("prompts", category, key), f"must be text, not {shown(text)}{hint}")
+        return prompts
+
+    # -- values --
+
+    def _validated(self, model: type[S], values: Mapping[str, Any], place: Place) -> S:
+        """`values` as a section; null is the same as not given."""
+        values = {key: value for key, value in values.items() if value is not None or key not in model.model_fields}
+        try:
+            return model.model_validate_json(json.dumps(values), strict=True)
+        except ValidationError as error:
+            faults = explain(error, values)
+        names = tuple(model.model_fields)
+        self._refuse_unknown(place, values, names)
+        for where, text in faults:
+            if where[0] in names:
+                self.faults.add((*place, *where), text)
+        wrong = {where[0] for where, _ in faults}
+        return model.model_construct(**{key: value for key, value in values.items() if key not in wrong})
+
+    def _refuse_unknown(
+        self, place: Place, written: Mapping[str, Any], names: tuple[str, ...], misplaced: tuple[str, ...] = ()
+    ) -> None:
+        for key in written:
+            if key in misplaced:
+                self.faults.add((*place, key), "belongs into `params`")
+            elif key not in names:
+                hint = f"the keys here are {', '.join(names)}"
+                self.faults.add((*place, key), explain_unknown_key((*place, key), names, hint))
+
+    def _mapping(self, place: Place) -> dict[str, Any]:
+        """The mapping at `place`; an empty one where there is none, which is a fault if there is another value."""
+        value = self._at(place)
+        if isinstance(value, dict):
+            return value
+        if value is not None:
+            self.faults.add(place, f"must be a mapping (key: value), not {shown(value)}")
+        return {}
+
+    def _at(self, place: Place) -> Any:
+        value: Any = self.raw
+        for key in place:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
+
+def _names_of(cls: type[Any]) -> tuple[str, ...]:
+    try:
+        return names_of(cls)
+    except TypeError:
+        return ()  # `check_parameters` says what is wrong
+
+
+def _takes_offload(cls: type[Any]) -> bool:
+    return "offload" in inspect.signature(cls.load).parameters
+
+
+def _name_problem(name: str, others: Mapping[str, object]) -> str:
+    """Why a name cannot be that of a model and of its folder; empty if it can."""
+    if not NAME.fullmatch(name):
+        return "no name for a model; it is made of letters, digits, `.`, `_` and `-`, the first no `.` or `-`"
+    if len(name.encode()) > LONGEST_NAME:
+        return f"longer than {LONGEST_NAME} bytes, which is too long for a model's name"
+    same = next((other for other in others if other.lower() == name.lower()), None)
+    return f"differs from `{same}` only in case, which not every file system tells apart" if same else ""
+
+
+def _as_list(key: str, value: Any) -> Any:
+    """Filters forgive one word without brackets, and ids that look like numbers."""
+    if key == "limit":
+        return value
+    values = value if isinstance(value, list) else [value]
+    return [str(v) if key == "sample_ids" and type(v) is int else v for v in values]
+
+
+def _with_home(value: Any) -> Any:
+    """A copy in which text that begins with `~/` begins with the home directory."""
+    if isinstance(value, dict):
+        return {key: _with_home(v) for key, v in value.items()}
+    if isinstance(value, list):
+        return [_with_home(v) for v in value]
+    return os.path.expanduser(value) if isinstance(value, str) and value.startswith("~/") else value

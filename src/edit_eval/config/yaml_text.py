@@ -1,0 +1,147 @@
+"""YAML text to plain values: dicts, lists, text, numbers, booleans, null. Nothing else can come out of it.
+
+Scalars are read by the core schema of YAML 1.2, not by PyYAML's 1.1: `no` and `on` are text, `1e-4` is a number, and
+`00012` and `2026-11-20` stay the text that an id is made of. Keys are always text. A key given twice, a tag such as
+`!!python/...` and aliases that expand beyond reason are errors.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from edit_eval.config.faults import nearest_path
+from edit_eval.errors import ConfigurationError
+
+LARGEST_FILE = 4 << 20  # bytes; a configuration with all its prompts has some tens of thousands
+MOST_VALUES = 100_000  # after aliases are expanded; 306 bytes of them can stand for billions
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader with the scalars of YAML 1.2."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 (PyYAML's own way)
+
+
+for _tag, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)|0x[0-9a-fA-F]+", "-+0123456789"),
+    ("float", r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", "-+."),
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("merge", r"<<", "<"),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
+
+
+def read_file(path: str | Path) -> Any:
+    """The plain values of a YAML file. Raises `ConfigurationError` with the file's name and, where known, the line."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        raise ConfigurationError(f"{path}: no such file{nearest_path(path)}") from None
+    except IsADirectoryError:
+        raise ConfigurationError(f"{path}: is a directory; give the YAML file in it") from None
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(data) > LARGEST_FILE:
+        raise ConfigurationError(
+            f"{path}: larger than {LARGEST_FILE >> 20} MiB, so it is no configuration; a benchmark's file belongs into"
+            " `benchmark.data_path` of a YAML file"
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ConfigurationError(f"{path}:{line}: not UTF-8 (byte {error.start}); save the file as UTF-8") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, source: str) -> Any:
+    """The plain values of YAML text. Raises `ConfigurationError` with `source`, the line and the column."""
+    try:
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            return None if node is None else _Values(loader, source).value(node)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        problem = error.problem or error.context or "cannot be read"
+        if "\\t" in problem:
+            problem = "a tab; indent with spaces"
+        elif "another document" in problem:
+            problem = "more than one document (`---`)"
+        raise ConfigurationError(f"{source}{where}: not valid YAML: {problem}") from None
+    except yaml.reader.ReaderError as error:
+        line = f":{text[: error.position].count(chr(10)) + 1}" if isinstance(error.position, int) else ""
+        raise ConfigurationError(f"{source}{line}: not valid YAML: it holds a control character") from None
+    except RecursionError:
+        raise ConfigurationError(f"{source}: nested too deeply to be a configuration") from None
+
+
+class _Values:
+    """Turns composed nodes into values, counting them, so that an explosion of aliases is noticed while it is small."""
+
+    def __init__(self, loader: _Loader, source: str) -> None:
+        self._loader = loader
+        self._source = source
+        self._count = 0
+        self._open: set[int] = set()
+
+    def value(self, node: yaml.Node) -> Any:
+        """The value of `node`."""
+        self._count += 1 + (len(node.value) // 1000 if isinstance(node, yaml.ScalarNode) else 0)
+        if self._count > MOST_VALUES:
+            raise self._error(node, f"more than {MOST_VALUES} values once its aliases (`*name`) are expanded")
+        if id(node) in self._open:
+            raise self._error(node, "an alias (`*name`) that contains itself")
+        self._open.add(id(node))
+        try:
+            if isinstance(node, yaml.MappingNode):
+                return self._mapping(node)
+            if isinstance(node, yaml.SequenceNode):
+                self._refuse_tag(node, "seq")
+                return [self.value(item) for item in node.value]
+            assert isinstance(node, yaml.ScalarNode)
+            self._refuse_tag(node, "str", "int", "float", "bool", "null")
+            try:
+                return self._loader.construct_object(node)
+            except (ValueError, KeyError):
+                raise self._error(node, f"cannot read {node.value[:40]!r} as {node.tag.rpartition(':')[2]}") from None
+        finally:
+            self._open.discard(id(node))
+
+    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
+        self._refuse_tag(node, "map")
+        values: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                found = self.value(value_node)
+                for other in found if isinstance(found, list) else [found]:
+                    if not isinstance(other, dict):
+                        raise self._error(value_node, "`<<` wants a mapping")
+                    merged = {**other, **merged}
+                continue
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise self._error(key_node, "a key must be text; braces in text need quotes")
+            key = key_node.value
+            if key in values:
+                raise self._error(key_node, f"`{key}` is given twice")
+            values[key] = self.value(value_node)
+        return {**merged, **values}
+
+    def _refuse_tag(self, node: yaml.Node, *known: str) -> None:
+        if node.tag not in {f"tag:yaml.org,2002:{name}" for name in known}:
+            tag = node.tag.replace("tag:yaml.org,2002:", "!!")
+            raise self._error(node, f"the tag {tag} is not allowed; only plain values are read")
+
+    def _error(self, node: yaml.Node, text: str) -> ConfigurationError:
+        return ConfigurationError(f"{self._source}:{node.start_mark.line + 1}: {text}")

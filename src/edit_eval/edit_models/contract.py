@@ -1,0 +1,45 @@
+"""What an edit model is. A class of yours needs no base class, only this shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+OnStep = Callable[[int, int], None]
+"""`on_step(step, steps)`: called after each step of an edit, from 1 to `steps`; a sign of life and the progress bar."""
+
+
+class EditModel(Protocol):
+    """One replica of an edit model in a process of its own.
+
+    A class carries its parameters as a nested standard-library dataclass `Parameters` with
+    `__pydantic_config__ = {"extra": "forbid"}`; the configuration makes one from the YAML's `params` (all but those
+    that say where and how a model runs) and hands it to `__init__`. They are part of every edit's key.
+
+    Heavy libraries are imported inside the methods, never at module level.
+
+    A class may also have
+
+    * `revision(parameters) -> str`, a static method that imports nothing heavy: what else decides the pixels, for
+      instance a digest of a local folder of weights. It becomes part of the key.
+    * a keyword `offload` in `load`, if it can keep weights in host memory (`none`, `model`, `group`).
+    * `prepare()`, called before `load`: imports, and all else that takes no device memory. It runs while the device
+      still works for another model.
+    * `about() -> dict[str, str]`, asked once after `load`: what is worth recording (versions, revisions, repairs made).
+    """
+
+    def __init__(self, parameters: Any) -> None: ...
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Loads the weights onto `devices` (`["cuda:0"]`, `["cpu"]`); as seen by this process, counted from 0."""
+
+    def edit(self, image: Image, instruction: str, seed: int, on_step: OnStep) -> Image:
+        """Returns the edited picture.
+
+        `image` is RGB, EXIF rotation applied; `image.info` holds the text entries of the source's file and, under
+        `sample_id`, the sample's id. The same (image, instruction, seed) gives the same pixels in every process.
+        Raises whatever it likes: a raised exception is a failed edit with that reason, never a number.
+        """

@@ -1,0 +1,108 @@
+"""Edits that were made elsewhere: a folder of pictures, each named by its sample's id."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from edit_eval.edit_models.contract import OnStep
+from edit_eval.errors import ConfigurationError, LoadError, ModelError
+from edit_eval.pictures import open_picture
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+
+
+class ImageFolder:
+    """Takes a sample's edit from `<folder>/<sample id>.png` (or `.jpg`, `.jpeg`, `.webp`, in any case).
+
+    Ids are compared with the names in the folder, in Unicode's composed form (macOS writes the decomposed one); they
+    are never made a path, so an id such as `../x` finds nothing. Folders within the folder are not looked at.
+    """
+
+    @dataclass
+    class Parameters:
+        """The YAML's `params`."""
+
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        folder: str
+        """Where the pictures are."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._folder = Path(parameters.folder).expanduser()
+        self._by_id: dict[str, list[Path]] = {}
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Reads the folder's listing; needs no device. Raises `LoadError` if there is none."""
+        try:
+            pictures = _pictures(self._folder)
+        except OSError as error:
+            raise LoadError(f"the folder of edits {self._folder} cannot be read ({error.strerror})") from error
+        self._by_id = {}
+        for path in pictures:
+            self._by_id.setdefault(_composed(path.stem), []).append(path)
+
+    def edit(self, image: Image, instruction: str, seed: int, on_step: OnStep) -> Image:
+        """Returns the sample's picture as it is, RGB. Raises `ModelError` if there is none or more than one."""
+        sample_id = str(image.info.get("sample_id", ""))
+        if not sample_id:
+            raise ModelError("the source came without its sample's id (image.info['sample_id'])")
+        paths = self._by_id.get(_composed(sample_id), [])
+        if not paths:
+            raise ModelError(f"no edit of sample {sample_id!r} in {self._folder} ({', '.join(SUFFIXES)})")
+        if len(paths) > 1:
+            names = ", ".join(path.name for path in paths)
+            raise ModelError(f"more than one edit of sample {sample_id!r} in {self._folder}: {names}")
+        edited = open_picture(paths[0])
+        on_step(1, 1)
+        return edited
+
+    def about(self) -> dict[str, str]:
+        """How many pictures there are."""
+        return {"folder": str(self._folder.absolute()), "pictures": str(sum(map(len, self._by_id.values())))}
+
+    @staticmethod
+    def revision(parameters: ImageFolder.Parameters) -> str:
+        """SHA-256 over the names and contents of the folder's pictures, so that a changed picture is noticed.
+
+        Reads all of them. Raises `ConfigurationError` for a folder that cannot be read or has no picture in it.
+        """
+        folder = Path(parameters.folder).expanduser()
+        digest = hashlib.sha256()
+        try:
+            pictures = _pictures(folder)
+            for path in pictures:
+                digest.update(os.fsencode(path.name) + b"\0" + _content_digest(path))
+        except OSError as error:
+            raise ConfigurationError(f"the folder of edits {folder} cannot be read ({error.strerror})") from error
+        if not pictures:
+            raise ConfigurationError(f"the folder of edits {folder} has no pictures in it ({', '.join(SUFFIXES)})")
+        return digest.hexdigest()
+
+
+def _pictures(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
+    )
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _content_digest(path: Path) -> bytes:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.digest()

@@ -1,0 +1,282 @@
+"""Qwen-Image-Edit and Qwen-Image-Edit-Plus (2509, 2511) through diffusers' own pipelines."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from edit_eval.errors import LoadError, PictureError
+from edit_eval.edit_models.contract import OnStep
+from edit_eval.edit_models.diffusers_pipeline import (
+    attention_backend,
+    check_finite,
+    keywords_for,
+    load_part,
+    offload_weights,
+    to_picture,
+)
+from edit_eval.pretrained import folders
+from edit_eval.pretrained.loading import check_call, check_dtype, library_versions, load_errors, prepare_devices
+from edit_eval.pretrained.processors import IMAGE_BACKEND, PROCESSORS, load_processor
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+PIPELINES = ("QwenImageEditPipeline", "QwenImageEditPlusPipeline")
+PARTS = ("transformer", "text_encoder", "vae")
+
+STOCK_CANVAS = 1024 * 1024
+"""Pixels that both pipelines scale every source to, whatever its size."""
+SMALLEST_CANVAS = 32 * 32
+LARGEST_RATIO = 200
+"""The text encoder's processor takes no picture that is longer than 200 times its width."""
+
+TAKEN = (
+    "image",
+    "prompt",
+    "negative_prompt",
+    "true_cfg_scale",
+    "num_inference_steps",
+    "generator",
+    "output_type",
+    "return_dict",
+    "num_images_per_prompt",
+    "callback_on_step_end",
+    "callback_on_step_end_tensor_inputs",
+)
+
+
+class QwenImageEdit:
+    """One replica of Qwen-Image-Edit; which of the two pipelines, the model's `model_index.json` says.
+
+    The noise is drawn on the CPU, so that the pixels depend on no GPU's random numbers. On the CPU one thread computes.
+    """
+
+    @dataclass
+    class Parameters:
+        """What decides the pixels."""
+
+        __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+        model_name: str = "Qwen/Qwen-Image-Edit"
+        """A folder, or a name on the Hugging Face Hub."""
+        revision: str | None = None
+        """Branch, tag or commit on the Hub."""
+        num_inference_steps: int = 50
+        true_cfg_scale: float = 4.0
+        """Weight of the instruction against the negative prompt; at 1 or below there is no guidance, at half the time."""
+        negative_prompt: str = " "
+        """Always passed: without one diffusers drops the guidance in silence."""
+        dtype: str = "bfloat16"
+        """bfloat16, float16 or float32."""
+        canvas: int | None = None
+        """Area in pixels on which the pipeline works; null: its own 1048576. 4096 is 64 x 64."""
+        load: dict[str, Any] = field(default_factory=dict)
+        """Keywords of `from_pretrained`: those under `transformer`, `text_encoder` and `vae` for that part, others for each."""
+        call: dict[str, Any] = field(default_factory=dict)
+        """Further keywords of the pipeline's call."""
+
+        def __post_init__(self) -> None:
+            check_dtype(self.dtype)
+            check_call(self.call, TAKEN)
+            if self.num_inference_steps < 1:
+                raise ValueError(f"num_inference_steps: {self.num_inference_steps}, but at least 1 step is needed")
+            if self.canvas is not None and self.canvas < SMALLEST_CANVAS:
+                raise ValueError(f"canvas: {self.canvas} pixels; the pipeline needs at least {SMALLEST_CANVAS}")
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self._pipeline: Any = None
+        self._call: Callable[..., Any] | None = None
+        self._about: dict[str, str] = {}
+
+    @staticmethod
+    def revision(parameters: Parameters) -> str:
+        """What decides the pixels besides the parameters: a digest of a local folder's files, or the Hub's revision."""
+        return folders.revision(parameters.model_name, parameters.revision)
+
+    def load(self, devices: Sequence[str], offload: str = "none") -> None:
+        """Loads the pipeline; over several devices its two large networks are spread layer by layer.
+
+        `offload` keeps the weights in host memory: `model` or `group`. Raises `LoadError`; want of memory passes as it
+        is.
+        """
+        parameters = self.parameters
+        location = folders.locate(
+            parameters.model_name, parameters.revision, "model_index.json", "a diffusers pipeline"
+        )
+        class_name = str(location.index.get("_class_name"))
+        if class_name not in PIPELINES:
+            raise LoadError(
+                f"model_name: {parameters.model_name} is a {class_name}; qwen_image_edit runs {' and '.join(PIPELINES)}"
+            )
+        with load_errors(parameters.model_name):
+            prepare_devices(devices, offload)
+            import diffusers
+
+            pipeline_class = getattr(diffusers, class_name)
+            self._call = call_on_canvas(pipeline_class, parameters.canvas)
+            parts = {
+                part: load_part(
+                    location,
+                    part,
+                    parameters.dtype,
+                    devices[:1] if part == "vae" else devices,
+                    offload,
+                    keywords_for(part, PARTS, parameters.load),
+                )
+                for part in PARTS
+            }
+            processor = load_processor(
+                location.name, PROCESSORS["qwen2_vl"], subfolder="processor", **location.keywords
+            )
+            pipeline = pipeline_class.from_pretrained(
+                location.name, processor=processor, **parts, **location.keywords
+            )
+            pipeline.set_progress_bar_config(disable=True)
+            repaired = repair_token_types(pipeline)
+            if offload != "none":
+                offload_weights(pipeline, devices, offload)
+        self._pipeline = pipeline
+        self._about = {
+            "pipeline": class_name,
+            "commit": location.commit,
+            "dtype": parameters.dtype,
+            "offload": offload,
+            "attention": f"{attention_backend()}, text encoder {pipeline.text_encoder.config._attn_implementation}",
+            "image_backend": f"{IMAGE_BACKEND} ({type(processor.image_processor).__name__})",
+            "repairs": "mm_token_type_ids passed to the text encoder (diffusers issue 14194)" if repaired else "",
+            **library_versions("torch", "diffusers", "transformers", "accelerate", "safetensors", "pillow"),
+        }
+
+    def edit(self, image: Image, instruction: str, seed: int, on_step: OnStep) -> Image:
+        """Returns the edited picture, on the pipeline's own canvas (about 1 megapixel, sides multiples of 32).
+
+        Raises `PictureError` for a source too long and narrow, and for NaN or infinite numbers.
+        """
+        import torch
+
+        if self._pipeline is None or self._call is None:
+            raise LoadError("the edit model is not loaded: call load(devices) first")
+        parameters = self.parameters
+        picture = image.convert("RGB")
+        self._check_shape(picture)
+
+        def after_step(pipeline: Any, step: int, timestep: Any, tensors: dict[str, Any]) -> dict[str, Any]:
+            steps = pipeline.num_timesteps
+            on_step(step + 1, steps)
+            if step + 1 == steps:  # once: each look waits for the device
+                check_finite(tensors["latents"], "latents")
+            return tensors
+
+        result = self._call(
+            self._pipeline,
+            image=picture,
+            prompt=instruction,
+            negative_prompt=parameters.negative_prompt,
+            true_cfg_scale=parameters.true_cfg_scale,
+            num_inference_steps=parameters.num_inference_steps,
+            generator=torch.Generator("cpu").manual_seed(seed),
+            callback_on_step_end=after_step,
+            output_type="pt",
+            **parameters.call,
+        )
+        return to_picture(self._pipeline, result.images)
+
+    def about(self) -> dict[str, str]:
+        """Versions, the pipeline's class, kernels, the commit of the weights, and the repairs made."""
+        return dict(self._about)
+
+    def _check_shape(self, picture: Image) -> None:
+        width, height = picture.size
+        if max(picture.size) > LARGEST_RATIO * min(picture.size):
+            raise PictureError(
+                f"the source is {width} x {height} pixels; Qwen-Image-Edit takes ratios of up to {LARGEST_RATIO}"
+            )
+        names = inspect.unwrap(self._call).__globals__ if self._call else {}
+        areas = {STOCK_CANVAS, names.get("VAE_IMAGE_SIZE"), names.get("CONDITION_IMAGE_SIZE")} - {None}
+        for area in areas:
+            scaled = names["calculate_dimensions"](area, width / height)[:2]
+            if min(scaled) < 32:
+                canvas = self.parameters.canvas or STOCK_CANVAS
+                raise PictureError(
+                    f"the source is {width} x {height} pixels, which Qwen-Image-Edit would scale to "
+                    f"{scaled[0]} x {scaled[1]} on a canvas of {canvas} pixels"
+                )
+
+
+def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any]:
+    """The pipeline's `__call__`, working on `canvas` pixels instead of its own 1048576 (and in proportion where it
+    scales the picture for the text encoder).
+
+    Both pipelines take their sizes from the function `calculate_dimensions` of their module, and no argument changes
+    that. The call is therefore made anew with the same code and another function under that name; the module and the
+    class stay as they are. Raises `LoadError` where this diffusers has no such function.
+    """
+    stock: Callable[..., Any] = pipeline_class.__call__
+    if canvas is None:
+        return stock
+    import torch
+
+    code = inspect.unwrap(stock)
+    scale = canvas / STOCK_CANVAS
+    sizes = code.__globals__.get("calculate_dimensions")
+    if sizes is None or "calculate_dimensions" not in code.__code__.co_names:
+        versions = json.dumps(library_versions("diffusers"))
+        raise LoadError(f"canvas: {pipeline_class.__name__} of this diffusers ({versions}) cannot be given another one")
+
+    def calculate_dimensions(target_area: float, ratio: float) -> Any:
+        return sizes(target_area * scale, ratio)
+
+    names = {**code.__globals__, "calculate_dimensions": calculate_dimensions}
+    own = types.FunctionType(code.__code__, names, code.__name__, code.__defaults__, code.__closure__)
+    own.__kwdefaults__ = code.__kwdefaults__
+    return torch.no_grad()(own)
+
+
+class _Seen(Exception):
+    """Ends a probe."""
+
+
+def repair_token_types(pipeline: Any) -> bool:
+    """Passes `mm_token_type_ids` to the text encoder where the pipeline drops them; returns whether it does.
+
+    transformers 5 needs them to give picture tokens their positions in rows and columns, and without them counts in one
+    line, in silence; the pipelines of diffusers drop them (diffusers issue 14194). Whether this pair of libraries is
+    concerned is seen in a probe that ends before anything is computed.
+    """
+    from PIL import Image
+
+    encoder = pipeline.text_encoder
+    if "mm_token_type_ids" not in inspect.signature(type(encoder).forward).parameters:
+        return False
+    seen: list[dict[str, Any]] = []
+
+    def look(module: Any, given: Any, keywords: dict[str, Any]) -> None:
+        seen.append(keywords)
+        raise _Seen
+
+    probe = encoder.register_forward_pre_hook(look, with_kwargs=True)
+    try:
+        pipeline.encode_prompt(prompt="", image=[Image.new("RGB", (64, 64))])
+    except _Seen:
+        pass
+    finally:
+        probe.remove()
+    if not seen or seen[0].get("image_grid_thw") is None or seen[0].get("mm_token_type_ids") is not None:
+        return False
+
+    def add(module: Any, given: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        ids = keywords.get("input_ids")
+        if ids is None or keywords.get("image_grid_thw") is None:
+            return given, keywords
+        config = module.config
+        kinds = (ids == config.image_token_id).int() + 2 * (ids == config.video_token_id).int()
+        return given, {**keywords, "mm_token_type_ids": kinds}
+
+    encoder.register_forward_pre_hook(add, with_kwargs=True)
+    return True

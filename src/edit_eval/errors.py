@@ -1,0 +1,71 @@
+"""Every exception of edit-eval, in one tree.
+
+    EditEvalError                 caught at the command line: one line, and the exit code it carries
+    |-- ConfigurationError        2  a wrong key, type, path or combination in the YAML or on the command line
+    |-- BenchmarkError            2  bad samples, every one of them named
+    |-- RunDirectoryError         2  a directory that is not a run, or that another process is using
+    |-- Unscored                  3  finished, but below the coverage that was asked for
+    |-- Stopped                   4  ended by its surroundings: no device left, disk full, one failure again and again
+    `-- ModelError                1  raised beside a model: the edit or the answer failed, the run goes on
+        |-- PictureError             not a picture, truncated, too large, NaN, black
+        `-- LoadError                the model cannot be loaded here
+
+Standard library only: workers in foreign environments import this file.
+"""
+
+from __future__ import annotations
+
+
+class EditEvalError(Exception):
+    """Base of all errors that edit-eval raises on purpose. The message is one line: what is wrong, where, what to do."""
+
+    exit_code = 1
+
+
+class ConfigurationError(EditEvalError):
+    """The configuration cannot be used. Nothing was loaded or written."""
+
+    exit_code = 2
+
+
+class BenchmarkError(EditEvalError):
+    """Samples that cannot be used.
+
+    `faults` holds one line a bad sample, with its index (from 0, in the file's order) and its id where it has one.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, faults: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.faults = faults
+
+
+class RunDirectoryError(EditEvalError):
+    """The run directory cannot be used: not one of ours, or in the hands of another process."""
+
+    exit_code = 2
+
+
+class Unscored(EditEvalError):
+    """The run is finished, and its coverage is below `evaluation.min_coverage`."""
+
+    exit_code = 3
+
+
+class Stopped(EditEvalError):
+    """The run ended before its end. All that was done is kept; the same command goes on."""
+
+    exit_code = 4
+
+
+class ModelError(EditEvalError):
+    """One edit or one answer failed, for a reason that lies in it."""
+
+
+class PictureError(ModelError):
+    """A picture that cannot be read, or that is not to be counted as an edit."""
+
+
+class LoadError(ModelError):
+    """A model cannot be loaded in this environment or on this device."""

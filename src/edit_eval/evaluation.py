@@ -1,0 +1,262 @@
+"""The story on one page: a benchmark's samples are edited, the edits are judged, the judgements become numbers.
+
+from edit_eval import evaluate
+run = evaluate("config.yaml")
+print(run.summary["overall"]["mean"])
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from edit_eval.benchmarks.selection import refuse_bad, select
+from edit_eval.config.components import NotHere, import_class
+from edit_eval.config.loading import load_configuration
+from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.errors import RunDirectoryError
+from edit_eval.execution.session import Session, Spectator
+from edit_eval.protocols.rubric_score import RubricScore
+from edit_eval.records import Results, Sample, Status
+from edit_eval.rubrics.loading import Rubric, load_rubrics
+from edit_eval.statistics.summary import summarise
+from edit_eval.store.keys import Identity
+from edit_eval.store.matrix import Matrix
+from edit_eval.store.reuse import reuse
+from edit_eval.store.run_directory import RunDirectory
+from edit_eval.workers.process import make_parameters
+
+
+def evaluate(
+    configuration: str | Path | Mapping[str, Any] | Configuration,
+    *,
+    run_dir: str | Path | None = None,
+    reuse_from: Sequence[str | Path] = (),
+    retry: Collection[str] = (),
+    spectator: Spectator | None = None,
+    **options: Any,
+) -> Run:
+    """Runs an evaluation, or goes on with one, and returns it with its numbers.
+
+    `configuration` is a YAML file's path, its content as a mapping, or what `load_configuration` returned; `options`
+    are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). Without `run_dir` a new
+    folder under `runs/` is made; with one that exists the run goes on. `retry` names statuses (`edit_failed`,
+    `judge_error`, ...) whose failures are forgotten and tried again.
+
+    Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
+    `Stopped` or `KeyboardInterrupt` when the run ended early: all that was done is kept.
+    """
+    if not isinstance(configuration, Configuration):
+        configuration = load_configuration(configuration, **options)
+    samples = load_samples(configuration)
+    filters = configuration.benchmark.filters.model_dump()
+    chosen = select(samples, **filters)
+    protocol = load_protocol(configuration)
+    protocol.check(sample.category for sample in chosen)
+    session = Session(configuration)
+    evaluation = configuration.evaluation
+    matrix = Matrix(
+        chosen,
+        [identity(section, configuration.folder, "edit_model") for section in configuration.edit_models.values()],
+        [identity(section, configuration.folder, "judge") for section in configuration.judges.values()],
+        protocol,
+        edit_seeds=evaluation.edit_seeds,
+        repeats=evaluation.repeats,
+    )
+    sources = [RunDirectory.existing(Path(folder)) for folder in reuse_from]
+
+    spectator = spectator or Silence()
+    directory = RunDirectory(Path(run_dir) if run_dir is not None else new_run_folder(configuration.name))
+    directory.begin()
+    try:
+        again = frozenset(Status(name) for name in retry)
+        for note in matrix.recall(
+            directory.read("edits"), directory.read("judgements"), directory.path, again.__contains__
+        ):
+            spectator.note(note)
+        for source in sources:
+            spectator.note(reuse(source, directory, matrix))
+        if directory.damage.total:
+            spectator.note(f"{directory.damage.total} damaged lines in the journals were left out")
+        spectator.note(what_is_left(matrix))
+        if pending(matrix):
+            directory.write_configuration(resolved(configuration, matrix, protocol))
+            directory.write_samples(chosen)
+            session.run(matrix, directory, spectator, [sample.category for sample in samples])
+    finally:
+        directory.end()
+    return Run(directory.path)
+
+
+# -- what a run is made of --
+
+
+def load_samples(configuration: Configuration) -> tuple[Sample, ...]:
+    """All samples of the benchmark, each source image seen to be whole. Raises `BenchmarkError` for bad ones."""
+    section = configuration.benchmark
+    benchmark_class = import_class("benchmark", section.class_path, configuration.folder)
+    samples = tuple(benchmark_class(make_parameters(benchmark_class, section.parameters)).samples())
+    if section.on_bad_sample == "error":
+        refuse_bad(samples)
+    return samples
+
+
+def load_protocol(configuration: Configuration) -> RubricScore:
+    """How the judge is asked: the packaged rubrics, or the configuration's own prompts in their place."""
+    rubrics = load_rubrics(configuration.prompts, configuration.benchmark.language)
+    evaluation = configuration.evaluation
+    return RubricScore(rubrics, configuration.benchmark.language, evaluation.answer, evaluation.retries)
+
+
+def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
+    """What of a model enters the keys of its results: type, parameters, and what its class calls its revision."""
+    revision = ""
+    try:
+        model_class = import_class(kind, section.class_path, folder)
+        if hasattr(model_class, "revision"):
+            revision = str(model_class.revision(make_parameters(model_class, section.parameters)))
+    except NotHere:
+        pass  # a class that only its own environment can import
+    return Identity(section.name, section.type or section.class_path, revision, section.parameters, section.seed)
+
+
+def resolved(configuration: Configuration, matrix: Matrix, protocol: RubricScore) -> dict[str, Any]:
+    """The configuration as the run directory keeps it: complete enough to read the records without any model."""
+    identities = {
+        "edit_models": [asdict(model) for model in matrix.edit_models],
+        "judges": [asdict(judge) for judge in matrix.judges],
+    }
+    rubrics = {name: {**asdict(rubric), "criteria": list(rubric.criteria)} for name, rubric in protocol.rubrics.items()}
+    return {**configuration.as_plain(), "name": configuration.name, "identities": identities, "rubrics": rubrics}
+
+
+def new_run_folder(name: str) -> Path:
+    """A folder that does not exist yet: `runs/<name>-<date>-<time>`."""
+    stem = re.sub(r"[^\w.-]+", "-", name) + time.strftime("-%Y%m%d-%H%M%S")
+    folder, count = Path("runs") / stem, 1
+    while folder.exists():
+        count += 1
+        folder = Path("runs") / f"{stem}-{count}"
+    return folder
+
+
+def pending(matrix: Matrix) -> int:
+    """How many judgements have not come to an end."""
+    return sum(judgement.status is Status.PENDING for judgement in matrix.judgements())
+
+
+def what_is_left(matrix: Matrix) -> str:
+    """One line: what is reused, and what is to be done."""
+    edits = [e for e in matrix.edits if e.status is not Status.SKIPPED]
+    kept = sum(e.status is not Status.PENDING for e in edits)
+    judgements = [j for j in matrix.judgements() if j.status is not Status.SKIPPED]
+    judged = sum(j.status is not Status.PENDING for j in judgements)
+    if judged == len(judgements):
+        return f"nothing to do: all {len(edits)} edits and {len(judgements)} judgements are there"
+    kept_text = f"{kept} of {len(edits)} edits and {judged} of {len(judgements)} judgements are kept; " if kept else ""
+    return f"{kept_text}to do: {len(edits) - kept} edits, {len(judgements) - judged} judgements"
+
+
+class Silence:
+    """A spectator that shows nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments, **named: None
+
+
+# -- a run, read from its records --
+
+
+@dataclass(frozen=True)
+class Run:
+    """An evaluation in its run directory. Everything is read from the records alone."""
+
+    path: Path
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """Every edit and judgement. Raises `RunDirectoryError` for a folder that is no run."""
+        directory = RunDirectory.existing(self.path)
+        configuration = directory.configuration()
+        try:
+            evaluation = configuration["evaluation"]
+            rubrics = {
+                name: Rubric(**{**rubric, "criteria": tuple(rubric["criteria"])})
+                for name, rubric in configuration["rubrics"].items()
+            }
+            protocol = RubricScore(
+                rubrics, configuration["benchmark"]["language"], evaluation["answer"], evaluation["retries"]
+            )
+            matrix = Matrix(
+                directory.samples(),
+                [Identity(**model) for model in configuration["identities"]["edit_models"]],
+                [Identity(**judge) for judge in configuration["identities"]["judges"]],
+                protocol,
+                edit_seeds=evaluation["edit_seeds"],
+                repeats=evaluation["repeats"],
+            )
+        except (KeyError, TypeError) as error:
+            raise RunDirectoryError(f"{self.path}: its configuration cannot be read ({error})") from error
+        matrix.recall(directory.read("edits"), directory.read("judgements"), self.path, lambda status: False)
+        return matrix
+
+    @cached_property
+    def results(self) -> Results:
+        """All records, as statistics and reports take them."""
+        directory = RunDirectory.existing(self.path)
+        matrix = self.matrix
+        activities, wall, devices = directory.timeline()
+        configuration = directory.configuration()
+        damaged = directory.damage.total
+        return Results(
+            name=self.path.resolve().name,
+            directory=str(self.path),
+            samples=matrix.samples,
+            edits=tuple(matrix.edits),
+            judgements=tuple(matrix.judgements()),
+            edit_models=tuple(model.name for model in matrix.edit_models),
+            judges=tuple(judge.name for judge in matrix.judges),
+            activities=activities,
+            wall_seconds=wall,
+            devices=devices,
+            configuration=configuration,
+            environment=directory.environment(),
+            notes=(f"{damaged} damaged lines in the journals were left out",) if damaged else (),
+        )
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The numbers, as in `summary.json`."""
+        evaluation: Any = self.results.configuration["evaluation"]
+        protocol = self.matrix.protocol
+        bounds = {"lowest": getattr(protocol, "lowest", 0.0), "highest": getattr(protocol, "highest", 10.0)}
+        return summarise(self.results, min_coverage=float(evaluation["min_coverage"]), **bounds)
+
+    @property
+    def reached(self) -> bool:
+        """Whether everything came to an end, with the coverage that was asked for."""
+        return bool(self.summary["coverage"]["reached"]) and self.summary["status"] == "complete"
+
+    @property
+    def page(self) -> Path:
+        """The report's page."""
+        return self.path / "report" / "index.html"
+
+    def draw(self) -> None:
+        """Writes the report, in a process of its own, so that its pictures never weigh on this one."""
+        subprocess.run([sys.executable, "-m", "edit_eval.evaluation", str(self.path)], check=True)
+
+
+if __name__ == "__main__":
+    from edit_eval.reporting.files import write_report
+
+    _run = Run(Path(sys.argv[1]))
+    _language: Any = _run.results.configuration["benchmark"]
+    write_report(_run.results, _run.summary, _run.path / "report", language=str(_language["language"]))

@@ -1,0 +1,421 @@
+"""The engine: one thread, one loop. Events come in, what matters is recorded, the policy is told, commands go out.
+
+Blame is what it is careful about. A failure is charged to a task only if that task was running on a loaded worker that
+died, timed out or raised; a failed start, or a task handed to a worker that was dying, is the machine's and costs the
+task nothing. There are two budgets. A task that failed twice is set aside. A replica on which `SLOT_FAILURES` tasks
+in a row failed, none of them proven bad, is retired; that budget is the larger one, so that a bad sample is set aside
+before the last replica is. Suspects run after healthy work and alone, so that no innocent neighbour is charged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from edit_eval.errors import Stopped
+from edit_eval.execution.driver import Driver, Event, WorkerSpecification
+from edit_eval.records import Activity
+from edit_eval.scheduling.policies import Command, Policy
+from edit_eval.scheduling.replicas import Replica
+from edit_eval.scheduling.tasks import Task, Work
+
+TASK_FAILURES = 2
+SLOT_FAILURES = 5
+LOAD_ATTEMPTS = 2
+SAME_FAILURE_WINDOW = 50
+"""The run stops when more than half of this many last tasks failed in the same way."""
+LOOK_EVERY = 0.5
+"""How often, in seconds, the engine looks for workers that give no sign of life."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a replica may be silent, in seconds."""
+
+    timeout: float = 600.0
+    load_timeout: float = 3600.0
+
+
+class Records(Protocol):
+    """What the engine needs to have recorded (see `Recorder`)."""
+
+    @property
+    def start_number(self) -> int: ...
+    def about(self, task: Task) -> str: ...
+    def order(self, task: Task) -> dict[str, Any]: ...
+    def done(self, task: Task, message: dict[str, Any], device: str) -> None: ...
+    def failed(self, task: Task, reason: str, device: str) -> None: ...
+    def attempt(self, task: Task, reason: str) -> None: ...
+    def activity(self, activity: Activity) -> None: ...
+    def event(self, name: str, **fields: Any) -> None: ...
+    def sync(self) -> None: ...
+
+
+class Watcher(Protocol):
+    """Who is shown what happens (the live progress). It must never fail and never block."""
+
+    def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None: ...
+    def running(self, replica: Replica, task: Task, about: str) -> None: ...
+    def step(self, replica: Replica, step: int, steps: int) -> None: ...
+    def finished(self, replica: Replica, task: Task) -> None: ...
+    def note(self, text: str) -> None: ...
+    def tick(self, now: float) -> None: ...
+
+
+class Interruption(Protocol):
+    """Asks whether somebody wants the run to end: `""`, `drain` (finish what is in hand) or `now`."""
+
+    def __call__(self) -> str: ...
+
+
+@dataclass(slots=True)
+class Worker:
+    """The process of a replica, as the engine knows it."""
+
+    replica: Replica
+    number: int
+    since: float
+    """When its present activity began."""
+    last_sign: float
+    loading_since: float | None = None
+    running: dict[int, float] = field(default_factory=dict)
+    """Tasks that the device is computing, and since when."""
+    loaded: bool = False
+    computed: float = 0.0
+    """Until when the device is known to have been busy."""
+    killed: str = ""
+    """Why we killed it."""
+    broken: str = ""
+    stopping: bool = False
+
+
+class Engine:
+    """Has the work done. `run` returns when nothing is left, or raises `Stopped`."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        policy: Policy,
+        work: Work,
+        records: Records,
+        watcher: Watcher,
+        specifications: Mapping[tuple[str, tuple[str, ...]], WorkerSpecification],
+        limits: Mapping[str, Limits],
+        *,
+        offload: Mapping[str, str] | None = None,
+        interruption: Interruption = lambda: "",
+    ) -> None:
+        self._driver, self._policy, self._work = driver, policy, work
+        self._records, self._watch = records, watcher
+        self._specifications, self._limits, self._offload = specifications, limits, offload or {}
+        self._interruption = interruption
+        self._workers: dict[int, Worker] = {}
+        self._of: dict[int, Worker] = {}  # replica number -> its worker
+        self._started = 0
+        self._now = 0.0
+        self._looked = 0.0
+        self._tasks: dict[int, tuple[Worker, Task]] = {}
+        self._freed: dict[str, float] = {}  # device -> when a worker last left it
+        self._charges: Counter[tuple[str, tuple[int, ...]]] = Counter()
+        self._slot_failures: Counter[int] = Counter()
+        self._load_failures: Counter[int] = Counter()
+        self._first_load_error: dict[str, str] = {}
+        self._recent: deque[str] = deque(maxlen=SAME_FAILURE_WINDOW)
+        self._draining = False
+        self._unsynced = False
+        self.about: dict[str, Any] = {}
+        """What each model's first loaded worker said about itself."""
+
+    # -- the loop --
+
+    def run(self) -> None:
+        """Runs until the work is finished.
+
+        Raises `Stopped` when it cannot be: nothing is left that could do it, the same failure again and again, the
+        disk is full. Raises `KeyboardInterrupt` when somebody wanted the end. All that was done is recorded either way.
+        """
+        try:
+            self._do(self._policy.begin())
+            while self._policy.at_work:
+                self._now, events = self._driver.poll(LOOK_EVERY)
+                for event in events:
+                    self._handle(event)
+                if self._unsynced:
+                    self._records.sync()
+                    self._unsynced = False
+                self._look()
+                self._watch.tick(self._now)
+            self._end_or_explain()
+        except OSError as error:
+            raise Stopped(f"stopped: {error}; all that was done is kept, run the same command again") from error
+        finally:
+            self._driver.close()
+            self._records.event("end", seconds=self._now)
+            self._records.sync()
+
+    def _end_or_explain(self) -> None:
+        if self._draining:
+            raise KeyboardInterrupt
+        if self._work.finished:
+            return
+        reasons = [f"{model.partition(':')[2]}: {error}" for model, error in self._first_load_error.items()]
+        raise Stopped(
+            "nothing is left that could do the rest; " + ("; ".join(reasons) or "every replica failed too often")
+        )
+
+    def _look(self) -> None:
+        if self._now - self._looked < LOOK_EVERY:
+            return
+        self._looked = self._now
+        wanted = self._interruption()
+        if wanted == "now":
+            raise KeyboardInterrupt
+        if wanted == "drain" and not self._draining:
+            self._draining = True
+            self._watch.note("stopping: what is under way is finished first; interrupt again to stop at once")
+            self._do(self._policy.drain())
+        for worker in list(self._workers.values()):
+            limits = self._limits[worker.replica.model.key]
+            silent = self._now - worker.last_sign
+            if worker.killed:
+                continue
+            if worker.running and silent > limits.timeout:
+                self._kill(worker, f"no step for {limits.timeout:g} s")
+            elif not worker.loaded and silent > limits.load_timeout:
+                self._kill(worker, f"not loaded after {limits.load_timeout:g} s")
+            elif worker.stopping and silent > limits.timeout:
+                self._kill(worker, "did not end")
+        self._guard_progress()
+
+    def _guard_progress(self) -> None:
+        """Everybody idle and work left: no event will ever come. Should not happen; is not to be waited for."""
+        busy = any(not w.loaded or w.stopping or w.replica.hands for w in self._workers.values())
+        if busy or self._work.finished or self._draining:
+            return
+        held = ", ".join(w.replica.name for w in self._workers.values()) or "nobody"
+        raise Stopped(
+            f"no progress: work is left, and {held} cannot do it; this is a fault of edit-eval, please report it"
+        )
+
+    def _kill(self, worker: Worker, reason: str) -> None:
+        worker.killed = reason
+        self._watch.note(f"{worker.replica.name}: {reason}; its process is replaced")
+        self._driver.kill(worker.number)
+
+    # -- commands --
+
+    def _do(self, commands: Sequence[Command]) -> None:
+        for verb, replica, task in commands:
+            if verb == "prepare":
+                self._prepare(replica)
+                continue
+            worker = self._of[replica.number]
+            if verb == "load":
+                # Imports that the device had to wait for count as loading.
+                worker.loading_since = max([worker.since, *(self._freed.get(d, 0.0) for d in replica.place)])
+                worker.last_sign = self._now
+                offload = self._offload.get(replica.model.key, "none")
+                self._driver.submit(worker.number, {"do": "load", "offload": offload})
+                self._watch.replica(replica, "loading", {})
+            elif verb == "run":
+                assert task is not None
+                self._tasks[task.number] = (worker, task)
+                if not worker.running and len(replica.hands) == 1:
+                    worker.last_sign = self._now
+                self._driver.submit(worker.number, self._records.order(task))
+            else:
+                worker.stopping = True
+                worker.since = worker.last_sign = self._now
+                self._driver.submit(worker.number, {"do": "stop"})
+
+    def _prepare(self, replica: Replica) -> None:
+        self._started += 1
+        worker = Worker(replica, self._started, self._now, self._now)
+        self._workers[worker.number] = self._of[replica.number] = worker
+        self._watch.replica(replica, "preparing", {})
+        self._driver.start(worker.number, self._specifications[replica.model.key, replica.place])
+
+    # -- events --
+
+    def _handle(self, event: Event) -> None:
+        worker = self._workers.get(event.worker)
+        if worker is None:
+            return
+        worker.last_sign = self._now
+        message = event.message
+        kind = message["event"]
+        if kind == "step":
+            self._watch.step(worker.replica, message["step"], message["steps"])
+        elif kind == "started":
+            self._begun(worker, message["task"])
+        elif kind == "done":
+            self._done(worker, message)
+        elif kind == "failed":
+            self._failed(worker, message)
+        elif kind == "prepared":
+            self._do(self._policy.prepared(worker.replica))
+        elif kind == "loaded":
+            self._loaded(worker, message)
+        elif kind == "broken":
+            worker.broken = message["error"]
+            self._first_load_error.setdefault(worker.replica.model.key, message["error"])
+            self._records.event("broken", replica=worker.replica.name, error=message["error"], trace=message["trace"])
+        elif kind == "died":
+            self._died(worker, message["reason"])
+
+    def _loaded(self, worker: Worker, message: Mapping[str, Any]) -> None:
+        replica = worker.replica
+        worker.loaded = True
+        began = self._now if worker.loading_since is None else worker.loading_since
+        self._activity(replica, "loading", began, self._now, "")
+        self._load_failures[replica.number] = 0
+        self.about.setdefault(replica.model.key, dict(message["about"]))
+        self._records.event("loaded", replica=replica.name, seconds=message["seconds"], memory=message["memory"])
+        self._watch.replica(replica, "loaded", message)
+        self._do(self._policy.loaded(replica, self._now - began, int(message["capacity"])))
+
+    def _begun(self, worker: Worker, number: int) -> None:
+        if number in self._tasks:
+            task = self._tasks[number][1]
+            worker.running[number] = self._now
+            self._watch.running(worker.replica, task, self._records.about(task))
+
+    def _take(self, worker: Worker, number: int, seconds: float) -> Task:
+        """The task is over: its stretch of time is kept, and it is nobody's any more."""
+        _, task = self._tasks.pop(number)
+        began = worker.running.pop(number, self._now)
+        # The device was free again when it had computed; writing the result came after.
+        ended = max(began, min(self._now, began + seconds))
+        kind = "editing" if worker.replica.model.kind == "edit" else "judging"
+        self._activity(worker.replica, kind, began, ended, self._records.about(task))
+        self._watch.finished(worker.replica, task)
+        return task
+
+    def _done(self, worker: Worker, message: dict[str, Any]) -> None:
+        seconds = float(message["seconds"])
+        task = self._take(worker, message["task"], seconds)
+        self._records.done(task, message, "+".join(worker.replica.place))
+        self._slot_failures[worker.replica.number] = 0
+        self._recent.append("")
+        self._unsynced = True
+        self._do(self._policy.done(worker.replica, task, seconds))
+
+    def _failed(self, worker: Worker, message: Mapping[str, Any]) -> None:
+        began = worker.running.get(message["task"], self._now)
+        task = self._take(worker, message["task"], self._now - began)
+        reason, kind = str(message["error"]), str(message["kind"])
+        self._records.event(
+            "failed", replica=worker.replica.name, what=self._records.about(task), error=reason, trace=message["trace"]
+        )
+        if kind == "out_of_memory":
+            reason += memory_advice(message.get("memory", {}))
+        self._charge(worker, task, reason, final=kind in ("model", "out_of_memory"))
+        if kind == "device":
+            # After a device-side assert nothing that this process computes can be believed.
+            self._kill(worker, "the device is in an undefined state")
+        self._do(self._policy.failed(worker.replica, task))
+        self._stop_if_systemic()
+
+    def _died(self, worker: Worker, reason: str) -> None:
+        replica = worker.replica
+        self._freed.update(dict.fromkeys(replica.place, self._now))
+        del self._workers[worker.number]
+        if self._of.get(replica.number) is worker:
+            del self._of[replica.number]
+        if worker.stopping and not worker.running:
+            self._activity(replica, "unloading", worker.since, self._now, "")
+            self._watch.replica(replica, "ended", {})
+            for task in list(replica.hands.values()):
+                self._return(replica, task)
+            self._do(self._policy.ended(replica))
+            return
+        reason = worker.killed or worker.broken or reason
+        if not worker.loaded and worker.loading_since is not None:
+            self._activity(replica, "loading", worker.loading_since, self._now, "")
+        guilty = set(worker.running) if not worker.killed.startswith("the device") else set()
+        for number, task in list(replica.hands.items()):
+            if number in guilty:
+                self._take(worker, number, self._now - worker.running[number])
+                self._charge(worker, task, reason)
+                self._policy.lost(replica, task)
+            else:
+                self._return(replica, task)
+        self._records.event("died", replica=replica.name, reason=reason)
+        retired = self._is_to_retire(worker, reason)
+        state = "retired" if retired else "died"
+        self._watch.replica(replica, state, {"reason": reason})
+        self._do(self._policy.ended(replica, retired=retired))
+        self._stop_if_systemic()
+
+    def _return(self, replica: Replica, task: Task) -> None:
+        """A task that had not begun goes back to the queue, at no charge."""
+        self._tasks.pop(task.number, None)
+        replica.hands.pop(task.number, None)
+        self._policy.give_back(task)
+
+    # -- blame --
+
+    def _charge(self, worker: Worker, task: Task, reason: str, final: bool = False) -> None:
+        """Charges the task with a failure: it is tried again as a suspect, or set aside."""
+        signature = f"{worker.replica.model.name}: {reason.split(':')[0]}"
+        self._recent.append(signature)
+        key = (task.model, task.units)
+        self._charges[key] += 1
+        self._unsynced = True
+        if len(task.units) > 1 and self._charges[key] >= (1 if final else TASK_FAILURES):
+            # Which member of the batch it was shows when each runs alone.
+            for unit in task.units:
+                self._charges[task.model, (unit,)] = 1
+                self._work.add(task.model, [unit], phase=task.phase, alone=True)
+            self._records.attempt(task, reason)
+        elif final or self._charges[key] >= TASK_FAILURES:
+            if not final:
+                reason = f"failed {self._charges[key]} times; the last time: {reason}"
+                self._slot_failures[worker.replica.number] -= 1
+            self._watch.note(f"{self._records.about(task)} is set aside: {reason}")
+            self._records.failed(task, reason, "+".join(worker.replica.place))
+        else:
+            self._slot_failures[worker.replica.number] += 1
+            self._work.add(task.model, task.units, phase=task.phase, alone=True)
+            self._records.attempt(task, reason)
+
+    def _is_to_retire(self, worker: Worker, reason: str) -> bool:
+        replica = worker.replica
+        if worker.loaded:
+            others = [r for r in self._policy.of(replica.model.key) if r is not replica and r.state.name != "RETIRED"]
+            retired = self._slot_failures[replica.number] >= SLOT_FAILURES and bool(others)
+        else:
+            self._first_load_error.setdefault(replica.model.key, reason)
+            self._load_failures[replica.number] += 1
+            retired = bool(worker.broken or worker.killed) or self._load_failures[replica.number] >= LOAD_ATTEMPTS
+        if retired:
+            self._watch.note(f"{replica.name} is given up: {reason}")
+            self._records.event("retired", replica=replica.name, reason=reason)
+        return retired
+
+    def _stop_if_systemic(self) -> None:
+        if len(self._recent) < SAME_FAILURE_WINDOW:
+            return
+        signature, count = Counter(r for r in self._recent if r).most_common(1)[0] if any(self._recent) else ("", 0)
+        if count > SAME_FAILURE_WINDOW // 2:
+            raise Stopped(
+                f"{count} of the last {SAME_FAILURE_WINDOW} tasks failed in the same way ({signature}); "
+                "mend that and run the same command again"
+            )
+
+    def _activity(self, replica: Replica, kind: str, begin: float, end: float, what: str) -> None:
+        for device in replica.place:
+            self._records.activity(
+                Activity(
+                    self._records.start_number, device, kind, replica.model.name, round(begin, 4), round(end, 4), what
+                )
+            )
+
+
+def memory_advice(memory: Mapping[str, int]) -> str:
+    """The figures behind an out-of-memory error, and the settings that would help."""
+    peak = memory.get("device_peak")
+    figures = f" (at most {peak / 2**30:.1f} GiB were reserved)" if peak else ""
+    return figures + "; a smaller batch_size or canvas, offload: model, or devices_per_replica: 2 need less"

@@ -1,0 +1,201 @@
+"""The local driver: each worker is a process on this machine, started directly by the interpreter of its environment.
+
+A worker has a pipe in each direction that nobody else holds, and the engine watches the process itself as well: a pipe
+shared by workers deadlocks when one is killed, and a grandchild may keep a dead worker's pipe open. Nothing here ever
+waits for one worker.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from edit_eval.execution.devices import environment_for
+from edit_eval.execution.driver import Event, WorkerSpecification
+from edit_eval.execution.environments import worker_command
+from edit_eval.workers.messages import Lines, Message, encode
+
+CLOSE_SECONDS = 5.0  # how long killed processes may take to be gone
+
+
+@dataclass(eq=False)
+class Process:
+    """One worker's process and its two pipes."""
+
+    number: int
+    process: subprocess.Popen[bytes]
+    sentinel: int
+    """Becomes readable when the process is gone (a pidfd)."""
+    into: int
+    out: int
+    lines: Lines = field(default_factory=Lines)
+    unsent: bytearray = field(default_factory=bytearray)
+
+
+class LocalDriver:
+    """Starts workers on this machine. `logs` is the folder for what they print."""
+
+    def __init__(self, logs: Path, environment: Mapping[str, str] | None = None) -> None:
+        self._logs = logs
+        self._environment = dict(os.environ if environment is None else environment)
+        self._selector = selectors.DefaultSelector()
+        self._processes: dict[int, Process] = {}
+        self._began = time.monotonic()
+        self._events: list[Event] = []
+
+    def start(self, worker: int, specification: WorkerSpecification) -> None:
+        """Starts the process and tells it what to prepare."""
+        self._logs.mkdir(parents=True, exist_ok=True)
+        child_in, into = os.pipe()
+        out, child_out = os.pipe()
+        variables, devices = environment_for(specification.devices, self._environment)
+        try:
+            with (self._logs / f"{specification.name}.log").open("ab") as log:
+                process = subprocess.Popen(
+                    [*worker_command(specification.python or sys.executable), str(child_in), str(child_out)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=(child_in, child_out),
+                    env={**self._environment, **variables},
+                    start_new_session=True,  # a Ctrl-C at the terminal is the engine's affair
+                )
+        except OSError as error:
+            for descriptor in (into, out):
+                os.close(descriptor)
+            reason = f"cannot start {specification.python}: {error.strerror or error}"
+            self._events.append(Event(worker, {"event": "broken", "error": reason, "trace": ""}))
+            self._events.append(Event(worker, {"event": "died", "reason": reason}))
+            return
+        finally:
+            os.close(child_in)
+            os.close(child_out)
+        os.set_blocking(into, False)
+        os.set_blocking(out, False)
+        made = Process(worker, process, os.pidfd_open(process.pid), into, out)
+        self._processes[worker] = made
+        self._selector.register(out, selectors.EVENT_READ, (made, "out"))
+        self._selector.register(made.sentinel, selectors.EVENT_READ, (made, "gone"))
+        order = {
+            "do": "prepare",
+            "role": specification.role,
+            "class_path": specification.class_path,
+            "parameters": dict(specification.parameters),
+            "path": list(specification.import_path),
+            "devices": devices,
+        }
+        self.submit(worker, order)
+
+    def submit(self, worker: int, message: Message) -> None:
+        """Sends a message, now or as soon as the worker reads."""
+        process = self._processes.get(worker)
+        if process is not None:
+            process.unsent += encode(message)
+            self._send(process)
+
+    def _send(self, process: Process) -> None:
+        try:
+            while process.unsent:
+                written = os.write(process.into, process.unsent)
+                del process.unsent[:written]
+        except BlockingIOError:
+            if process.into not in self._selector.get_map():
+                self._selector.register(process.into, selectors.EVENT_WRITE, (process, "into"))
+            return
+        except OSError:
+            process.unsent.clear()  # it is dying, which its sentinel will tell
+        if process.into in self._selector.get_map():
+            self._selector.unregister(process.into)
+
+    def poll(self, seconds: float) -> tuple[float, Sequence[Event]]:
+        """Waits for messages and deaths."""
+        if not self._events:
+            for key, _ in self._selector.select(seconds):
+                process, what = key.data
+                if process.number not in self._processes:
+                    continue
+                if what == "out":
+                    self._read(process)
+                elif what == "into":
+                    self._send(process)
+                else:
+                    self._gone(process)
+        events, self._events = self._events, []
+        return time.monotonic() - self._began, events
+
+    def _read(self, process: Process) -> bool:
+        """Takes in what the worker has said; tells whether there may be more."""
+        try:
+            data = os.read(process.out, 1 << 20)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            if process.out in self._selector.get_map():
+                self._selector.unregister(process.out)  # the sentinel tells the rest
+            return False
+        try:
+            for message in process.lines.feed(data):
+                self._events.append(Event(process.number, message))
+        except ValueError:
+            self.kill(process.number)  # only a model that writes into our pipe on purpose comes here
+            return False
+        return True
+
+    def _gone(self, process: Process) -> None:
+        while self._read(process):
+            pass
+        code = process.process.wait()
+        self._forget(process)
+        self._events.append(Event(process.number, {"event": "died", "reason": reason_of(code)}))
+
+    def _forget(self, process: Process) -> None:
+        for descriptor in (process.out, process.sentinel, process.into):
+            if descriptor in self._selector.get_map():
+                self._selector.unregister(descriptor)
+            os.close(descriptor)
+        del self._processes[process.number]
+
+    def kill(self, worker: int) -> None:
+        """SIGKILL to the worker and whatever it started."""
+        process = self._processes.get(worker)
+        if process is not None:
+            kill_group(process.process.pid)
+
+    def close(self) -> None:
+        """Kills all workers and waits until they are gone."""
+        for process in self._processes.values():
+            kill_group(process.process.pid)
+        for process in list(self._processes.values()):
+            try:
+                process.process.wait(CLOSE_SECONDS)
+            except subprocess.TimeoutExpired:
+                pass  # in an uninterruptible call of the driver; it will die when that returns
+            self._forget(process)
+        self._selector.close()
+
+
+def kill_group(process_id: int) -> None:
+    """Ends a process and its descendants; it leads a session of its own."""
+    for end in (os.killpg, os.kill):
+        try:
+            end(process_id, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def reason_of(code: int) -> str:
+    """How a process ended, for people."""
+    if code >= 0:
+        return f"its process ended with exit code {code}"
+    name = signal.Signals(-code).name if -code in signal.Signals._value2member_map_ else f"signal {-code}"
+    hint = " (the kernel may have run out of memory)" if name == "SIGKILL" else ""
+    return f"its process was killed by {name}{hint}"

@@ -1,0 +1,221 @@
+"""Between the engine and the records: what a worker is told about a task, and what is kept of its answer.
+
+The engine knows tasks, the matrix knows edits and judgements; nothing is acknowledged before it is in the journal.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import Any, Protocol
+
+from edit_eval.records import Activity, Answer, Edit, Judgement, Status
+from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.matrix import Matrix, edit_record
+from edit_eval.store.run_directory import RunDirectory
+
+
+class Audience(Protocol):
+    """Who is told what was recorded (the live progress)."""
+
+    def edit(self, edit: Edit) -> None: ...
+    def judgement(self, judgement: Judgement) -> None: ...
+
+
+class Recorder:
+    """Turns tasks into orders and results into records."""
+
+    def __init__(
+        self, matrix: Matrix, directory: RunDirectory, work: Work, audience: Audience, parser_version: int
+    ) -> None:
+        self._matrix, self._directory, self._work, self._audience = matrix, directory, work, audience
+        self._parser_version = parser_version
+        self._damaged: set[int] = set()
+        self._asked: dict[int, list[int]] = {}  # task -> the judgements that its worker was asked for
+        work.in_vain = self.in_vain
+
+    def in_vain(self, task: Task) -> bool:
+        """Whether a batch has no edit left to judge."""
+        return not is_edit(task) and not self._judgeable(task)
+
+    def _judgeable(self, task: Task) -> list[int]:
+        edits = self._matrix.edits
+        return [unit for unit in task.units if edits[self._matrix.place(unit).edit].status is Status.OK]
+
+    def about(self, task: Task) -> str:
+        """The sample ids of a task, for people."""
+        if is_edit(task):
+            return self._matrix.edits[task.units[0]].sample_id
+        return ", ".join(self._matrix.address(unit)[0] for unit in task.units)
+
+    # -- orders --
+
+    def order(self, task: Task) -> dict[str, Any]:
+        """The message that tells a worker to do the task (see `edit_eval.workers.process`)."""
+        if is_edit(task):
+            number = task.units[0]
+            edit, sample = self._matrix.edits[number], self._matrix.sample_of(number)
+            output = self._directory.image_path(edit.edit_model, edit.sample_id, edit.key)
+            output.parent.mkdir(parents=True, exist_ok=True)
+            return {
+                "do": "run",
+                "task": task.number,
+                "kind": "edit",
+                "source": sample.source,
+                "instruction": sample.instruction,
+                "seed": edit.seed,
+                "sample": sample.id,
+                "output": str(output),
+            }
+        asked = self._asked[task.number] = self._judgeable(task)
+        requests = [self._request(unit) for unit in asked]
+        return {"do": "run", "task": task.number, "kind": "judge", "requests": requests}
+
+    def _request(self, unit: int) -> dict[str, Any]:
+        place = self._matrix.place(unit)
+        edit, sample = self._matrix.edits[place.edit], self._matrix.sample_of(place.edit)
+        prompt = self._matrix.prompt(place.edit)
+        if self._matrix.judgement(unit).status is Status.PENDING and self._matrix.answers[unit]:
+            prompt = self._matrix.protocol.ask_again(prompt)
+        return {
+            "system": prompt.system,
+            "user": prompt.user,
+            "source": sample.source,
+            "edited": str(self._directory.path / edit.image),
+            "pixels": edit.pixels,
+            "sample": sample.id,
+            "edit_model": edit.edit_model,
+            "instruction": sample.instruction,
+            "category": sample.category,
+        }
+
+    # -- results --
+
+    def done(self, task: Task, message: dict[str, Any], device: str) -> None:
+        """Keeps what a worker has made of a task; adds the tasks that follow from it."""
+        results, seconds = message["results"], float(message["seconds"])
+        if is_edit(task):
+            self._edited(task.units[0], results[0], seconds, device)
+            return
+        judged = self._asked.pop(task.number)
+        for unit, result in zip(judged, results, strict=True):
+            if "damaged" in result:
+                self._damage(unit, result["damaged"], task)
+            else:
+                self._answered(unit, task, Answer(result["text"], "", seconds / len(judged), device), result)
+
+    def failed(self, task: Task, reason: str, device: str) -> None:
+        """Keeps that a task is given up for good: its edit failed, or its judge gave no answer."""
+        for unit in task.units:
+            if is_edit(task):
+                self._keep_edit(unit, replace(self._matrix.edits[unit], status=Status.EDIT_FAILED, reason=reason))
+            elif self._matrix.judgement(unit).status is Status.PENDING:
+                self._answered(unit, task, Answer("", reason, 0.0, device, final=True), {})
+
+    def attempt(self, task: Task, reason: str) -> None:
+        """Keeps that an attempt failed and that another one follows."""
+        if is_edit(task):
+            edit = replace(self._matrix.edits[task.units[0]], reason=reason)
+            self._directory.append("edits", {**edit_record(edit), "at": time.time()})
+
+    def _edited(self, number: int, result: dict[str, Any], seconds: float, device: str) -> None:
+        edit = self._matrix.edits[number]
+        path = self._directory.image_path(edit.edit_model, edit.sample_id, edit.key)
+        made = replace(
+            edit,
+            status=Status.OK,
+            reason="",
+            image=os.path.relpath(path, self._directory.path),
+            pixels=result["pixels"],
+            width=result["width"],
+            height=result["height"],
+            file_bytes=result["file_bytes"],
+            flags=tuple(result["flags"]),
+            seconds=round(seconds, 4),
+            device=device,
+        )
+        self._keep_edit(number, made)
+
+    def _keep_edit(self, number: int, edit: Edit) -> None:
+        self._directory.append("edits", {**edit_record(edit), "at": time.time()})
+        self._matrix.set_edit(number, edit)
+        self._audience.edit(edit)
+        self._work.settle(number)
+
+    def _answered(self, unit: int, task: Task, answer: Answer, result: dict[str, Any]) -> None:
+        before = self._matrix.judgement(unit)
+        if before.status is not Status.PENDING:
+            return  # it only kept the others of its batch company
+        ask = len(self._matrix.answers[unit])
+        judgement = self._matrix.add_answer(unit, answer)
+        sample, edit_model, edit_seed, judge, repeat = self._matrix.address(unit)
+        record: dict[str, Any] = {
+            "key": judgement.key,
+            "sample": sample,
+            "edit_model": edit_model,
+            "edit_seed": edit_seed,
+            "judge": judge,
+            "repeat": repeat,
+            "ask": ask,
+            "text": answer.text,
+            "error": answer.error,
+            "final": answer.final,
+            "seconds": round(answer.seconds, 4),
+            "device": answer.device,
+            "batch": len(task.units),
+            "parser": self._parser_version,
+            "status": judgement.status.value,
+            "score": judgement.score,
+            "at": time.time(),
+        }
+        if "halved_to" in result:
+            record["halved_to"] = result["halved_to"]
+        self._directory.append("judgements", record)
+        if judgement.status is Status.PENDING:
+            self._work.add(task.model, [unit], phase=task.phase)
+        else:
+            self._audience.judgement(judgement)
+
+    def _damage(self, unit: int, reason: str, task: Task) -> None:
+        """A picture is no longer what it was: it is made again, once."""
+        number = self._matrix.place(unit).edit
+        edit = self._matrix.edits[number]
+        if edit.status is not Status.OK:  # another judgement of the batch found it first
+            self._work.add(task.model, [unit], after=[number], phase=task.phase)
+            return
+        empty = replace(
+            edit, status=Status.PENDING, reason=reason, image="", pixels="", width=0, height=0, file_bytes=0, flags=()
+        )
+        if number in self._damaged:
+            failed = replace(empty, status=Status.EDIT_FAILED, reason=f"damaged twice on disk: {reason}")
+            self._keep_edit(number, failed)
+            return
+        self._damaged.add(number)
+        self._directory.append("edits", {**edit_record(empty), "at": time.time()})
+        self._matrix.set_edit(number, empty)
+        self._work.add(f"edit:{edit.edit_model}", [number], phase=task.phase)
+        self._work.add(task.model, [unit], after=[number], phase=task.phase)
+
+    def activity(self, activity: Activity) -> None:
+        """Keeps a stretch of a device's time."""
+        record = {k: getattr(activity, k) for k in ("device", "kind", "model", "begin", "end", "what")}
+        self._directory.append("events", {"event": "activity", "start": activity.start_number, **record})
+
+    def event(self, name: str, **fields: Any) -> None:
+        """Keeps anything else that belongs on the timeline."""
+        self._directory.append("events", {"event": name, "start": self._directory.number, **fields})
+
+    @property
+    def start_number(self) -> int:
+        """Which start of the run this is."""
+        return self._directory.number
+
+    def sync(self) -> None:
+        """Has the disk keep all of it."""
+        self._directory.sync()
+
+
+def is_edit(task: Task) -> bool:
+    """Whether the task is an edit; otherwise it is a batch of judgements."""
+    return task.model.startswith("edit:")

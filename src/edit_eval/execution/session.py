@@ -1,0 +1,149 @@
+"""One start of a run: models are laid out on devices, what is left becomes tasks, the engine has them done."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from typing import Any, Protocol
+
+from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.execution.devices import gpus, places
+from edit_eval.execution.driver import WorkerSpecification
+from edit_eval.execution.engine import Engine, Limits, Watcher
+from edit_eval.execution.environments import interpreter
+from edit_eval.execution.interruption import Interruption
+from edit_eval.execution.local import LocalDriver
+from edit_eval.execution.recorder import Audience, Recorder
+from edit_eval.execution.workload import fill_work
+from edit_eval.judges.answers import PARSER_VERSION
+from edit_eval.scheduling.batches import cut_batches
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.tasks import Model, Work
+from edit_eval.store.matrix import Matrix
+from edit_eval.store.run_directory import RunDirectory
+
+RECORDED_LIBRARIES = ("edit-eval", "pillow", "numpy", "torch", "diffusers", "transformers", "accelerate", "safetensors")
+
+
+class Spectator(Watcher, Audience, Protocol):
+    """The live progress: sees what devices do and what is recorded."""
+
+    def begin(self, matrix: Matrix, policy: Policy, work: Work, estimates: Estimates) -> None: ...
+    def end(self) -> None: ...
+
+
+class Session:
+    """Everything that one start needs besides the records."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        """Lays the models out. Raises `ConfigurationError` for a device or an environment that is not there."""
+        self.configuration = configuration
+        self.models: list[Model] = []
+        self.layout: dict[str, str] = {}
+        """Why each model's devices were chosen."""
+        self._specifications: dict[tuple[str, tuple[str, ...]], WorkerSpecification] = {}
+        for role, sections in (("edit_model", configuration.edit_models), ("judge", configuration.judges)):
+            for section in sections.values():
+                self._add(role, section)
+
+    def _add(self, role: str, section: ModelSection) -> None:
+        placement = section.placement
+        chosen, self.layout[f"{role} {section.name}"] = places(placement.device_ids, placement.devices_per_replica)
+        model = Model(section.name, "edit" if role == "edit_model" else "judge", chosen)
+        self.models.append(model)
+        python = interpreter(placement.python, placement.conda_env, placement.uv)
+        for place in chosen:
+            self._specifications[model.key, place] = WorkerSpecification(
+                name=f"{model.kind}-{section.name}-{'+'.join(place).replace(':', '')}",
+                model=model.key,
+                role=role,
+                devices=place,
+                class_path=section.class_path,
+                parameters=section.parameters,
+                python=python,
+                import_path=(str(self.configuration.folder),),
+            )
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All devices of all models, in order."""
+        return tuple(dict.fromkeys(d for model in self.models for place in model.places for d in place))
+
+    def run(
+        self, matrix: Matrix, directory: RunDirectory, spectator: Spectator, benchmark_categories: Sequence[str]
+    ) -> None:
+        """Has everything done that is left. Raises `Stopped`, and `KeyboardInterrupt` when somebody wanted the end."""
+        execution = self.configuration.execution
+        work, estimates = Work(), Estimates()
+        policy = Policy(
+            self.models,
+            work,
+            estimates,
+            schedule=execution.schedule,
+            start=execution.start,
+            placement=execution.placement,
+            load_concurrency=None if execution.load_concurrency == "auto" else execution.load_concurrency,
+        )
+        recorder = Recorder(matrix, directory, work, spectator, PARSER_VERSION)
+        sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
+        cut = {size: cut_batches(benchmark_categories, size) for size in set(sizes.values())}
+        batches = {name: cut[size] for name, size in sizes.items()}
+        fill_work(work, matrix, batches, by_category=execution.order == "by_category")
+        if work.finished:
+            return
+        placements = {f"edit:{name}": s.placement for name, s in self.configuration.edit_models.items()}
+        placements |= {f"judge:{name}": s.placement for name, s in self.configuration.judges.items()}
+        recorder.event("devices", devices=list(self.devices))
+        environment = environment_record(self.devices, self.layout)
+        directory.write_environment(environment)
+        spectator.begin(matrix, policy, work, estimates)
+        with Interruption() as interruption:
+            engine = Engine(
+                LocalDriver(directory.path / "logs"),
+                policy,
+                work,
+                recorder,
+                spectator,
+                self._specifications,
+                {key: Limits(p.timeout, p.load_timeout) for key, p in placements.items()},
+                offload={key: p.offload for key, p in placements.items()},
+                interruption=interruption,
+            )
+            try:
+                engine.run()
+            except KeyboardInterrupt:
+                raise Interrupted(interruption.signal or 2) from None
+            finally:
+                spectator.end()
+                directory.write_environment({**environment, "models": engine.about})
+
+
+class Interrupted(KeyboardInterrupt):
+    """Somebody wanted the end; `signal` is how. All that was done is kept."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(f"signal {signal}")
+        self.signal = signal
+
+
+def environment_record(devices: Sequence[str], layout: Mapping[str, str]) -> dict[str, Any]:
+    """What a result depends on besides its key: versions and devices. Recorded, not hashed; holds no variables."""
+    versions = {}
+    for name in RECORDED_LIBRARIES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "host": platform.node(),
+        "processors": os.cpu_count(),
+        "libraries": versions,
+        "devices": list(devices),
+        "layout": dict(layout),
+        "gpus": [{"name": g.name, "title": g.title, "uuid": g.uuid, "memory": g.memory} for g in gpus()],
+    }

@@ -1,0 +1,282 @@
+"""From a judge's raw text to a score, or to the reason why there is none. Nothing is guessed, nothing is clamped.
+
+The grammar. Closed `<think>` blocks, code fences and emphasis are taken off. What is left is a score if it is
+
+* a number as the whole text: `8.5`, `8.5/10`, `8.5分`;
+* the same after `Score`, `评分`, `分数`, `得分`, `总分` or `综合评分` and a colon of either width: as the whole
+  text, or, with the form `reason_then_score`, as the whole last line, with reasons before it;
+* a JSON object with `score`: a number, or a string that is one by the first rule. With the form `score` no other
+  digit may stand around it; with `reason_then_score` nothing may follow it.
+
+The same score given twice is one score; two different ones are none. All else is unparseable.
+
+Where the grammar leaves room, a doubt is never resolved in favour of a score:
+
+* A number has digits on both sides of its point, and no sign but a minus: `8.` may have been cut off, `+0.5` may be a
+  step from the baseline, `8,5` may be two numbers, `.5`, `1e1`, `NaN` and `8.5.` are not how a score is asked for.
+* Digits, point, slash and minus of full width (`８．５`) are the same signs in another width, and are read.
+* `/10` may carry zeros (`8.5/10.000`); any other denominator is another scale.
+* Emphasis and fences come off in pairs: `**8.5` was cut off, and so was a number after an unclosed fence. A whole
+  JSON object is whole, whatever stands around it.
+* A heading mark (`### Score: 8.5`) counts as emphasis of a labelled score. A list mark does not: `- 8.5` may be a
+  minus.
+* A text that begins inside a `<think>` block (the chat template wrote the opening tag) is read after the closing tag;
+  an unclosed block, or a closing tag too many, is unparseable.
+
+Standard library only: this file also runs in the environments of judges.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from edit_eval.records import Status
+
+PARSER_VERSION = 1
+"""Recorded beside each judgement, never part of its key: stored answers can be read anew."""
+
+FORMS = ("score", "reason_then_score")
+
+LONGEST_ANSWER = 100_000
+"""Characters, thoughts not counted. A longer text is a model that did not stop, not an answer."""
+
+_LONGEST_SCORE_LINE = 200  # characters; keeps the work on each line bounded
+
+_WIDTHS = str.maketrans("０１２３４５６７８９．／－−", "0123456789./--")
+_NUMBER = r"(?P<number>-?[0-9]+(?:\.[0-9]+)?)[ \t]*(?:/[ \t]*(?P<scale>[0-9]+(?:\.0+)?)|分)?"
+_BARE = re.compile(_NUMBER)
+_LABELLED = re.compile(r"(?:#{1,6}[ \t]+)?(?:score|综合评分|评分|分数|得分|总分)\s*[:：]\s*" + _NUMBER, re.I)
+_EMPHASIS = re.compile(
+    r"(?<![0-9A-Za-z.])(?P<mark>\*{1,3}|_{1,3}|`{1,3})(?=\S)(?P<inside>[^*_`]+)(?<=\S)(?P=mark)(?![0-9A-Za-z.])"
+)
+_FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)")
+
+_APOLOGY = r"(?:(?:i'm|i am) (?:\w+ )?(?:sorry|afraid)|sorry|(?:my )?apologies|i apologi[sz]e|unfortunately|as an ai)"
+_CANNOT = (
+    r"i(?:'m| am) (?:unable to|not able to|not comfortable|not going to)"
+    r"|i (?:can't|cannot|can not|could not|couldn't|won't|will not|must decline|have to decline|decline|refuse)"
+)
+_TASK = (
+    r"(?:assist|help(?! but| \w+ing)|comply|fulfil|complete|provide|offer|rat(?:e|ing)|scor(?:e|ing)|evaluat|judg"
+    r"|assess|grad(?:e|ing)|answer|respond|analy[sz]|process|review|engag|participat|do (?:that|this|so)|continue"
+    r"|giv(?:e|ing) (?:you )?(?:a|any|the) (?:score|rating|number|evaluation)"
+    r"|(?:see|view|access|open|look at) (?:(?:the|these|those|this|any|your|attached|provided) )*(?:image|picture))"
+)
+_REFUSALS = (
+    re.compile(rf"(?:{_APOLOGY}\b.{{0,80}}?)?\b(?:{_CANNOT})\b(?: \w+){{0,3}}? {_TASK}", re.I),
+    re.compile(rf"{_APOLOGY}\b.{{0,80}}?\b(?:{_CANNOT})\b\W*$", re.I),
+    re.compile(rf"{_APOLOGY}\b.{{0,80}}?\b(?:policy|policies|guidelines)\b", re.I),
+    re.compile(
+        r"[很非十]?[常分]?(?:抱歉|对不起|對不起|不好意思).{0,12}?我.{0,12}?(?:无法|無法|不能|没有办法|没法|不便)"
+    ),
+    re.compile(
+        r"(?:[很非十]?[常分]?(?:抱歉|对不起|對不起|不好意思|遗憾).{0,12}?|我|作为.{0,16}?)(?:无法|無法|不能|没有办法|不便|拒绝)"
+        r".{0,16}?(?:评分|評分|评价|评估|打分|提供|回答|协助|帮助|满足|处理|给出|继续|讨论|参与|执行|回应|查看图)"
+    ),
+)
+_COMPARISON = re.compile(r"\b(?:higher|highly|more than|above|better than)\b|更高|太高|高于|超过", re.I)
+_DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one raw answer means. `score` is a number exactly when `status` is `ok`."""
+
+    status: Status
+    """`ok`, `refused`, `unparseable` or `out_of_range`."""
+    score: float | None
+    reason: str
+    """Why there is no score; for a score, the judge's words besides it."""
+
+
+class _NoScore(Exception):
+    """Carries the reason why a text holds no score."""
+
+
+def read_answer(text: str, form: str = "score", lowest: float = 0.0, highest: float = 10.0) -> Reading:
+    """Reads the one score out of a judge's raw `text`, by the grammar above.
+
+    `form` is how the judge was told to answer, `score` or `reason_then_score`. A score outside of `lowest` to
+    `highest` is `out_of_range`. Never raises for any text; takes time in proportion to its length.
+    Raises `ValueError` for a form that does not exist.
+    """
+    if form not in FORMS:
+        raise ValueError(f"no such form of an answer: {form!r}; there are {' and '.join(FORMS)}")
+    body = ""
+    try:
+        body = _undressed(text)
+        scores, words = _find(body, form, highest)
+    except _NoScore as why:
+        if body and _is_refusal(body, lowest, highest):
+            return Reading(Status.REFUSED, None, f"the judge declined: {_excerpt(body)}")
+        return Reading(Status.UNPARSEABLE, None, str(why))
+    distinct = sorted(set(scores))
+    if len(distinct) > 1:
+        listed = " and ".join(f"{score:.10g}" for score in distinct[:3])
+        return Reading(Status.UNPARSEABLE, None, f"different scores in one answer: {listed}")
+    score = distinct[0] + 0.0  # -0.0 becomes 0.0
+    if not lowest <= score <= highest:
+        return Reading(Status.OUT_OF_RANGE, None, f"the score {score:.10g} is outside of {lowest:g} to {highest:g}")
+    return Reading(Status.OK, score, words)
+
+
+def _undressed(text: str) -> str:
+    """The text without thoughts and fences. Emphasis comes off later, where a score may be."""
+    body = _without_thoughts(text).strip()
+    if not body:
+        raise _NoScore("nothing follows the <think> block" if "</think>" in text else "the answer is empty")
+    if len(body) > LONGEST_ANSWER:
+        raise _NoScore(f"the answer did not stop: {len(body):,} characters")
+    return _without_fences(body).strip()
+
+
+def _without_thoughts(text: str) -> str:
+    opening, closing = "<think>", "</think>"
+    position = 0
+    first, end = text.find(opening), text.find(closing)
+    if end >= 0 and (first < 0 or end < first):
+        position = end + len(closing)
+    pieces = []
+    while (begin := text.find(opening, position)) >= 0:
+        end = text.find(closing, begin)
+        if end < 0:
+            raise _NoScore("a <think> block is not closed: was the answer cut off (max_new_tokens)?")
+        pieces.append(text[position:begin])
+        position = end + len(closing)
+    pieces.append(text[position:])
+    # Joined by a line's end: what stood on either side of a block was never one number.
+    rest = "\n".join(pieces)
+    if closing in rest:
+        raise _NoScore("a </think> without its <think>: what is thought and what is answer cannot be told")
+    return rest
+
+
+def _without_fences(body: str) -> str:
+    kept: list[str] = []
+    open_at: int | None = None
+    for line in body.splitlines():
+        fence = _FENCE.fullmatch(line.strip())
+        if fence is None:
+            kept.append(line)
+        elif open_at is None:
+            open_at = len(kept)
+            kept.append(line)
+        elif fence["language"]:
+            kept.append(line)
+        else:
+            del kept[open_at]
+            open_at = None
+    return "\n".join(kept)
+
+
+def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
+    """All scores that a text states, and the words besides them."""
+    whole = _stated(body, highest)
+    if whole is not None:
+        return [whole[0]], ""
+    lines = list(dict.fromkeys(line for line in map(str.strip, body.splitlines()) if line))
+    if not lines:
+        raise _NoScore("the answer is an empty code fence")
+    found = {line: score for line in lines if (score := _stated(line, highest)) is not None}
+    if len(found) == len(lines):
+        return [score for score, _ in found.values()], ""
+    last = body.splitlines()[-1].strip()
+    if form == "reason_then_score" and last in found and found[last][1]:
+        words = "\n".join(line for line in body.splitlines() if line.strip() not in found).strip()
+        scores = [score for score, _ in found.values()]
+        if '"score"' in words:
+            scores += _read_objects(words, highest)[0]
+        return scores, words
+    if "{" in body:
+        return _find_in_json(body, form, highest)
+    if form == "reason_then_score":
+        raise _NoScore(f"the last line is not `Score: X.XXX`: {_excerpt(last)}")
+    raise _NoScore(f"the answer is not a score alone: {_excerpt(body)}")
+
+
+def _stated(line: str, highest: float) -> tuple[float, bool] | None:
+    """The score that a line states and whether it is labelled; None where the line is anything else."""
+    if len(line) > _LONGEST_SCORE_LINE:
+        return None
+    plain = line.translate(_WIDTHS)
+    while (barer := _EMPHASIS.sub(r"\g<inside>", plain)) != plain:
+        plain = barer.strip()
+    for pattern, labelled in ((_BARE, False), (_LABELLED, True)):
+        match = pattern.fullmatch(plain)
+        if match and (match["scale"] is None or float(match["scale"]) == highest):
+            return float(match["number"]), labelled
+    return None
+
+
+def _find_in_json(body: str, form: str, highest: float) -> tuple[list[float], str]:
+    scores, words, outside = _read_objects(body, highest)
+    if form == "reason_then_score":
+        if outside[-1].strip("*_`~] \t\r\n"):
+            raise _NoScore(f"the score is not the last thing in the answer: {_excerpt(outside[-1])}")
+        lines = {line.strip() for part in outside for line in part.splitlines()}
+        scores += [stated[0] for line in lines if (stated := _stated(line, highest)) is not None]
+    elif any(character.isdigit() for part in outside for character in part):
+        raise _NoScore(f"other numbers stand beside the JSON object: {_excerpt(body)}")
+    around = "".join(outside).strip("*_`~[] \t\r\n")
+    return scores, "\n".join(part for part in (around, words) if part)
+
+
+def _read_objects(body: str, highest: float) -> tuple[list[float], str, list[str]]:
+    """Scores of the JSON objects in a text, the words in their other keys, and the text outside of them."""
+    scores: list[float] = []
+    words: list[str] = []
+    outside: list[str] = []
+    position = 0
+    while (begin := body.find("{", position)) >= 0:
+        outside.append(body[position:begin])
+        try:
+            pairs, position = _DECODER.raw_decode(body, begin)
+        except (ValueError, RecursionError):
+            # From None: the decoder's own trace would keep a whole hostile text alive.
+            raise _NoScore(f"braces that hold no whole JSON object: {_excerpt(body[begin:])}") from None
+        values = [value for key, value in pairs if key == "score"]
+        if not values:
+            raise _NoScore(f"a JSON object without `score`: {_excerpt(body[begin:position])}")
+        scores += [_number(value, highest) for value in values]
+        others = [(key, value) for key, value in pairs if key != "score"]
+        if len(others) == 1 and isinstance(others[0][1], str):
+            words.append(others[0][1])
+        else:
+            words += [f"{key}: {value}" for key, value in others if isinstance(value, (str, float))]
+    outside.append(body[position:])
+    return scores, "\n".join(dict.fromkeys(words)), outside
+
+
+def _number(value: Any, highest: float) -> float:
+    if isinstance(value, float):
+        return value
+    stated = _stated(value.strip(), highest) if isinstance(value, str) else None
+    if stated is None or stated[1]:
+        raise _NoScore(f"`score` in the JSON object is no number: {_excerpt(repr(value))}")
+    return stated[0]
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+# Pairs instead of a dict: `{"score": 7, "score": 8}` states two scores. Integers as floats: no limit on their digits.
+_DECODER = json.JSONDecoder(object_pairs_hook=list, parse_int=float, parse_constant=_refuse_constant)
+
+
+def _is_refusal(body: str, lowest: float, highest: float) -> bool:
+    """Whether a text without a score is recognisably a refusal. In doubt it is not."""
+    opening = " ".join(body[:300].split()).replace("’", "'").strip("*_`\"'")
+    if any(float(number) not in (lowest, highest) for number in _DIGITS.findall(opening)):
+        return False
+    return not _COMPARISON.search(opening) and any(pattern.match(opening) for pattern in _REFUSALS)
+
+
+def _excerpt(text: str) -> str:
+    """The beginning of a text, fit for one line of a message."""
+    line = " ".join(text[:300].split())
+    shown = "".join(character if character.isprintable() else "?" for character in line[:60])
+    return f"`{shown}...`" if len(line) > 60 or len(text) > 300 else f"`{shown}`"

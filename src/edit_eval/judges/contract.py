@@ -1,0 +1,41 @@
+"""What a judge is. A class of yours needs no base class, only this shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True)
+class JudgeRequest:
+    """One question to a judge: what it is told, and the pictures it may look at."""
+
+    system: str
+    user: str
+    images: Mapping[str, Image]
+    """`source` and `edited`, RGB. Which of them the judge is shown is a parameter of its class (`images`)."""
+    sample_id: str = ""
+    edit_model: str = ""
+    instruction: str = ""
+    category: str = ""
+
+
+class Judge(Protocol):
+    """One replica of a judge in a process of its own.
+
+    Parameters, heavy imports, `revision`, `prepare`, `offload` and `about` are as for an edit model
+    (`edit_eval.edit_models.contract`). A class that serves several requests at once by itself (an endpoint) has an
+    attribute `capacity`: how many calls of `judge` may be under way at the same time, in threads. Without it: one.
+    """
+
+    def __init__(self, parameters: Any) -> None: ...
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Loads the weights onto `devices`; as seen by this process, counted from 0."""
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[str]:
+        """Answers a batch: one raw text a request, in order. What the text means is not the judge's affair."""

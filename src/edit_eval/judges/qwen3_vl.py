@@ -1,0 +1,260 @@
+"""Qwen3-VL (dense and mixture of experts) and Qwen2.5-VL as judges, through transformers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from edit_eval.errors import LoadError, ModelError
+from edit_eval.judges.contract import JudgeRequest
+from edit_eval.pretrained import folders
+from edit_eval.pretrained.loading import (
+    check_call,
+    check_complete,
+    check_dtype,
+    device_map,
+    dtype_named,
+    library_versions,
+    load_errors,
+    on_cpu,
+    prepare_devices,
+)
+from edit_eval.pretrained.processors import IMAGE_BACKEND, PROCESSORS, check_processor, load_processor
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SHOWN = ("source", "edited")
+
+TAKEN_BY_LOAD = ("dtype", "torch_dtype", "device_map", "revision", "attn_implementation", "output_loading_info")
+TAKEN_BY_CALL = ("input_ids", "inputs", "attention_mask", "pixel_values", "max_new_tokens", "generation_config")
+
+SCORE_LINE = re.compile(r"\s*(?:[0-9]\.[0-9]{3}|10\.000)[ \t]*\r?\n")
+"""A first line that is a score in the form that the rubrics ask for, and the line's end: no digit can follow it."""
+SCORE_LINE_TOKENS = 16
+"""A whole score and its line's end take fewer tokens than this; later, nobody looks."""
+
+
+class Qwen3VL:
+    """One replica of a Qwen-VL judge: greedy, one padded batch a call. On the CPU one thread computes."""
+
+    @dataclass
+    class Parameters:
+        """What decides the answers."""
+
+        __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+        model_name: str = "Qwen/Qwen3-VL-30B-A3B-Instruct"
+        """A folder, or a name on the Hugging Face Hub."""
+        revision: str | None = None
+        """Branch, tag or commit on the Hub."""
+        dtype: str = "bfloat16"
+        """bfloat16, float16 or float32."""
+        max_new_tokens: int = 128
+        images: list[str] = field(default_factory=lambda: list(SHOWN))
+        """What the judge is shown, in this order: `source`, `edited`."""
+        max_pixels: int | None = None
+        """A larger picture is scaled down to this area for the judge; null: as the model's own files say."""
+        min_pixels: int | None = None
+        """A smaller picture is scaled up to this area."""
+        attn_implementation: str = "sdpa"
+        stop_at_score: bool = True
+        """Ends an answer whose first line is a score of three decimals and nothing else; what would follow is not waited
+        for."""
+        load: dict[str, Any] = field(default_factory=dict)
+        """Further keywords of the model's `from_pretrained`."""
+        call: dict[str, Any] = field(default_factory=dict)
+        """Further keywords of `generate`. Without any the answer is greedy: the settings in the model's files do not count."""
+
+        def __post_init__(self) -> None:
+            check_dtype(self.dtype)
+            check_call(self.call, TAKEN_BY_CALL)
+            if clash := sorted(set(self.load) & set(TAKEN_BY_LOAD)):
+                raise ValueError(f"load: {', '.join(clash)} cannot be given there")
+            unknown = [name for name in self.images if name not in SHOWN]
+            if unknown or "edited" not in self.images or len(set(self.images)) != len(self.images):
+                raise ValueError(f"images: {self.images} is neither [edited] nor source and edited in either order")
+            if self.max_new_tokens < 1:
+                raise ValueError(f"max_new_tokens: {self.max_new_tokens}, but an answer needs at least 1")
+            for name in ("min_pixels", "max_pixels"):
+                if (value := getattr(self, name)) is not None and value < 1:
+                    raise ValueError(f"{name}: {value} is no area in pixels")
+            if self.min_pixels and self.max_pixels and self.min_pixels > self.max_pixels:
+                raise ValueError(f"min_pixels: {self.min_pixels} is more than max_pixels ({self.max_pixels})")
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self._model: Any = None
+        self._processor: Any = None
+        self._device = "cpu"
+        self._ends: tuple[int, ...] = ()
+        self._control_tokens: re.Pattern[str] = re.compile("(?!)")
+        self._about: dict[str, str] = {}
+
+    @staticmethod
+    def revision(parameters: Parameters) -> str:
+        """What decides the answers besides the parameters: a digest of a local folder's files, or the Hub's revision."""
+        return folders.revision(parameters.model_name, parameters.revision)
+
+    def load(self, devices: Sequence[str], offload: str = "none") -> None:
+        """Loads model and processor; over several devices the layers are spread.
+
+        With an `offload`, `model` or `group`, layers for which the GPU has no room stay in host memory. Raises
+        `LoadError`; want of memory passes as it is.
+        """
+        parameters = self.parameters
+        location = folders.locate(
+            parameters.model_name, parameters.revision, "config.json", "a transformers model"
+        )
+        with load_errors(parameters.model_name):
+            prepare_devices(devices, offload)
+            from transformers import AutoModelForImageTextToText
+
+            self._processor = self._load_processor(location)
+            spread = "auto" if offload != "none" and not on_cpu(devices) else device_map(devices)
+            model, report = AutoModelForImageTextToText.from_pretrained(
+                location.name,
+                dtype=dtype_named(parameters.dtype),
+                device_map=spread,
+                attn_implementation=parameters.attn_implementation,
+                output_loading_info=True,
+                **location.keywords,
+                **parameters.load,
+            )
+            check_complete(report, location.name)
+        self._model = model.eval()
+        self._device = "cpu" if on_cpu(devices) else devices[0]
+        self._set_generation()
+        self._about = {
+            "model": type(model).__name__,
+            "commit": location.commit,
+            "dtype": parameters.dtype,
+            "offload": offload,
+            "attention": str(model.config._attn_implementation),
+            "image_backend": f"{IMAGE_BACKEND} ({type(self._processor.image_processor).__name__})",
+            "pixels": _pixels(self._processor.image_processor),
+            **library_versions("torch", "transformers", "accelerate", "safetensors", "tokenizers", "pillow"),
+        }
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[str]:
+        """Answers a batch; each answer is the one that its request would get alone, up to the dtype's rounding."""
+        import torch
+
+        if self._model is None:
+            raise LoadError("the judge is not loaded: call load(devices) first")
+        if not requests:
+            return []
+        texts = [self._text(request) for request in requests]
+        pictures = [picture for request in requests for picture in self._pictures(request)]
+        inputs = self._processor(text=texts, images=pictures, padding=True, return_tensors="pt").to(self._device)
+        start = inputs["input_ids"].shape[1]
+        with torch.inference_mode():
+            made = self._model.generate(
+                **inputs,
+                max_new_tokens=self.parameters.max_new_tokens,
+                stopping_criteria=self._stops(start),
+                **self.parameters.call,
+            )
+        return [self._decoded(row) for row in made[:, start:].tolist()]
+
+    def about(self) -> dict[str, str]:
+        """Versions, the model's class, kernels, the commit of the weights, how pictures are scaled."""
+        return dict(self._about)
+
+    def _load_processor(self, location: folders.Location) -> Any:
+        parameters = self.parameters
+        pixels = {"min_pixels": parameters.min_pixels, "max_pixels": parameters.max_pixels}
+        given = {name: value for name, value in pixels.items() if value is not None}
+        class_name = PROCESSORS.get(str(location.index.get("model_type")))
+        if class_name:
+            processor = load_processor(location.name, class_name, pixels=given, **location.keywords)
+        else:  # a relative that this file does not know: the library's own choice
+            from transformers import AutoProcessor
+
+            processor = AutoProcessor.from_pretrained(location.name, **given, **location.keywords)
+        check_processor(processor, parameters.model_name)
+        if not getattr(processor, "chat_template", None):
+            raise LoadError(
+                f"{parameters.model_name} has no chat template (chat_template.jinja or chat_template.json), so nobody "
+                "knows how it wants to be asked; take an instruction-tuned model"
+            )
+        tokenizer = processor.tokenizer
+        tokenizer.padding_side = "left"  # all rows end where their answers begin
+        if tokenizer.pad_token_id is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        control = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+        if control:
+            self._control_tokens = re.compile("|".join(map(re.escape, control)))
+        return processor
+
+    def _set_generation(self) -> None:
+        """Replaces the settings in the model's files: sampling, temperature, penalties."""
+        from transformers import GenerationConfig
+
+        tokenizer = self._processor.tokenizer
+        ends = self._model.generation_config.eos_token_id
+        if ends is None:
+            ends = tokenizer.eos_token_id
+        self._ends = tuple(ends) if isinstance(ends, (list, tuple)) else (ends,)
+        self._model.generation_config = GenerationConfig(
+            do_sample=False, eos_token_id=list(self._ends), pad_token_id=tokenizer.pad_token_id
+        )
+
+    def _text(self, request: JudgeRequest) -> str:
+        parts: list[dict[str, str]] = [{"type": "image"} for _ in self.parameters.images]
+        parts.append({"type": "text", "text": self._plain(request.user)})
+        chat: list[dict[str, Any]] = [{"role": "user", "content": parts}]
+        if request.system:
+            system = [{"type": "text", "text": self._plain(request.system)}]
+            chat.insert(0, {"role": "system", "content": system})
+        text: str = self._processor.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        return text
+
+    def _plain(self, text: str) -> str:
+        """Takes control tokens apart (`<|im_end|>`): a text could else forge a turn, or a place for a picture."""
+        return self._control_tokens.sub(lambda found: found[0][:1] + " " + found[0][1:], text)
+
+    def _pictures(self, request: JudgeRequest) -> list[Image]:
+        missing = [name for name in self.parameters.images if name not in request.images]
+        if missing:
+            raise ModelError(f"the judge is to be shown {missing[0]}, which the request for {request.sample_id!r} lacks")
+        return [request.images[name].convert("RGB") for name in self.parameters.images]
+
+    def _stops(self, start: int) -> Any:
+        from transformers import StoppingCriteriaList
+
+        if not self.parameters.stop_at_score:
+            return StoppingCriteriaList()
+        return StoppingCriteriaList([_stop_at_score(self._processor.tokenizer, start)])
+
+    def _decoded(self, tokens: list[int]) -> str:
+        end = next((place for place, token in enumerate(tokens) if token in self._ends), len(tokens))
+        text: str = self._processor.tokenizer.decode(tokens[:end], skip_special_tokens=True)
+        return text
+
+
+def _stop_at_score(tokenizer: Any, start: int) -> Any:
+    """A stopping criterion that ends each row whose text begins with `SCORE_LINE`; a row's text begins at token `start`.
+
+    It waits for the line's end: `7.500` may go on (`7.5001`, `7.500/10`), and a `1` may become `10.000`. A row that
+    ends itself, as a bare answer should, ends no later.
+    """
+    import torch
+    from transformers import StoppingCriteria
+
+    class StopAtScore(StoppingCriteria):  # type: ignore[misc, unused-ignore]
+        def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+            done = [False] * input_ids.shape[0]
+            if input_ids.shape[1] - start <= SCORE_LINE_TOKENS:
+                texts = [tokenizer.decode(row, skip_special_tokens=True) for row in input_ids[:, start:].tolist()]
+                done = [SCORE_LINE.match(text) is not None for text in texts]
+            return torch.tensor(done, dtype=torch.bool, device=input_ids.device)
+
+    return StopAtScore()
+
+
+def _pixels(image_processor: Any) -> str:
+    size = dict(getattr(image_processor, "size", None) or {})
+    return f"{size.get('shortest_edge')} to {size.get('longest_edge')}"

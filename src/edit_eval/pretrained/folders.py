@@ -1,0 +1,139 @@
+"""Where the weights are: a folder on this machine, or a repository on the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edit_eval.errors import LoadError
+
+BLOCK_BYTES = 4096
+BLOCKS = 256
+"""Of a file larger than 256 blocks (1 MiB), 256 blocks spread evenly over it are read, the first and the last included."""
+
+IGNORED_SUFFIXES = {".md", ".png", ".jpg", ".jpeg", ".webp", ".gif", ".mp4", ".pdf", ".lock"}
+
+
+@dataclass(frozen=True)
+class Location:
+    """What `from_pretrained` is handed."""
+
+    name: str
+    """Path of a folder, or name of a repository."""
+    commit: str
+    """The repository's commit; empty for a folder."""
+    index: dict[str, Any]
+    """The file that says what the model is made of (`model_index.json`, `config.json`)."""
+
+    @property
+    def keywords(self) -> dict[str, str]:
+        """Keywords of every `from_pretrained` that holds them all to the same commit."""
+        return {"revision": self.commit} if self.commit else {}
+
+
+def local_folder(name: str) -> Path | None:
+    """The folder that `name` is, or None where it is none."""
+    folder = Path(name).expanduser()
+    return folder if name and folder.is_dir() else None
+
+
+def revision(name: str, revision: str | None) -> str:
+    """What decides the weights besides the model's name: a digest of the folder, or the revision asked for.
+
+    For a folder: SHA-256 over every file's path, size and content, of files above 1 MiB over 256 blocks of 4 KiB spread
+    evenly. Cheap (about 1 MiB a file is read), and a training step, which changes most weights, never goes unseen; a
+    change of a few weights in a large file may.
+    """
+    folder = local_folder(name)
+    return folder_digest(folder) if folder else revision or ""
+
+
+def folder_digest(folder: Path) -> str:
+    """SHA-256, hexadecimal, over the files of a folder of weights; pictures, texts (`.md`) and hidden files do not count."""
+    digest = hashlib.sha256()
+    for path in sorted(_files(folder), key=lambda path: path.relative_to(folder).as_posix()):
+        size = path.stat().st_size
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
+        with path.open("rb", buffering=0) as file:
+            for start in _block_starts(size):
+                file.seek(start)
+                digest.update(file.read(BLOCK_BYTES))
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    seen = set()
+    for parent, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(parent)
+        if real in seen:  # a link that leads back
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            if not name.startswith(".") and os.path.splitext(name)[1].lower() not in IGNORED_SUFFIXES:
+                yield Path(parent, name)
+
+
+def _block_starts(size: int) -> list[int]:
+    if size <= BLOCK_BYTES * BLOCKS:
+        return list(range(0, size, BLOCK_BYTES))
+    return [(size - BLOCK_BYTES) * i // (BLOCKS - 1) for i in range(BLOCKS)]
+
+
+def locate(name: str, revision: str | None, index_file: str, kind: str) -> Location:
+    """Finds the model and reads its index.
+
+    `kind` says what the index makes of it ("a diffusers pipeline"). A repository is resolved to one commit, from the
+    cache where the Hub cannot be reached. Raises `LoadError` that says what to do.
+    """
+    folder = local_folder(name)
+    if folder:
+        if not (folder / index_file).is_file():
+            raise LoadError(f"model_name: {folder} holds no {index_file}, so it is not {kind}")
+        return Location(str(folder), "", _read(folder / index_file))
+    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) or name.startswith("."):
+        raise LoadError(
+            f"model_name: there is no folder {Path(name).expanduser().absolute()}; give the folder of {kind}, "
+            "or a name on the Hugging Face Hub"
+        )
+    path = _from_hub(name, revision, index_file, kind)
+    return Location(name, path.parent.name, _read(path))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise LoadError(f"model_name: {path} is not JSON ({error})") from error
+    if not isinstance(index, dict):
+        raise LoadError(f"model_name: {path} holds no JSON object")
+    return index
+
+
+def _from_hub(name: str, revision: str | None, index_file: str, kind: str) -> Path:
+    from huggingface_hub import errors, hf_hub_download
+
+    at = f"{name} at revision {revision}" if revision else name
+    try:
+        return Path(hf_hub_download(name, index_file, revision=revision))
+    except errors.GatedRepoError as error:
+        raise LoadError(f"model_name: {name} asks for an account: accept its terms on the Hub and run `hf auth login`") from error
+    except errors.RepositoryNotFoundError as error:
+        raise LoadError(f"model_name: the Hub has no {name}, or your account may not see it; is it spelt right?") from error
+    except errors.RevisionNotFoundError as error:
+        raise LoadError(f"revision: {name} has no revision {revision}") from error
+    except errors.LocalEntryNotFoundError as error:
+        download = f"hf download {name}" + (f" --revision {revision}" if revision else "")
+        raise LoadError(
+            f"model_name: there is no folder {name} here, and {at} is not in this machine's Hugging Face cache while the "
+            f"Hub cannot be reached; where there is a network run `{download}`, or give the path of a folder"
+        ) from error
+    except errors.EntryNotFoundError as error:
+        raise LoadError(f"model_name: {at} holds no {index_file}, so it is not {kind}") from error

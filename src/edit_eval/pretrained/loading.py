@@ -1,0 +1,129 @@
+"""Loading with torch: names of dtypes, what lies where, errors in one line, versions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import metadata
+from typing import Any
+
+from edit_eval.errors import EditEvalError, LoadError
+
+DTYPES = ("bfloat16", "float16", "float32")
+OFFLOADS = ("none", "model", "group")
+
+
+def check_dtype(name: str) -> None:
+    """Raises `ValueError` for a name that is no dtype of weights. Does not import torch."""
+    if name not in DTYPES:
+        raise ValueError(f"dtype: {name!r} is none of {', '.join(DTYPES)}")
+
+
+def check_call(call: Mapping[str, Any], taken: Sequence[str]) -> None:
+    """Raises `ValueError` for a keyword in `call` that edit-eval itself passes."""
+    if clash := sorted(set(call) & set(taken)):
+        raise ValueError(f"call: {', '.join(clash)} cannot be given there: edit-eval passes it itself")
+
+
+def dtype_named(name: str) -> Any:
+    """torch's dtype of that name."""
+    import torch
+
+    return getattr(torch, name)
+
+
+def on_cpu(devices: Sequence[str]) -> bool:
+    """Whether a replica computes on the CPU (`["cpu"]`, `["cpu:1"]`)."""
+    return devices[0].split(":")[0] == "cpu"
+
+
+def prepare_devices(devices: Sequence[str], offload: str) -> None:
+    """Checks what a replica is to run on; on the CPU it computes with one thread.
+
+    One thread, because several replicas share the machine, and because with more the order of sums, and with it the
+    last bits, may depend on the machine. Raises `LoadError`.
+    """
+    import torch
+
+    if offload not in OFFLOADS:
+        raise LoadError(f"offload: {offload!r} is none of {', '.join(OFFLOADS)}")
+    if on_cpu(devices):
+        torch.set_num_threads(1)
+    elif devices[0].startswith("cuda") and not torch.cuda.is_available():
+        raise LoadError(
+            f"torch {torch.__version__} in this environment sees no GPU (asked for {', '.join(devices)}); "
+            "install a torch built for this driver, or run on `device_ids: cpu`"
+        )
+    if offload != "none" and len(devices) > 1:
+        raise LoadError(f"offload: {offload} is for one device a replica; set devices_per_replica to 1 or offload to none")
+
+
+def device_map(devices: Sequence[str]) -> dict[str, str] | str:
+    """The `device_map` of `from_pretrained`: all on the one device, or the layers spread evenly over several.
+
+    Weights go straight there; the host never holds a copy of the whole.
+    """
+    if len(devices) > 1:
+        return "balanced"
+    return {"": "cpu" if on_cpu(devices) else devices[0]}
+
+
+@contextmanager
+def load_errors(model: str) -> Iterator[None]:
+    """Makes of whatever a load raises one `LoadError` line; want of memory passes as it is."""
+    try:
+        yield
+    except (EditEvalError, MemoryError):
+        raise
+    except Exception as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        if type(error).__name__ == "OutOfMemoryError" or "out of memory" in text.lower():
+            raise
+        if isinstance(error, ModuleNotFoundError) and error.name and "Failed to import" not in text:
+            raise LoadError(
+                f"{model} needs the package {error.name}, which {sys.executable} does not have: install it there, "
+                "or name an environment that has it (python, conda_env or uv)"
+            ) from error
+        if "torchvision" in text:
+            raise LoadError(_torchvision(text)) from error
+        raise LoadError(f"{model} cannot be loaded: {type(error).__name__}: {_cut(text)}") from error
+
+
+def _torchvision(text: str) -> str:
+    versions = library_versions("torchvision", "torch")
+    return (
+        f"torchvision {versions.get('torchvision', '')} in this environment does not go with torch "
+        f"{versions.get('torch', '')}: uninstall it (edit-eval needs none) or install the one built for this torch "
+        f"({_cut(text)})"
+    )
+
+
+def _cut(text: str, length: int = 400) -> str:
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def check_complete(report: Mapping[str, Any], part: str) -> None:
+    """Raises `LoadError` where the files lack weights of the model: the libraries fill those with random numbers.
+
+    `report` is what `from_pretrained(..., output_loading_info=True)` returns beside the model.
+    """
+    missing = sorted(report.get("missing_keys") or ())
+    mismatched = sorted(str(key) for key in report.get("mismatched_keys") or ())
+    for keys, what in ((missing, "are missing from"), (mismatched, "have another shape in")):
+        if keys:
+            more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+            raise LoadError(
+                f"{len(keys)} weights {what} the files of {part} ({', '.join(keys[:3])}{more}); they would be random numbers"
+            )
+
+
+def library_versions(*names: str) -> dict[str, str]:
+    """Versions of installed packages, by name; what is not installed is left out."""
+    versions = {}
+    for name in names:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions

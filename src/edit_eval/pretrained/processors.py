@@ -1,0 +1,75 @@
+"""Processors of the Qwen-VL family for pictures and text alone: no video, and so no torchvision.
+
+The libraries' own processors load a video processor, too, and that needs torchvision, which has to be built for the very
+torch beside it. Pictures are resized with Pillow here, with torchvision and without, so that the same picture gives the
+same numbers in every environment (the two differ by up to 2 of 255 levels).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edit_eval.errors import LoadError
+
+IMAGE_BACKEND = "pil"
+
+PROCESSORS = {
+    "qwen2_vl": "Qwen2VLProcessor",
+    "qwen2_5_vl": "Qwen2_5_VLProcessor",
+    "qwen3_vl": "Qwen3VLProcessor",
+    "qwen3_vl_moe": "Qwen3VLProcessor",
+}
+"""Which processor class of transformers a model type has."""
+
+
+def image_only(name: str) -> Any:
+    """The class of transformers called `name`, without its video processor.
+
+    It keeps the name and the module, so that what it saves is loaded by the library's own class.
+    """
+    import transformers
+
+    parent = getattr(transformers, name)
+
+    def __init__(
+        self: Any, image_processor: Any = None, tokenizer: Any = None, chat_template: Any = None, **_: Any
+    ) -> None:
+        for kind in ("image", "video"):
+            token = getattr(tokenizer, f"{kind}_token", None) or f"<|{kind}_pad|>"
+            setattr(self, f"{kind}_token", token)
+            setattr(self, f"{kind}_token_id", tokenizer.convert_tokens_to_ids(token))
+        transformers.ProcessorMixin.__init__(self, image_processor, tokenizer, chat_template=chat_template)
+
+    # transformers 5 reads a processor's parts off the signature of `__init__`, transformers 4 off `attributes`.
+    body = {"__init__": __init__, "__module__": parent.__module__, "attributes": ["image_processor", "tokenizer"]}
+    return type(name, (parent,), body)
+
+
+def image_processor_class() -> Any:
+    """The image processor of the Qwen-VL family that resizes with Pillow."""
+    import transformers
+
+    try:
+        return transformers.Qwen2VLImageProcessorPil
+    except AttributeError:  # transformers 4: the one without `Fast` in its name
+        return transformers.Qwen2VLImageProcessor
+
+
+def load_processor(source: str, class_name: str, *, pixels: dict[str, int] | None = None, **keywords: Any) -> Any:
+    """Loads a processor for pictures and text. `pixels` overrides `min_pixels` and `max_pixels` (areas in pixels).
+
+    `keywords` (`subfolder`, `revision`) go to `from_pretrained`.
+    """
+    processor = image_only(class_name).from_pretrained(source, **keywords)
+    processor.image_processor = image_processor_class().from_pretrained(source, **(pixels or {}), **keywords)
+    return processor
+
+
+def check_processor(processor: Any, model: str) -> Any:
+    """Returns the processor; raises `LoadError` for a bare tokenizer, which `AutoProcessor` falls back to in silence."""
+    if getattr(processor, "image_processor", None) is None or getattr(processor, "tokenizer", None) is None:
+        raise LoadError(
+            f"{model}: transformers finds no processor for its pictures, only a {type(processor).__name__}; "
+            "preprocessor_config.json or processor_config.json of the model is missing or names an unknown class"
+        )
+    return processor

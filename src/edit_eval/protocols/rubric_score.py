@@ -1,0 +1,113 @@
+"""How a rubric benchmark asks a judge, makes a judgement of its answers, and a headline of its judgements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from edit_eval.benchmarks.categories import canonical
+from edit_eval.errors import ConfigurationError
+from edit_eval.judges.answers import FORMS, read_answer
+from edit_eval.records import Answer, Judgement, Sample, Status
+from edit_eval.rubrics.loading import Rubric, fill
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a judge is told about one sample. All of it decides the answer, and is part of the judgement's key."""
+
+    system: str
+    user: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the answers given so far amount to. `score` is a number exactly when `status` is `ok`."""
+
+    status: Status
+    """`pending` while the judge is to be asked again."""
+    score: float | None
+    reason: str
+    """Why there is no score; for a score, the judge's words where it gave any."""
+    answer: str
+    """The raw answer that decided, or the last one."""
+    settled: bool
+    """Whether asking again is over."""
+
+
+class RubricScore:
+    """One rubric a category, one score from 0 to 10 an edit, the mean as the headline.
+
+    `form` is how the judge is told to answer, `score` or `reason_then_score`; `retries` is how often it is asked again
+    when an answer cannot be read. Raises `ConfigurationError` for a form or a number that does not exist.
+    """
+
+    lowest = 0.0
+    highest = 10.0
+
+    def __init__(self, rubrics: Mapping[str, Rubric], language: str, form: str, retries: int) -> None:
+        if form not in FORMS:
+            raise ConfigurationError(f"evaluation.answer: `{form}` is no form of an answer; use {' or '.join(FORMS)}")
+        if retries < 0:
+            raise ConfigurationError(f"evaluation.retries: {retries} is below 0")
+        self.rubrics = rubrics
+        self.language = language
+        self.form = form
+        self.retries = retries
+
+    def check(self, categories: Iterable[str]) -> None:
+        """Raises `ConfigurationError` if a category has no rubric, and says which keys of `prompts:` to add."""
+        missing = [name for name in dict.fromkeys(categories) if canonical(name) not in self.rubrics]
+        if missing:
+            keys = ", ".join(f"`prompts.{name}.system_prompt`" for name in missing)
+            raise ConfigurationError(f"no rubric for {', '.join(f'`{name}`' for name in missing)}: add {keys}")
+
+    def prompt(self, sample: Sample) -> Prompt:
+        """What the judge is told about `sample`. Raises `ConfigurationError` where `check` would."""
+        self.check([sample.category])
+        rubric = self.rubrics[canonical(sample.category)]
+        return Prompt(
+            system=fill(rubric.system(self.form), sample.description, sample.instruction),
+            user=fill(rubric.user_prompt_template, sample.description, sample.instruction),
+        )
+
+    def ask_again(self, prompt: Prompt) -> Prompt:
+        """The same prompt with one line added that names the form of the answer; never with two."""
+        line = self._ask_again_line
+        if prompt.user.endswith(line):
+            return prompt
+        return Prompt(system=prompt.system, user=f"{prompt.user}\n\n{line}")
+
+    @property
+    def _ask_again_line(self) -> str:
+        # The line belongs to the language and the form, so any rubric has it.
+        return next(iter(self.rubrics.values())).ask_again[self.form]
+
+    def judgement(self, answers: Sequence[Answer]) -> Outcome:
+        """What all answers so far amount to, in the order they came: the first readable one decides.
+
+        Without one it is `pending` until the judge was asked 1 + `retries` times, then what the last answer is:
+        `judge_error`, `refused`, `unparseable` or `out_of_range`.
+        """
+        last = Outcome(Status.PENDING, None, "not asked yet", "", settled=False)
+        for answer in answers:
+            last = self._outcome(answer)
+            if last.status is Status.OK:
+                return last
+        if len(answers) <= self.retries:
+            return Outcome(Status.PENDING, None, last.reason, last.answer, settled=False)
+        return last
+
+    def _outcome(self, answer: Answer) -> Outcome:
+        if answer.error:
+            return Outcome(Status.JUDGE_ERROR, None, answer.error, answer.text, settled=True)
+        reading = read_answer(answer.text, self.form, self.lowest, self.highest)
+        return Outcome(reading.status, reading.score, reading.reason, answer.text, settled=True)
+
+    def headline(self, judgements: Iterable[Judgement]) -> float | None:
+        """The mean of the scores, 0 to 10; None without any. What has no score is not counted as any number."""
+        scores = [
+            judgement.score for judgement in judgements if judgement.status is Status.OK and judgement.score is not None
+        ]
+        return math.fsum(scores) / len(scores) if scores else None

@@ -1,0 +1,270 @@
+"""The charts of scores, as Vega-Lite documents: means with their intervals, the distribution, what failed.
+
+Every chart is made in one language from the summary and the records. Colours that must follow the page's theme
+are left to it (`templates/charts.js`); the score's axis is always the whole scale, 0 to 10.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from edit_eval.records import Results, Status
+from edit_eval.reporting import formats
+from edit_eval.reporting.entries import Entry, entries, series_name
+from edit_eval.reporting.failures import failures
+from edit_eval.reporting.texts import name_of, short_category, text
+from edit_eval.reporting.timeline import timeline, utilisation
+
+Specification = dict[str, Any]
+Group = tuple[str, Mapping[str, Any], Mapping[str, Any] | None, str]
+"""(label, statistics, coverage, series)"""
+
+MOST_TAGS = 16
+MOST_REASONS = 10
+_LABEL_LENGTH = 60
+_BINS = 20  # half a point each
+
+
+def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[str, list[Specification]]:
+    """All charts by name; a name may have several (a histogram for each series), or none where nothing is known."""
+    parts = entries(summary, results)
+    series = [part.series for part in parts]
+    made: dict[str, list[alt.Chart | alt.LayerChart]] = {
+        "overall": _overall(parts, series, language),
+        "categories": _by_category(parts, series, language),
+        "histogram": _histograms(results, series, language),
+        "difficulties": _by_difficulty(parts, series, language),
+        "tags": _by_tag(parts, series, language),
+        "failures": _failures(results, series, language),
+        "timeline": timeline(results, language),
+        "utilisation": utilisation(summary, language),
+    }
+    with alt.data_transformers.enable("default", max_rows=None):
+        return {name: [chart.to_dict() for chart in of_name] for name, of_name in made.items()}
+
+
+def _overall(parts: Sequence[Entry], series: list[str], language: str) -> list[alt.LayerChart]:
+    if len(parts) < 2:
+        return []
+    groups: list[Group] = [(part.series, part.overall, part.coverage, part.series) for part in parts]
+    return _intervals(groups, series, language, legend=False)
+
+
+def _by_category(parts: Sequence[Entry], series: list[str], language: str) -> list[alt.LayerChart]:
+    groups = [
+        (short_category(name, language), block, block.get("coverage"), part.series)
+        for part in parts
+        for name, block in part.categories.items()
+    ]
+    return _intervals(groups, series, language)
+
+
+def _by_difficulty(parts: Sequence[Entry], series: list[str], language: str) -> list[alt.LayerChart]:
+    groups = [
+        (name_of("difficulty", name, language), block, block.get("coverage"), part.series)
+        for part in parts
+        for name, block in sorted(part.difficulties.items(), key=_difficulty_order)
+    ]
+    return _intervals(groups, series, language)
+
+
+def _difficulty_order(item: tuple[str, object]) -> tuple[int, str]:
+    known = ("easy", "medium", "hard")
+    return (known.index(item[0]) if item[0] in known else len(known), item[0])
+
+
+def _by_tag(parts: Sequence[Entry], series: list[str], language: str) -> list[alt.LayerChart]:
+    sizes: Counter[str] = Counter()
+    for part in parts:
+        for name, block in part.tags.items():
+            sizes[name] = max(sizes[name], (block.get("coverage") or {}).get("total") or block.get("n") or 0)
+    frequent = sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST_TAGS]
+    groups = [
+        (f"{name} ({sizes[name]})", part.tags[name], part.tags[name].get("coverage"), part.series)
+        for name in frequent
+        for part in parts
+        if name in part.tags
+    ]
+    return _intervals(groups, series, language)
+
+
+def _intervals(
+    groups: Sequence[Group], series: list[str], language: str, *, legend: bool = True
+) -> list[alt.LayerChart]:
+    """A row a group: the mean as a dot, its 95% interval as a line, worst to best case dotted if incomplete."""
+    rows = [_interval_row(*group) for group in groups if group[1].get("worst_case_mean") is not None]
+    if not rows:
+        return []
+    names = list(dict.fromkeys(row["group"] for row in rows))
+    several = legend and len(series) > 1
+    row_height = (14 * len(series) + 14) if several else 30
+    base = alt.Chart(
+        alt.Data(values=rows), width="container", height=max(2, len(names)) * row_height
+    ).encode(
+        y=alt.Y("group:N", sort=names, title=None, axis=alt.Axis(labelLimit=190, ticks=False, domain=False)),
+        tooltip=_interval_tooltips(language, several),
+    )
+    if several:
+        base = base.encode(
+            yOffset=alt.YOffset("series:N", sort=series),
+            color=_series_colour(series),
+        )
+    position = alt.X(
+        "low:Q", scale=alt.Scale(domain=[0, 10], nice=False), title=text("axis.score", language)
+    )
+    mean = base.mark_point(size=64, strokeWidth=1.8, opacity=1)
+    return [
+        alt.layer(
+            base.mark_rule(strokeDash=[1, 3], strokeWidth=1.5)
+            .encode(x=alt.X("worst:Q"), x2="best:Q")
+            .transform_filter("!datum.complete"),
+            base.mark_rule(strokeWidth=2).encode(x=position, x2="high:Q"),
+            mean.encode(x="mean:Q").transform_filter("!datum.complete"),
+            mean.encode(x="mean:Q", fill=_series_colour(series) if several else alt.Undefined)
+            .mark_point(size=64, strokeWidth=1.8, opacity=1, filled=True)
+            .transform_filter("datum.complete"),
+            base.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600)
+            .encode(x="label_at:Q", text="label:N"),
+        ).properties(padding={"left": 0, "top": 4, "right": 62, "bottom": 0})
+    ]
+
+
+def _interval_row(
+    label: str, block: Mapping[str, Any], coverage: Mapping[str, Any] | None, series: str
+) -> dict[str, Any]:
+    complete = coverage is None or formats.is_complete(coverage)
+    low, high = block.get("ci95") or (None, None)
+    best = block["best_case_mean"]
+    right = [end for end in (block.get("mean"), high, None if complete else best) if end is not None]
+    written = formats.score(block.get("mean"))
+    return {
+        "group": label,
+        "series": series,
+        "mean": block.get("mean"),
+        "low": low,
+        "high": high,
+        "worst": block["worst_case_mean"],
+        "best": best,
+        "complete": complete,
+        "scored": formats.coverage(coverage) if coverage else str(block.get("n")),
+        "label": written if complete else f"{written}  ({formats.coverage(coverage)})",
+        "label_at": max(right, default=0),
+    }
+
+
+def _interval_tooltips(language: str, several: bool) -> list[alt.Tooltip]:
+    numbers = {"mean": "mean", "low": "tooltip.low", "high": "tooltip.high"}
+    bounds = {"worst": "tooltip.worst", "best": "tooltip.best"}
+    return [
+        alt.Tooltip("group:N", title=" "),
+        *([alt.Tooltip("series:N", title=text("tooltip.model", language))] if several else []),
+        *[
+            alt.Tooltip(f"{field}:Q", format=".2f", title=text(key, language))
+            for field, key in {**numbers, **bounds}.items()
+        ],
+        alt.Tooltip("scored:N", title=text("scored", language)),
+    ]
+
+
+def _series_colour(series: list[str]) -> alt.Color:
+    # Without a range the page's palette is taken, in this order for every chart of the page.
+    return alt.Color(
+        "series:N",
+        scale=alt.Scale(domain=series),
+        legend=alt.Legend(orient="top", direction="horizontal", title=None, labelLimit=260, columns=3),
+    )
+
+
+def _histograms(results: Results, series: list[str], language: str) -> list[alt.Chart]:
+    """One chart a series, all with the same height of scale."""
+    counts = {name: [0] * _BINS for name in series}
+    for judgement in results.judgements:
+        if judgement.status is Status.OK and judgement.score is not None:
+            place = min(_BINS - 1, max(0, int(judgement.score / 10 * _BINS)))
+            counts[series_name(judgement.edit_model, judgement.judge, results)][place] += 1
+    highest = max((count for bins in counts.values() for count in bins), default=0)
+    if not highest:
+        return []
+    return [_histogram(name, bins, highest, series, language) for name, bins in counts.items()]
+
+
+def _histogram(
+    name: str, counts: Sequence[int], highest: int, series: list[str], language: str
+) -> alt.Chart:
+    width = 10 / _BINS
+    rows = [
+        {"from": place * width, "to": (place + 1) * width, "count": count, "series": name}
+        for place, count in enumerate(counts)
+    ]
+    chart = (
+        alt.Chart(alt.Data(values=rows), width="container", height=150)
+        .mark_bar(binSpacing=1.5, cornerRadiusEnd=1.5)
+        .encode(
+            x=alt.X("from:Q", bin="binned", scale=alt.Scale(domain=[0, 10]), title=text("axis.score", language))
+            .axis(grid=False, values=list(range(0, 11, 2)), format="d"),
+            x2="to:Q",
+            y=alt.Y("count:Q", scale=alt.Scale(domain=[0, highest]), title=None)
+            .axis(tickCount=4, format="d", tickMinStep=1),
+            tooltip=[
+                alt.Tooltip("from:Q", title=text("filter.score", language)),
+                alt.Tooltip("to:Q", title=text("filter.score.to", language)),
+                alt.Tooltip("count:Q", title=text("axis.edits", language)),
+            ],
+        )
+    )
+    if len(series) == 1:
+        return chart
+    title = alt.Title(name, anchor="start", fontSize=12, limit=320)
+    return chart.encode(color=alt.Color("series:N", scale=alt.Scale(domain=series), legend=None)).properties(
+        title=title
+    )
+
+
+def _failures(results: Results, series: list[str], language: str) -> list[alt.Chart]:
+    """Bars: judgements without a score by status and reason; the rare reasons of all statuses in one bar."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for failure in failures(results):
+        of_reason = counts.setdefault((failure.status.value, failure.reason), Counter())
+        of_reason[series_name(failure.edit_model, failure.judge, results)] += failure.count
+    ordered = sorted(counts.items(), key=lambda item: -item[1].total())
+    rows = [
+        _failure_row(name_of("status", status, language), reason, name, count)
+        for (status, reason), of_reason in ordered[:MOST_REASONS]
+        for name, count in of_reason.items()
+    ]
+    rest: Counter[str] = Counter()
+    for _, of_reason in ordered[MOST_REASONS:]:
+        rest.update(of_reason)
+    others = text("failures.others", language, count=len(ordered) - MOST_REASONS)
+    rows += [_failure_row(others, "", name, count) for name, count in rest.items()]
+    if not rows:
+        return []
+    names = list(dict.fromkeys(row["label"] for row in rows))
+    chart = (
+        alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(names)) * 28)
+        .mark_bar(size=12, cornerRadiusEnd=1.5)
+        .encode(
+            y=alt.Y("label:N", sort=names, title=None).axis(labelLimit=300, ticks=False, domain=False),
+            x=alt.X("sum(count):Q", title=text("axis.judgements", language)).axis(
+                format="d", tickMinStep=1, tickCount=5
+            ),
+            tooltip=[
+                alt.Tooltip("status:N", title=text("tooltip.status", language)),
+                alt.Tooltip("reason:N", title=text("tooltip.reason", language)),
+                alt.Tooltip("series:N", title=text("tooltip.model", language)),
+                alt.Tooltip("count:Q", title=text("tooltip.count", language)),
+            ],
+        )
+    )
+    return [chart.encode(color=_series_colour(series)) if len(series) > 1 else chart]
+
+
+def _failure_row(status: str, reason: str, series: str, count: int) -> dict[str, Any]:
+    label = f"{status}: {reason}" if reason else status
+    if len(label) > _LABEL_LENGTH:
+        label = label[: _LABEL_LENGTH - 1] + "…"
+    return {"label": label, "status": status, "reason": reason, "series": series, "count": count}

@@ -1,0 +1,51 @@
+"""What a run cost: wall time, device hours, seconds an edit and an answer."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from edit_eval.records import Results, Status
+
+
+@dataclass(frozen=True)
+class Costs:
+    """All times in seconds; None where nothing was measured."""
+
+    wall_seconds: float
+    starts: int
+    device_seconds: float
+    """Sum over the devices of the time for which the run held them, idle time included."""
+    working_seconds: float
+    """The part of it spent editing or judging."""
+    on_gpus: bool
+    """Whether the devices are GPUs (and not CPU workers)."""
+    edits: int
+    seconds_per_edit: float | None
+    """Median over the edits that were made."""
+    answers: int
+    seconds_per_answer: float | None
+    """Median over the judgements for which a judge was asked."""
+
+
+def costs(results: Results, summary: Mapping[str, Any]) -> Costs:
+    """Adds up the summary's timing and the records' seconds."""
+    timing = summary.get("timing") or {}
+    devices = timing.get("devices") or {}
+    edit_seconds = [edit.seconds for edit in results.edits if edit.status is Status.OK and edit.seconds > 0]
+    answer_seconds = [judgement.seconds for judgement in results.judgements if judgement.seconds > 0]
+    return Costs(
+        wall_seconds=timing.get("wall_seconds") or 0.0,
+        starts=max(
+            len(results.wall_seconds), max((one.start_number for one in results.activities), default=0)
+        ),
+        device_seconds=sum(sum(kinds.values()) for kinds in devices.values()),
+        working_seconds=sum(kinds["editing"] + kinds["judging"] for kinds in devices.values()),
+        on_gpus=bool(devices) and not any(name.startswith("cpu") for name in devices),
+        edits=len(edit_seconds),
+        seconds_per_edit=statistics.median(edit_seconds) if edit_seconds else None,
+        answers=len(answer_seconds),
+        seconds_per_answer=statistics.median(answer_seconds) if answer_seconds else None,
+    )

@@ -1,0 +1,62 @@
+"""How numbers are written for people. What is not known is a dash, never a number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+NOTHING = "–"
+
+
+def score(value: float | None) -> str:
+    """`6.43`; a dash where there is none."""
+    return NOTHING if value is None else f"{value:.2f}"
+
+
+def span(ends: Sequence[float | None] | None) -> str:
+    """`6.21–6.65`; a dash where an end is not known."""
+    if ends is None or any(end is None for end in ends):
+        return NOTHING
+    return "–".join(score(end) for end in ends)
+
+
+def worst_to_best(block: Mapping[str, Any]) -> str:
+    """`6.33–6.47`: what the mean would be if all that is unscored had got the lowest or the highest score."""
+    return span([block.get("worst_case_mean"), block.get("best_case_mean")])
+
+
+def coverage(block: Mapping[str, Any] | None) -> str:
+    """`887/900`."""
+    return f"{block['scored']}/{block['total']}" if block else NOTHING
+
+
+def is_complete(block: Mapping[str, Any] | None) -> bool:
+    """Whether everything in it has a score."""
+    return bool(block) and block["scored"] == block["total"]
+
+
+def share(part: float, whole: float) -> str:
+    """`93%`; never rounded up to all or down to nothing."""
+    if whole <= 0:
+        return NOTHING
+    percent = 100 * part / whole
+    if 0 < percent < 0.5:
+        return "<1%"
+    if 99.5 <= percent < 100:
+        return ">99%"
+    return f"{percent:.0f}%"
+
+
+def duration(seconds: float | None) -> str:
+    """`0.8 s`, `42 s`, `3 min 20 s`, `5 h 04 min`: signs that both languages know."""
+    if seconds is None:
+        return NOTHING
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min"

@@ -1,0 +1,56 @@
+"""The report as Markdown: coverage first, then the tables. For a pull request, a wiki, a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import jinja2
+
+from edit_eval.records import Results
+from edit_eval.reporting import formats
+from edit_eval.reporting.costs import costs
+from edit_eval.reporting.entries import entries
+from edit_eval.reporting.failures import failures
+from edit_eval.reporting.texts import name_of, text
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&!])")
+
+
+def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str:
+    """The whole document. Names and reasons from the records are escaped: they can be no markup."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("edit_eval.reporting"),
+        autoescape=False,  # noqa: S701  this is no HTML; `inline` escapes for Markdown
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        inline=inline,
+        score=formats.score,
+        span=formats.span,
+        coverage=formats.coverage,
+        duration=formats.duration,
+    )
+    environment.globals.update(
+        t=lambda key, **values: text(key, language, **values),
+        name_of=lambda kind, key: name_of(kind, key, language),
+        formats=formats,
+    )
+    parts = entries(summary, results)
+    return environment.get_template("report.md.j2").render(
+        results=results,
+        summary=summary,
+        parts=parts,
+        categories=list(dict.fromkeys(name for part in parts for name in part.categories)),
+        costs=costs(results, summary),
+        failures=failures(results),
+    )
+
+
+def inline(words: object) -> str:
+    """Text from the records on one line, as text: what Markdown or HTML would take for markup is escaped."""
+    return _SPECIAL.sub(r"\\\1", " ".join(str(words).split()))

@@ -1,0 +1,219 @@
+"""The HTML page: one file that opens from a disk with no network, in two languages, light and dark.
+
+It is rendered in three parts: what is above the data (all numbers and tables, readable at once), the data (one
+JSON with the gallery, the charts and the thumbnails, written picture by picture), and the scripts. A policy in
+the page's head allows exactly the scripts and the style that are in it, by their digests, and no request to
+anywhere; Vega's expressions are interpreted, because that policy allows no `eval`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import altair
+import jinja2
+import vl_convert
+import yaml
+from markupsafe import Markup
+
+from edit_eval import __version__
+from edit_eval.records import Results
+from edit_eval.reporting import formats
+from edit_eval.reporting.charts import MOST_TAGS, charts
+from edit_eval.reporting.costs import costs
+from edit_eval.reporting.entries import entries
+from edit_eval.reporting.failures import failures
+from edit_eval.reporting.gallery import Pictures, gallery
+from edit_eval.reporting.texts import LANGUAGES, name_of, short_category, text, texts
+from edit_eval.reporting.thumbnails import size_for, thumbnails
+
+_STYLES = ("page.css", "results.css", "gallery.css", "detail.css")
+_EARLY = "early.js"
+"""Runs before anything is drawn, so that a page whose reader chose another theme or language does not flash."""
+_SCRIPTS = (
+    "elements.js",
+    "preferences.js",
+    "charts.js",
+    "comparison.js",
+    "samples.js",
+    "filters.js",
+    "gallery.js",
+    "detail.js",
+    "start.js",
+)
+_DATA_HERE = "<!--data-->"  # text from records can never make this: its "<" is escaped
+
+
+def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str) -> Iterator[str]:
+    """The parts of the page, in order; together one HTML document for `folder`."""
+    drawn = {one: charts(results, summary, one) for one in LANGUAGES}
+    before, after = _document(results, summary, language, drawn[language]).split(_DATA_HERE)
+    yield before
+    yield from _data(results, folder, language, drawn)
+    yield after
+
+
+def _data(results: Results, folder: Path, language: str, drawn: Mapping[str, Any]) -> Iterator[str]:
+    pictures = Pictures(folder.absolute())
+    data = {
+        "language": language,
+        "texts": {one: {key: words[one] for key, words in texts().items()} for one in LANGUAGES},
+        "charts": drawn,
+        **gallery(results, pictures),
+    }
+    yield _json(data)[:-1]
+    yield ',"thumbnails":['
+    size = size_for(len(pictures.paths))
+    for place, made in enumerate(thumbnails(pictures.paths, size)):
+        yield ("," if place else "") + json.dumps(made)
+    yield "]}"
+
+
+def _json(data: Any) -> str:
+    """JSON that can stand inside of a script element: ASCII, and no `<` that could end it.
+
+    ASCII keeps the text at a byte a letter in the browser, too, which matters at 60 MB.
+    """
+    written = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _document(
+    results: Results, summary: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]]
+) -> str:
+    style = "\n".join(_asset(name) for name in _STYLES)
+    script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
+    early, vega = _asset(_EARLY), _vega()
+    parts = entries(summary, results)
+    return (
+        _templates(language)
+        .get_template("page.html.j2")
+        .render(
+            style=Markup(style),
+            script=Markup(script),
+            early=Markup(early),
+            vega=Markup(vega),
+            policy=_policy(style, (early, vega, script)),
+            made={name: len(of_name) for name, of_name in drawn.items()},
+            category_names=list(dict.fromkeys(name for part in parts for name in part.categories)),
+            language=language,
+            results=results,
+            summary=summary,
+            parts=parts,
+            only=parts[0] if len(parts) == 1 else None,
+            costs=costs(results, summary),
+            failures=failures(results),
+            facts=_facts(results),
+            most_tags=MOST_TAGS if any(len(part.tags) > MOST_TAGS for part in parts) else None,
+            configuration=_as_yaml(results.configuration),
+            environment=_as_yaml(results.environment),
+            version=__version__,
+            data_here=Markup(_DATA_HERE),
+        )
+    )
+
+
+def _policy(style: str, scripts: tuple[str, ...]) -> str:
+    """The page's Content-Security-Policy: these scripts, this style, pictures from the disk, nothing else."""
+    allowed = " ".join(_digest(script) for script in scripts)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
+        "img-src 'self' file: data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(source: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+@cache
+def _vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, with the version of Vega-Lite that Altair writes for."""
+    wanted = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    known = wanted in vl_convert.get_vegalite_versions()
+    bundle: str = vl_convert.javascript_bundle(vl_version=wanted if known else None)
+    return "(() => {\n" + bundle.replace("\r\n", "\n").replace("</script", "<\\/script") + "\n})();"
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("edit_eval.reporting").joinpath(f"templates/{name}").read_text(encoding="utf-8").strip()
+
+
+def _templates(language: str) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("edit_eval.reporting"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+    def t(key: str, **values: object) -> Markup:
+        """A text that follows the page's language."""
+        shown = text(key, language, **values)
+        if not values:
+            return Markup('<span data-text="{}">{}</span>').format(key, shown)
+        return Markup('<span data-text="{}" data-values="{}">{}</span>').format(
+            key, json.dumps({name: str(value) for name, value in values.items()}), shown
+        )
+
+    def words(kind: str, key: str) -> Markup:
+        """A name of the records in the page's language."""
+        both = {one: name_of(kind, key, one) for one in LANGUAGES}
+        return Markup('<span data-words="{}">{}</span>').format(json.dumps(both), both[language])
+
+    def plain(key: str, **values: object) -> str:
+        return text(key, language, **values)
+
+    environment.globals.update(t=t, words=words, plain=plain, formats=formats)
+    environment.filters.update(
+        score=formats.score, span=formats.span, duration=formats.duration, coverage=formats.coverage
+    )
+    return environment
+
+
+def _facts(results: Results) -> list[tuple[str, str]]:
+    """What was measured with what: (text key, value), read from the configuration as far as it says."""
+    configuration = results.configuration
+    benchmark = configuration.get("benchmark")
+    benchmark = benchmark if isinstance(benchmark, Mapping) else {}
+    facts = [
+        ("edit_model" if len(results.edit_models) == 1 else "edit_models", _models(results, "edit_models")),
+        ("judge" if len(results.judges) == 1 else "judges", _models(results, "judges")),
+    ]
+    kind, path = str(benchmark.get("type") or ""), str(benchmark.get("data_path") or "")
+    if kind or path:
+        facts.append(("benchmark", f"{kind} · {Path(path).name}" if kind and path else kind or path))
+    return facts
+
+
+def _models(results: Results, section: str) -> str:
+    """The names of the models, each with the name of its weights where the configuration gives one."""
+    names = results.edit_models if section == "edit_models" else results.judges
+    return ", ".join(
+        f"{name} ({weights})" if (weights := _weights(results, section, name)) else name for name in names
+    )
+
+
+def _weights(results: Results, section: str, name: str) -> str:
+    single = "diffusion_model" if section == "edit_models" else "reward_model"
+    several = results.configuration.get(section)
+    model = several.get(name) if isinstance(several, Mapping) else results.configuration.get(single)
+    parameters = model.get("params") if isinstance(model, Mapping) else None
+    weights = parameters.get("model_name") if isinstance(parameters, Mapping) else None
+    return str(weights) if weights else ""
+
+
+def _as_yaml(data: Mapping[str, object]) -> str:
+    if not data:
+        return ""
+    plain = json.loads(json.dumps(data, default=str))
+    return yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=100)

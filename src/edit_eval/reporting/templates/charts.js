@@ -1,0 +1,74 @@
+// Draws each chart when it comes near the window, in the page's language, font and colours.
+const charts = [];
+
+function chartTheme() {
+  const style = getComputedStyle(root);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const font = getComputedStyle(document.body).fontFamily;
+  const [ink, muted, line, accent] = ['--ink', '--muted', '--line', '--accent'].map(colour);
+  const palette = ['--series-1', '--series-2', '--series-3', '--series-4', '--series-5', '--series-6'].map(colour);
+  return {
+    font,
+    background: 'transparent',
+    view: { stroke: null },
+    range: { category: palette },
+    axis: {
+      labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line,
+      labelFontSize: 12, titleFontSize: 12, titleFontWeight: 'normal', titlePadding: 10, labelPadding: 6,
+    },
+    axisY: { labelColor: ink, labelFontSize: 13, grid: false },
+    axisYQuantitative: { labelColor: muted, labelFontSize: 12, grid: true, domain: false, ticks: false },
+    legend: { labelColor: ink, labelFontSize: 12, symbolType: 'circle', symbolSize: 80, offset: 8, columnPadding: 18 },
+    title: { color: ink, fontWeight: 600 },
+    bar: { color: accent }, rule: { color: accent }, point: { color: accent, fill: null },
+    text: { color: ink, font },
+  };
+}
+
+async function drawChart(chart) {
+  const name = chart.figure.dataset.chart;
+  const specifications = data.charts[language][name];
+  chart.drawn = true;
+  const config = chartTheme();
+  for (const [place, body] of chart.bodies.entries()) {
+    if (chart.views[place]) chart.views[place].finalize();
+    chart.views[place] = await vegaEmbed(body, { ...specifications[place], config }, {
+      // The page allows no eval: expressions are interpreted.
+      ast: true,
+      actions: false,
+      defaultStyle: false,
+      // Thousands of bars are quicker on a canvas.
+      renderer: name === 'timeline' ? 'canvas' : 'svg',
+      tooltip: { disableDefaultStyle: true, theme: 'page' },
+    });
+    const picture = body.querySelector('svg, canvas');
+    picture.setAttribute('role', 'img');
+    picture.setAttribute('aria-label', words(`chart.${name}`));
+  }
+}
+
+// One drawing after the other: a reader who switches twice must end up with the last.
+let drawing = Promise.resolve();
+
+function drawNext(chart) {
+  drawing = drawing.then(() => drawChart(chart)).catch((error) => console.error(error));
+}
+
+function redrawCharts() {
+  for (const chart of charts) if (chart.drawn) drawNext(chart);
+}
+
+function startCharts() {
+  const watcher = new IntersectionObserver((seen) => {
+    for (const entry of seen) {
+      if (!entry.isIntersecting) continue;
+      watcher.unobserve(entry.target);
+      drawNext(charts.find((chart) => chart.figure === entry.target));
+    }
+  }, { rootMargin: '600px' });
+  for (const figure of document.querySelectorAll('[data-chart]')) {
+    charts.push({ figure, bodies: [...figure.querySelectorAll('.chart-body')], views: [], drawn: false });
+    watcher.observe(figure);
+  }
+  addEventListener('beforeprint', redrawCharts);
+}

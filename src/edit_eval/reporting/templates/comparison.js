@@ -1,0 +1,61 @@
+// Source and edit beside each other, under a slider, or as their difference.
+function thumbnailOf(picture) {
+  if (picture.missing) return '';
+  const thumbnail = data.thumbnails[picture.thumbnail];
+  return thumbnail ? `data:image/webp;base64,${thumbnail}` : '';
+}
+
+function whyMissing(picture) {
+  return picture.missing || 'picture.unreadable';
+}
+
+function image(picture, key, values, full) {
+  const shown = make('img', {
+    src: thumbnailOf(picture), alt: words(key, values), 'data-text-alt': key, 'data-values': JSON.stringify(values),
+    decoding: 'async', draggable: 'false',
+  });
+  if (full) {
+    // The file itself takes the thumbnail's place if it is still there.
+    const file = new Image();
+    file.onload = () => { shown.src = file.src; };
+    file.src = picture.file;
+  }
+  return shown;
+}
+
+function placeholder(key, status, reason) {
+  return make('div', { class: 'frame missing' }, make('p', {},
+    status ? say('strong', `status.${status}`) : null,
+    reason ? make('span', { class: 'reason' }, reason) : say('span', key)));
+}
+
+function sourceFrame(sample, full = false) {
+  if (!thumbnailOf(sample.source)) return placeholder(whyMissing(sample.source), '', '');
+  return make('div', { class: 'frame' }, image(sample.source, 'picture.source.alt', { id: sample.id }, full));
+}
+
+function editFrame(sample, edit, view, full = false) {
+  if (edit.status !== 'ok') return placeholder('picture.no_edit', edit.status, edit.reason);
+  if (!thumbnailOf(edit.picture)) return placeholder(whyMissing(edit.picture), '', '');
+  const values = { id: sample.id, model: edit.model };
+  if (view === 'beside') {
+    return make('div', { class: 'frame' }, image(edit.picture, 'picture.edit.alt', values, full));
+  }
+  if (!thumbnailOf(sample.source)) return placeholder(whyMissing(sample.source), '', '');
+  const source = image(sample.source, 'picture.source.alt', { id: sample.id }, full);
+  const key = view === 'difference' ? 'picture.difference.alt' : 'picture.edit.alt';
+  const edited = image(edit.picture, key, values, full);
+  const frame = make('div', { class: `frame layered ${view}` }, source, edited);
+  if (view === 'difference') {
+    source.alt = '';
+    source.removeAttribute('data-text-alt');
+    return frame;
+  }
+  const slider = make('input', {
+    type: 'range', min: 0, max: 100, step: 0.5, value: 50, class: 'slider',
+    'aria-label': words('view.slider.label'), 'data-text-label': 'view.slider.label',
+  });
+  slider.addEventListener('input', () => frame.style.setProperty('--position', `${slider.value}%`));
+  frame.append(make('span', { class: 'handle', 'aria-hidden': 'true' }), slider);
+  return frame;
+}

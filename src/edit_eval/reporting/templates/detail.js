@@ -1,0 +1,175 @@
+// One sample, large: reached by its address, left by Escape, walked through by the keyboard.
+const detail = document.getElementById('detail');
+const stage = document.getElementById('stage');
+const gain = document.getElementById('gain');
+const shown = { sample: null, edit: 0, view: 'slider' };
+
+function sampleInAddress() {
+  if (!location.hash.startsWith('#sample=')) return null;
+  try {
+    const id = decodeURIComponent(location.hash.slice('#sample='.length));
+    return data.samples.find((sample) => sample.id === id) || null;
+  } catch (error) {
+    return null; // an address that somebody cut short
+  }
+}
+
+function followAddress() {
+  const sample = sampleInAddress();
+  if (sample) openDetail(sample);
+  else if (detail.open) detail.close();
+}
+
+function openDetail(sample) {
+  const before = shown.sample && shown.sample.edits[shown.edit];
+  const same = before ? sample.edits.findIndex((edit) => edit.model === before.model && edit.edit_seed === before.edit_seed) : -1;
+  const wanted = filters.elements.edit_model.value;
+  const first = sample.edits.findIndex((edit) => (wanted ? edit.model === wanted : edit.status === 'ok'));
+  shown.sample = sample;
+  shown.edit = Math.max(0, same >= 0 ? same : first);
+  showDetail();
+  if (!detail.open) detail.showModal();
+}
+
+function walk() {
+  const all = chosen.map((one) => one.sample);
+  return all.includes(shown.sample) ? all : data.samples;
+}
+
+function step(by) {
+  const all = walk();
+  const next = all[all.indexOf(shown.sample) + by];
+  if (next) {
+    history.replaceState(null, '', linkTo(next));
+    openDetail(next);
+  }
+}
+
+function showDetail() {
+  const { sample } = shown;
+  const edit = sample.edits[shown.edit];
+  const all = walk();
+  const place = all.indexOf(sample);
+  document.getElementById('detail-id').replaceChildren(make('a', { href: linkTo(sample) }, sample.id));
+  document.getElementById('detail-place').replaceChildren(say('span', 'detail.place', { place: place + 1, total: all.length }));
+  document.getElementById('detail-previous').disabled = place <= 0;
+  document.getElementById('detail-next').disabled = place >= all.length - 1;
+  showStage(sample, edit);
+  showChoices(sample);
+  const panel = document.getElementById('detail-words');
+  panel.replaceChildren(...aboutSample(sample), ...(edit ? aboutEdit(sample, edit) : []));
+  panel.scrollTop = 0;
+}
+
+function showStage(sample, edit) {
+  for (const radio of document.querySelectorAll('#stage-views input')) radio.checked = radio.value === shown.view;
+  gain.hidden = shown.view !== 'difference';
+  stage.dataset.view = shown.view;
+  const labelled = (frame, label) => make('figure', { class: 'stage-picture' }, frame, make('figcaption', {}, label));
+  if (!edit) {
+    stage.replaceChildren(labelled(sourceFrame(sample, true), say('span', 'picture.source')));
+    return;
+  }
+  const name = make('span', {}, editName(sample, edit));
+  if (shown.view === 'beside') {
+    stage.replaceChildren(
+      labelled(sourceFrame(sample, true), say('span', 'picture.source')),
+      labelled(editFrame(sample, edit, 'beside', true), name));
+    return;
+  }
+  const label = make('span', { class: 'ends' }, say('span', 'picture.source'), name);
+  stage.replaceChildren(labelled(editFrame(sample, edit, shown.view, true), shown.view === 'slider' ? label : name));
+}
+
+function showChoices(sample) {
+  const choices = document.getElementById('choices');
+  choices.hidden = sample.edits.length < 2;
+  if (choices.hidden) return;
+  choices.replaceChildren(...sample.edits.map((edit, place) => {
+    const button = make('button', { type: 'button', 'aria-pressed': String(place === shown.edit) },
+      editFrame(sample, edit, 'beside'),
+      make('span', { class: 'choice-label' }, make('span', { class: 'model' }, editName(sample, edit)), scoreLabel(edit)));
+    button.addEventListener('click', () => { shown.edit = place; showDetail(); choices.children[place].focus(); });
+    return button;
+  }));
+}
+
+function aboutSample(sample) {
+  const parts = [];
+  const instructions = Object.entries(sample.instructions).filter(([, words]) => words);
+  for (const [code, instruction] of instructions) {
+    const key = `detail.instruction.${code}` in data.texts.en ? `detail.instruction.${code}` : 'detail.instruction';
+    parts.push(say('h3', key), make('p', { class: 'detail-instruction', lang: code }, instruction));
+  }
+  parts.push(make('p', { class: 'labels' },
+    sayWords('span', nameOf('category_title', sample.category)),
+    sample.difficulty ? sayWords('span', nameOf('difficulty', sample.difficulty)) : null,
+    ...sample.tags.map((tag) => make('span', {}, tag))));
+  if (sample.fault) parts.push(make('p', { class: 'fault' }, sample.fault));
+  if (sample.description) parts.push(say('h3', 'detail.description'), make('p', {}, sample.description));
+  if (sample.rationale) parts.push(say('h3', 'detail.rationale'), make('p', {}, sample.rationale));
+  return parts;
+}
+
+function aboutEdit(sample, edit) {
+  const repeated = new Set(edit.judgements.map((one) => one.repeat)).size > 1;
+  const verdicts = edit.judgements.map((one) => verdict(one, repeated));
+  if (!verdicts.length) verdicts.push(say('p', 'detail.not_judged'));
+  return [make('div', { class: 'verdicts' }, ...verdicts), say('h3', 'detail.facts'), facts(sample, edit)];
+}
+
+function verdict(judgement, repeated) {
+  const head = make('header', {},
+    make('span', { class: 'judge' }, judgement.judge),
+    repeated ? say('span', 'detail.repeat', { number: judgement.repeat + 1 }, { class: 'quiet' }) : null,
+    judgement.answers > 1 ? say('span', 'detail.asked', { count: judgement.answers }, { class: 'quiet' }) : null,
+    judgement.status === 'ok' ? make('strong', { class: 'score' }, written(judgement.score)) : say('strong', `status.${judgement.status}`, {}, { class: 'unscored' }));
+  const made = make('section', { class: 'verdict' }, head);
+  if (judgement.status !== 'ok' && judgement.reason) made.append(make('p', { class: 'reason' }, judgement.reason));
+  if (judgement.answer) {
+    made.append(make('blockquote', { 'aria-label': words('detail.words'), 'data-text-label': 'detail.words' }, judgement.answer));
+  }
+  return made;
+}
+
+function facts(sample, edit) {
+  const link = (picture, key) => (picture.file ? make('li', {}, say('a', key, {}, { href: picture.file, target: '_blank', rel: 'noopener' })) : null);
+  const flags = edit.flags.map((flag) => (`flag.${flag}` in data.texts.en ? say('li', `flag.${flag}`, {}, { class: 'unscored' }) : make('li', {}, flag)));
+  return make('ul', { class: 'edit-facts' },
+    ...flags,
+    edit.width ? make('li', {}, `${edit.width} × ${edit.height}`) : null,
+    say('li', 'detail.seed', { seed: edit.seed }),
+    edit.seconds ? make('li', {}, `${edit.seconds.toFixed(1)} s`) : null,
+    edit.device ? make('li', {}, edit.device) : null,
+    link(edit.picture, 'detail.full_edit'),
+    link(sample.source, 'detail.full_source'));
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  // The arrows belong to the slider and to the choice of views while they have the focus.
+  const takesArrows = event.target.matches('input');
+  const views = { b: 'beside', s: 'slider', d: 'difference' };
+  if (event.key === 'ArrowLeft' && !takesArrows) step(-1);
+  else if (event.key === 'ArrowRight' && !takesArrows) step(1);
+  else if (event.key in views) { shown.view = views[event.key]; showDetail(); }
+  else if (/^[1-9]$/.test(event.key) && shown.sample.edits[event.key - 1]) { shown.edit = event.key - 1; showDetail(); }
+  else return;
+  event.preventDefault();
+}
+
+function startDetail() {
+  document.getElementById('detail-previous').addEventListener('click', () => step(-1));
+  document.getElementById('detail-next').addEventListener('click', () => step(1));
+  document.getElementById('detail-close').addEventListener('click', () => detail.close());
+  document.getElementById('stage-views').addEventListener('change', (event) => { shown.view = event.target.value; showDetail(); });
+  gain.querySelector('input').addEventListener('input', (event) => stage.style.setProperty('--gain', event.target.value));
+  detail.addEventListener('keydown', onKey);
+  detail.addEventListener('click', (event) => { if (event.target === detail) detail.close(); });
+  detail.addEventListener('close', () => {
+    shown.sample = null;
+    if (sampleInAddress()) history.replaceState(null, '', location.pathname + location.search);
+  });
+  addEventListener('hashchange', followAddress);
+  followAddress();
+}

@@ -1,0 +1,91 @@
+// The cards: one page of them at a time, made when they are to be seen.
+const CARDS_A_PAGE = 24;
+const cards = document.getElementById('cards');
+const pages = document.getElementById('pages');
+
+let chosen = [];
+let pageNumber = 0;
+
+function linkTo(sample) {
+  return `#sample=${encodeURIComponent(sample.id)}`;
+}
+
+function tile(frame, caption, edit, judge) {
+  return make('figure', { class: 'tile' }, frame,
+    make('figcaption', {}, caption, edit ? scoreLabel(edit, judge) : null));
+}
+
+function card({ sample, edits }, view, judge) {
+  const tiles = edits.map((edit) => {
+    const several = sample.edits.length > 1;
+    const name = several ? make('span', { class: 'model', title: editName(sample, edit) }, editName(sample, edit)) : say('span', 'picture.edit', {}, { class: 'model' });
+    return tile(editFrame(sample, edit, view), name, edit, judge);
+  });
+  if (view === 'beside' || !edits.length) {
+    tiles.unshift(tile(sourceFrame(sample), say('span', 'picture.source', {}, { class: 'model' })));
+  }
+  const made = make('article', { class: 'card', style: null },
+    make('div', { class: 'tiles' }, ...tiles),
+    make('p', { class: 'instruction' }, sayWords('a', instructionOf(sample), { href: linkTo(sample) })),
+    make('p', { class: 'about' },
+      sayWords('span', nameOf('category', sample.category)),
+      sample.difficulty ? sayWords('span', nameOf('difficulty', sample.difficulty)) : null,
+      make('span', { class: 'id', title: sample.id }, sample.id)));
+  if (sample.fault) made.append(make('p', { class: 'fault' }, sample.fault));
+  made.querySelector('.tiles').style.setProperty('--tiles', tiles.length);
+  made.addEventListener('click', (event) => {
+    if (!event.target.closest('a, input')) location.hash = linkTo(sample);
+  });
+  return made;
+}
+
+function instructionOf(sample) {
+  const either = sample.instruction || Object.values(sample.instructions).find(Boolean) || sample.id;
+  return { en: sample.instructions.en || either, zh: sample.instructions.zh || either };
+}
+
+function showPage(number) {
+  const count = Math.max(1, Math.ceil(chosen.length / CARDS_A_PAGE));
+  pageNumber = Math.min(Math.max(0, number), count - 1);
+  const { view, judge } = wantedNow();
+  const shown = chosen.slice(pageNumber * CARDS_A_PAGE, (pageNumber + 1) * CARDS_A_PAGE);
+  cards.style.setProperty('--tiles', Math.max(1, ...shown.map(({ edits }) => edits.length + (view === 'beside' ? 1 : 0))));
+  cards.replaceChildren(...shown.map((one) => card(one, view, judge)));
+  if (!shown.length) cards.append(say('p', 'gallery.empty', {}, { class: 'empty' }));
+  pages.hidden = count < 2;
+  const [previous, next] = pages.querySelectorAll('button');
+  previous.disabled = pageNumber === 0;
+  next.disabled = pageNumber === count - 1;
+  pages.querySelector('p').replaceChildren(say('span', 'gallery.page', { page: pageNumber + 1, pages: count }));
+}
+
+function showChosen() {
+  chosen = chosenSamples(wantedNow());
+  document.getElementById('gallery-count').replaceChildren(
+    say('span', 'gallery.count', { shown: chosen.length, total: data.samples.length }));
+  showPage(0);
+}
+
+// The shape that most pictures have, so that frames leave little room empty.
+function setFrameShape() {
+  const shapes = data.samples.flatMap((sample) => sample.edits).filter((edit) => edit.height)
+    .map((edit) => edit.width / edit.height).sort((one, other) => one - other);
+  const middle = shapes.length ? shapes[Math.floor(shapes.length / 2)] : 4 / 3;
+  root.style.setProperty('--shape', Math.min(1.78, Math.max(0.8, middle)).toFixed(3));
+}
+
+function startGallery() {
+  setFrameShape();
+  fillFilters();
+  filters.addEventListener('input', (event) => (event.target.name === 'view' ? showPage(pageNumber) : showChosen()));
+  filters.addEventListener('submit', (event) => event.preventDefault());
+  // A form is empty only after its reset event.
+  filters.addEventListener('reset', () => setTimeout(showChosen));
+  pages.addEventListener('click', (event) => {
+    const button = event.target.closest('button');
+    if (!button) return;
+    showPage(pageNumber + Number(button.value));
+    document.getElementById('gallery').scrollIntoView();
+  });
+  showChosen();
+}

@@ -1,0 +1,20 @@
+// Everything is there: begin.
+function startCopying() {
+  for (const button of document.querySelectorAll('[data-copy]')) {
+    button.addEventListener('click', async () => {
+      const listing = document.getElementById(button.dataset.copy);
+      try {
+        await navigator.clipboard.writeText(listing.textContent);
+        button.replaceChildren(say('span', 'repeat.copied'));
+      } catch (error) {
+        getSelection().selectAllChildren(listing); // no clipboard here: at least it is selected
+      }
+    });
+  }
+}
+
+startCharts();
+startGallery();
+startDetail();
+startPreferences();
+startCopying();

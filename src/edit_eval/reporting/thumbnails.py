@@ -1,0 +1,101 @@
+"""Small WebP pictures for the page, made a few at a time, each within a share of the page's budget."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image, ImageOps
+
+PAGE_BUDGET = 56_000_000
+"""Bytes of base64 that all thumbnails of a page may take together: a page of 60 MB still opens at once."""
+
+_LONGEST_SIDE, _SHORTEST_SIDE = 512, 160
+_QUALITIES = (78, 62, 48)
+_THREADS = 4  # Pillow decodes and encodes outside of Python's lock; more would hold more pictures in memory
+
+
+@dataclass(frozen=True)
+class Size:
+    """What one thumbnail may be: its longest side in pixels, and its file in bytes."""
+
+    side: int
+    file_bytes: int
+
+
+def size_for(count: int, budget: int = PAGE_BUDGET) -> Size:
+    """The size at which `count` thumbnails stay within `budget` bytes of base64."""
+    each = budget * 3 // 4 // max(1, count)
+    # About 0.13 bytes a pixel: a photo at the middle quality. A picture that takes more is compressed harder.
+    side = math.isqrt(round(each / 0.13 * 4 / 3))
+    return Size(side=max(_SHORTEST_SIDE, min(_LONGEST_SIDE, side)), file_bytes=min(each, 64_000))
+
+
+def thumbnail(path: Path, size: Size) -> bytes | None:
+    """The picture at `path` as a small WebP; None if it is no picture that can be read."""
+    try:
+        with Image.open(path) as opened:
+            # A JPEG is decoded at a fraction of its size; for other formats this does nothing.
+            opened.draft("RGB", (2 * size.side, 2 * size.side))
+            picture = ImageOps.exif_transpose(_as_rgb(opened))
+            picture.thumbnail((size.side, size.side), Image.Resampling.LANCZOS, reducing_gap=2.0)
+        return _encode(picture, size.file_bytes)
+    except Exception:  # whatever is wrong with one picture must not cost the report
+        return None
+
+
+def thumbnails(paths: Sequence[Path], size: Size) -> Iterator[str | None]:
+    """Each picture's thumbnail as base64, in order; None for one that cannot be read.
+
+    A few are made ahead at a time, so the memory in use does not grow with their number.
+    """
+    threads = min(_THREADS, os.cpu_count() or 1)
+    with ThreadPoolExecutor(threads) as pool:
+        for made in _ahead(pool, paths, size, 2 * threads):
+            yield None if made is None else base64.b64encode(made).decode("ascii")
+
+
+def _ahead(pool: ThreadPoolExecutor, paths: Iterable[Path], size: Size, ahead: int) -> Iterator[bytes | None]:
+    under_way: deque[Future[bytes | None]] = deque()
+    for path in paths:
+        under_way.append(pool.submit(thumbnail, path, size))
+        if len(under_way) >= ahead:
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()
+
+
+def _as_rgb(picture: Image.Image) -> Image.Image:
+    """RGB; what is transparent becomes white, as on paper."""
+    if picture.mode.startswith("I;16"):
+        picture = picture.point(lambda value: value / 256).convert("L")
+    if picture.has_transparency_data:
+        ground = Image.new("RGBA", picture.size, "white")
+        ground.alpha_composite(picture.convert("RGBA"))
+        ground.info = picture.info
+        return ground.convert("RGB")
+    return picture if picture.mode == "RGB" else picture.convert("RGB")
+
+
+def _encode(picture: Image.Image, file_bytes: int) -> bytes:
+    """WebP of at most `file_bytes`: first a lower quality, then fewer pixels."""
+    while True:
+        for quality in _QUALITIES:
+            file = io.BytesIO()
+            picture.save(file, "WEBP", quality=quality, method=3)
+            if file.tell() <= file_bytes:
+                return file.getvalue()
+        smaller = 0.9 * math.sqrt(file_bytes / file.tell())
+        if max(picture.size) * smaller < 16:
+            return file.getvalue()
+        picture = picture.resize(
+            (max(1, round(picture.width * smaller)), max(1, round(picture.height * smaller))),
+            Image.Resampling.LANCZOS,
+        )

@@ -1,0 +1,139 @@
+"""The charts of time: what each device did from second to second, and its share of the wall time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import Any
+
+import altair as alt
+
+from edit_eval.records import Activity, Results
+from edit_eval.reporting.texts import name_of, text
+
+KINDS = ("loading", "editing", "judging", "unloading")
+COLOURS = {
+    "loading": "#a8a29a",
+    "editing": "#3f6fd8",
+    "judging": "#d98a2b",
+    "unloading": "#cbc6be",
+    "idle": "#8884800f",
+}
+"""Mid-tones that can be told apart on a light and on a dark page."""
+
+_WORDS_OF_WHAT = 80
+
+
+def timeline(results: Results, language: str) -> list[alt.Chart | alt.LayerChart]:
+    """A row a device, a bar an activity; several starts of a run follow each other on one axis."""
+    if not results.activities:
+        return []
+    begins = _start_times(results)
+    last = max(begins[one.start_number] + one.end for one in results.activities)
+    unit, seconds = _unit(last)
+    devices = list(dict.fromkeys([*results.devices, *(one.device for one in results.activities)]))
+    present = {one.device for one in results.activities}
+    rows = [_activity_row(one, begins[one.start_number], seconds, language) for one in results.activities]
+    x = alt.X("begin:Q", title=text(f"axis.{unit}", language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
+    bars = (
+        alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(present)) * 26)
+        .mark_bar(size=16, clip=True)
+        .encode(
+            y=alt.Y("device:N", sort=[name for name in devices if name in present], title=None)
+            .axis(ticks=False, domain=False, labelLimit=190),
+            x=x.axis(grid=False),
+            x2="end:Q",
+            color=_kind_colour(KINDS, language),
+            tooltip=[
+                alt.Tooltip("kind:N", title=text("tooltip.activity", language)),
+                alt.Tooltip("model:N", title=text("tooltip.model", language)),
+                alt.Tooltip("what:N", title=text("tooltip.what", language)),
+                alt.Tooltip("seconds:Q", title=text("tooltip.seconds", language), format=".1f"),
+            ],
+        )
+    )
+    restarts = [{"begin": begin / seconds} for number, begin in sorted(begins.items()) if number > 1]
+    if not restarts:
+        return [bars]
+    lines = alt.Chart(alt.Data(values=restarts)).mark_rule(strokeWidth=1).encode(x="begin:Q")
+    return [alt.layer(bars, lines)]
+
+
+def _start_times(results: Results) -> dict[int, float]:
+    """When each start began on an axis on which the starts follow each other without the pauses between them."""
+    lengths = dict(enumerate(results.wall_seconds, start=1))
+    for one in results.activities:
+        # A start that was killed has no wall time: it lasts until its last activity ends.
+        lengths[one.start_number] = max(lengths.get(one.start_number, 0.0), one.end)
+    numbers = sorted(lengths)
+    return dict(zip(numbers, accumulate((lengths[number] for number in numbers), initial=0.0), strict=False))
+
+
+def _unit(last: float) -> tuple[str, float]:
+    if last < 180:
+        return "seconds", 1.0
+    return ("minutes", 60.0) if last < 3 * 3600 else ("hours", 3600.0)
+
+
+def _activity_row(one: Activity, start: float, unit_seconds: float, language: str) -> dict[str, Any]:
+    what = one.what if len(one.what) <= _WORDS_OF_WHAT else one.what[: _WORDS_OF_WHAT - 1] + "…"
+    return {
+        "device": one.device,
+        "kind": name_of("kind", one.kind, language),
+        "model": one.model,
+        "what": what,
+        # Enough digits for a screen; the records keep the rest.
+        "begin": round((start + one.begin) / unit_seconds, 5),
+        "end": round((start + one.end) / unit_seconds, 5),
+        "seconds": round(one.end - one.begin, 2),
+    }
+
+
+def utilisation(summary: Mapping[str, Any], language: str) -> list[alt.Chart]:
+    """A stacked bar a device: the share of its time for each kind of work, and idle."""
+    devices = (summary.get("timing") or {}).get("devices") or {}
+    order = ("editing", "judging", "loading", "unloading", "idle")
+    rows = []
+    for name, kinds in devices.items():
+        whole = sum(kinds.values())
+        rows += [
+            {
+                "device": name,
+                "kind": name_of("kind", kind, language),
+                "order": place,
+                "share": kinds[kind] / whole,
+                "seconds": kinds[kind],
+            }
+            for place, kind in enumerate(order)
+            if whole > 0
+        ]
+    if not rows:
+        return []
+    return [
+        alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(devices)) * 26)
+        .mark_bar(size=16)
+        .encode(
+            y=alt.Y("device:N", sort=list(devices), title=None).axis(ticks=False, domain=False, labelLimit=190),
+            x=alt.X("share:Q", title=text("axis.share", language), scale=alt.Scale(domain=[0, 1])).axis(
+                format="%", grid=False, tickCount=5
+            ),
+            color=_kind_colour(order, language),
+            order="order:Q",
+            tooltip=[
+                alt.Tooltip("device:N", title=text("time.device", language)),
+                alt.Tooltip("kind:N", title=text("tooltip.activity", language)),
+                alt.Tooltip("share:Q", title=text("axis.share", language), format=".1%"),
+                alt.Tooltip("seconds:Q", title=text("tooltip.seconds", language), format=".0f"),
+            ],
+        )
+    ]
+
+
+def _kind_colour(kinds: tuple[str, ...], language: str) -> alt.Color:
+    return alt.Color(
+        "kind:N",
+        scale=alt.Scale(
+            domain=[name_of("kind", kind, language) for kind in kinds], range=[COLOURS[kind] for kind in kinds]
+        ),
+        legend=alt.Legend(orient="top", direction="horizontal", title=None),
+    )

@@ -1,0 +1,166 @@
+"""Rubrics: what a judge is told for each category. Ours are packaged; the configuration's `prompts:` replace any.
+
+A prompt has two fields, `{original_description}` and `{edit_instruction}`. A brace that does not enclose a bare name is
+text: `{"score": 1}` needs no escaping.
+
+A system prompt of ours ends with the form of the answer (`evaluation.answer`), which is written in one place. A system
+prompt of the user's own is taken as it is: it already says how to answer, and nothing is appended to it. What comes
+back is read by the grammar of the configured form in either case.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from edit_eval.benchmarks.categories import CATEGORIES, canonical, title
+from edit_eval.errors import ConfigurationError
+
+NAME = "five_dimensions"
+VERSION = 1
+LANGUAGES = ("en", "zh")
+FIELDS = ("original_description", "edit_instruction")
+
+_KEYS = ("system_prompt", "user_prompt_template")
+_FIELD = re.compile(r"\{([^\W\d]\w*)\}")
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """What a judge is told for one category, in one language."""
+
+    category: str
+    """The canonical name, or the benchmark's own word."""
+    title: str
+    """For people to read, in the rubric's language."""
+    version: str
+    """`five_dimensions.v1`; with `+prompts` where the user's own text replaced a part; `prompts` where it is all."""
+    system_prompt: str
+    """Without the form of the answer."""
+    user_prompt_template: str
+    ask_again: Mapping[str, str]
+    """Form of the answer -> the line that is added when an answer could not be read."""
+    answer: Mapping[str, str]
+    """Form of the answer -> the text that ends the system prompt; empty under a system prompt of the user's own."""
+    criteria: tuple[str, ...] = ()
+    """The five sub-criteria; none under a system prompt of the user's own."""
+
+    def system(self, form: str) -> str:
+        """The whole system prompt template for one form of the answer, `score` or `reason_then_score`."""
+        asked_for = self.answer.get(form, "")
+        return f"{self.system_prompt}\n\n{asked_for}" if asked_for else self.system_prompt
+
+
+def load_rubrics(overrides: Mapping[str, Mapping[str, str]] | None, language: str) -> dict[str, Rubric]:
+    """The rubrics of the five categories in `language` (`en` or `zh`), with the configuration's `prompts` in place.
+
+    `overrides` maps a category (`物理` or `physical`, or a word of the user's own benchmark) to a `system_prompt`, a
+    `user_prompt_template` or both. A category of the user's own needs at least its `system_prompt`.
+    Raises `ConfigurationError` for a language, key, value or field that cannot be meant.
+    """
+    if language not in LANGUAGES:
+        raise ConfigurationError(f"no rubrics in the language `{language}`; there are {' and '.join(LANGUAGES)}")
+    rubrics = {category: _packaged(category, language) for category in CATEGORIES}
+    named: dict[str, str] = {}
+    for name, override in (overrides or {}).items():
+        category = canonical(name)
+        if category in named:
+            raise ConfigurationError(
+                f"prompts: `{named[category]}` and `{name}` are the same category; keep one of them"
+            )
+        named[category] = name
+        _check(name, override)
+        rubrics[category] = _replaced(name, category, override, rubrics.get(category), language)
+    return rubrics
+
+
+def fill(template: str, description: str, instruction: str) -> str:
+    """`template` with its two fields replaced, in one pass: braces in what is filled in stay text.
+
+    The tags between which our templates put the two texts are broken up inside of them (`</` becomes `< /`), so that
+    an instruction cannot end its own quotation.
+    """
+    values = dict(zip(FIELDS, (description, instruction), strict=True))
+    return _FIELD.sub(lambda match: _quoted(values[match[1]]) if match[1] in values else match[0], template)
+
+
+_TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(FIELDS)})\b)", re.IGNORECASE)
+
+
+def _quoted(text: str) -> str:
+    return _TAG.sub("< ", text)
+
+
+@cache
+def _data(language: str) -> Any:
+    file = resources.files("edit_eval.rubrics") / f"{NAME}.v{VERSION}.{language}.yaml"
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
+
+
+def _packaged(category: str, language: str) -> Rubric:
+    data = _data(language)
+    rubric = data["categories"][category]
+    return Rubric(
+        category=category,
+        title=title(category, language),
+        version=f"{NAME}.v{VERSION}",
+        system_prompt="\n\n".join((data["opening"], rubric["system_prompt"], data["scale"])),
+        user_prompt_template=data["user_prompt_template"],
+        ask_again=data["ask_again"],
+        answer=data["answer"],
+        criteria=tuple(rubric["criteria"]),
+    )
+
+
+def _replaced(name: str, category: str, override: Mapping[str, str], ours: Rubric | None, language: str) -> Rubric:
+    system = override.get("system_prompt")
+    if ours is None:
+        if system is None:
+            raise ConfigurationError(
+                f"prompts.{name}.system_prompt is missing: add it, for `{name}` is none of our categories and has no "
+                f"rubric to fall back on; {_nearest(name, CATEGORIES)}"
+            )
+        # What the five have in common: the user prompt and the line for asking again.
+        ours = replace(_packaged(CATEGORIES[0], language), category=category, title=title(category, language))
+    version = "prompts" if set(override) == set(_KEYS) else f"{ours.version}+prompts"
+    user = override.get("user_prompt_template", ours.user_prompt_template)
+    if system is None:
+        return replace(ours, version=version, user_prompt_template=user)
+    return replace(ours, version=version, system_prompt=system, user_prompt_template=user, answer={}, criteria=())
+
+
+def _check(name: str, override: object) -> None:
+    if not isinstance(override, Mapping):
+        raise ConfigurationError(f"prompts.{name} must be a mapping with {' and/or '.join(_KEYS)}")
+    if not override:
+        raise ConfigurationError(f"prompts.{name} is empty; give it {' and/or '.join(_KEYS)}, or leave it out")
+    for key, text in override.items():
+        if key not in _KEYS:
+            raise ConfigurationError(f"prompts.{name}.{key}: no such key; {_nearest(key, _KEYS)}")
+        if not isinstance(text, str):
+            raise ConfigurationError(f"prompts.{name}.{key} must be a text, not {type(text).__name__}")
+        if key == "user_prompt_template" and not text.strip():
+            raise ConfigurationError(f"prompts.{name}.{key} is empty; write it, or leave it out for ours")
+        for field in _FIELD.findall(text):
+            if field not in FIELDS:
+                nearest = _nearest(field, [f"{{{known}}}" for known in FIELDS])
+                raise ConfigurationError(f"prompts.{name}.{key}: no such field `{{{field}}}`; {nearest}")
+
+
+def _nearest(word: object, names: Sequence[str]) -> str:
+    """The end of a message: the name that was probably meant, or all there are."""
+    written = str(word).lower()
+
+    def likeness(name: str) -> float:
+        bare = name.strip("{}")
+        return 1.0 if bare.startswith(written) else difflib.SequenceMatcher(None, written, bare).ratio()
+
+    best = max(names, key=likeness)
+    return f"did you mean `{best}`?" if likeness(best) > 0.5 else f"there are {', '.join(names)}"

@@ -1,0 +1,37 @@
+"""Which samples share a batch of the judge.
+
+A batch's members can change an answer (padding, rounding), so they are cut from the whole benchmark's order, category
+by category, before any filter: no schedule, device count or resumed run gives a sample other company. The members of
+a batch share a rubric, whose tokens a judge can then compute once. The first sample of each category is a batch of
+its own in every run, since a pilot may run it before all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def pilots(categories: Sequence[str]) -> list[int]:
+    """The first sample of each category: numbers in the benchmark's order."""
+    return list({category: index for index, category in reversed(list(enumerate(categories)))}.values())[::-1]
+
+
+def cut_batches(categories: Sequence[str], size: int) -> list[int]:
+    """The batch of each sample, given the category of every sample of the benchmark in its order.
+
+    Returns a batch number for each sample: pilots are alone, the others share a batch with at most `size` - 1 others
+    of their category.
+    """
+    alone = set(pilots(categories))
+    batches = []
+    open_batches: dict[str, tuple[int, int]] = {}  # category -> its last batch and how many members that has
+    count = 0
+    for index, category in enumerate(categories):
+        number, members = open_batches.get(category, (-1, size))
+        if index in alone or members == size:
+            number, members = count, 0
+            count += 1
+        batches.append(number)
+        if index not in alone:
+            open_batches[category] = (number, members + 1)
+    return batches

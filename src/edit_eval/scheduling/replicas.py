@@ -1,0 +1,42 @@
+"""A replica: one model on one place, and where it is in its life."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from edit_eval.scheduling.tasks import Model, Task
+
+
+class State(Enum):
+    """Where a replica is in its life."""
+
+    OFF = auto()
+    PREPARING = auto()  # its process is starting: imports, no device memory
+    PREPARED = auto()
+    LOADING = auto()
+    LOADED = auto()
+    STOPPING = auto()
+    RETIRED = auto()  # it cannot be loaded here, or failed too often: not tried again in this run
+
+
+@dataclass(slots=True, eq=False)
+class Replica:
+    """One model on one place."""
+
+    number: int
+    model: Model
+    index: int
+    """Its number among the replicas of its model."""
+    place: tuple[str, ...]
+    state: State = State.OFF
+    capacity: int = 1
+    hands: dict[int, Task] = field(default_factory=dict)
+    leaving: bool = False
+    wanted: bool = False
+    """It is to be loaded as soon as it is prepared and its devices are free."""
+
+    @property
+    def name(self) -> str:
+        """For people: `qwen_image_edit on cuda:0`."""
+        return f"{self.model.name} on {'+'.join(self.place)}"

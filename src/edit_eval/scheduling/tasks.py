@@ -1,0 +1,124 @@
+"""What there is to do: tasks, what they wait for, and which of them can start. No clock, no I/O."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["edit", "judge"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """An edit model or a judge, as scheduling sees it: a name and the places where it may run."""
+
+    name: str
+    kind: Kind
+    places: tuple[tuple[str, ...], ...]
+    """The devices of each replica: `(("cuda:0",), ("cuda:1",))`, or two at a time with `devices_per_replica: 2`."""
+
+    @property
+    def key(self) -> str:
+        """What tasks call it: an edit model and a judge may have the same name."""
+        return f"{self.kind}:{self.name}"
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One thing that a worker does in one go: an edit, or a batch of judgements."""
+
+    number: int
+    model: str
+    """The key of the model that does it."""
+    units: tuple[int, ...]
+    """What it is about, in the numbers of whoever made the task: one edit, or the judgements of a batch."""
+    phase: int = 0
+    """Tasks of a later phase start when no task of an earlier one is left (`order: by_category`)."""
+    missing: int = 0
+    """Edits that must be settled before it can start."""
+    alone: bool = False
+    """A suspect: it runs after healthy work, with nothing else in its worker's hands."""
+
+
+@dataclass
+class Work:
+    """All tasks that are not finished. Tells `on_ready` about each task the moment that it can start."""
+
+    on_ready: Callable[[Task], None] = lambda task: None
+    in_vain: Callable[[Task], bool] = lambda task: False
+    """Whether a task that could start has nothing to work on (all its edits failed); it is finished without a word."""
+    _count: int = 0
+    _waiting: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))
+    _left: dict[int, dict[str, int]] = field(default_factory=dict)  # phase -> model -> tasks not finished
+    _units: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> units not finished
+    _held: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))  # phase -> ready before its time
+
+    def add(
+        self,
+        model: str,
+        units: Sequence[int],
+        *,
+        after: Iterable[int] = (),
+        phase: int = 0,
+        alone: bool = False,
+    ) -> Task:
+        """Adds a task that can start once the edits `after` are settled."""
+        task = Task(self._count, model, tuple(units), phase, alone=alone)
+        self._count += 1
+        for edit in after:
+            self._waiting[edit].append(task)
+            task.missing += 1
+        left = self._left.setdefault(phase, {})
+        left[model] = left.get(model, 0) + 1
+        self._units[model] += len(task.units)
+        if not task.missing:
+            self._ready(task)
+        return task
+
+    def _ready(self, task: Task) -> None:
+        if task.phase > self.phase:
+            self._held[task.phase].append(task)
+        elif self.in_vain(task):
+            self.finish(task)
+        else:
+            self.on_ready(task)
+
+    @property
+    def phase(self) -> int:
+        """The earliest phase in which something is left."""
+        return min(self._left, default=0)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left."""
+        return not self._left
+
+    def left(self, model: str) -> int:
+        """Tasks of `model` that are not finished, in the present phase."""
+        return self._left[self.phase].get(model, 0) if self._left else 0
+
+    def units_left(self, model: str) -> int:
+        """Units of `model` that are not finished, in all phases."""
+        return self._units[model]
+
+    def settle(self, edit: int) -> None:
+        """The edit has come to an end, good or bad: what waited for it waits for one less."""
+        for task in self._waiting.pop(edit, ()):
+            task.missing -= 1
+            if not task.missing:
+                self._ready(task)
+
+    def finish(self, task: Task) -> None:
+        """The task has come to an end. With the last of its phase the next phase begins."""
+        phase = task.phase
+        left = self._left[phase]
+        self._units[task.model] -= len(task.units)
+        left[task.model] -= 1
+        if not left[task.model]:
+            del left[task.model]
+            if not left:
+                del self._left[phase]
+                for held in self._held.pop(self.phase, ()) if self._left else ():
+                    self._ready(held)

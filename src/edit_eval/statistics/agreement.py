@@ -1,0 +1,184 @@
+"""The judge as a measuring instrument: does it agree with itself and others, how often is it mute?
+
+Agreement with people is in `people`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from edit_eval.records import Judgement, Results, Status
+from edit_eval.statistics.intervals import (
+    FloatArray,
+    bootstrap_interval,
+    cluster_codes,
+    wilson_interval,
+)
+from edit_eval.statistics.ranks import levels, midranks
+
+_NO_SCORE = (Status.JUDGE_ERROR, Status.REFUSED, Status.UNPARSEABLE, Status.OUT_OF_RANGE)
+
+
+def judge_agreement(
+    results: Results, *, lowest: float = 0.0, highest: float = 10.0, resamples: int = 1_000
+) -> dict[str, Any]:
+    """`{"judges": {NAME: card}, "between_judges": {...} | None}`: what a run says of its judges, plain data.
+
+    A card holds for every way to give no score (`unparseable`, `refused`, `out_of_range`, `judge_error`) its
+    `count`, `total`, `rate` and Wilson's `ci95` among the edits that the judge was asked about; the same for
+    scores at the `ceiling` and the `floor` of the rubric among all scores; and the `retest` over repeats
+    (None without repeats). `lowest` and `highest` are the ends of the rubric's range.
+    """
+    by_judge: dict[str, list[Judgement]] = {judge: [] for judge in results.judges}
+    for judgement in results.judgements:
+        by_judge[judgement.judge].append(judgement)
+    return {
+        "judges": {judge: _card(found, lowest, highest) for judge, found in by_judge.items()},
+        "between_judges": _between_judges(results, resamples),
+    }
+
+
+def _card(judgements: Sequence[Judgement], lowest: float, highest: float) -> dict[str, Any]:
+    counts = Counter(judgement.status for judgement in judgements)
+    asked = counts[Status.OK] + sum(counts[status] for status in _NO_SCORE)
+    scores = [judgement.score for judgement in judgements if judgement.score is not None]
+    repeated: dict[tuple[str, str, int], list[float]] = {}
+    for judgement in judgements:
+        if judgement.score is not None:
+            item = (judgement.edit_model, judgement.sample_id, judgement.edit_seed)
+            repeated.setdefault(item, []).append(judgement.score)
+    return {
+        "asked": asked,
+        **{status.value: _rate(counts[status], asked) for status in _NO_SCORE},
+        "ceiling": _rate(sum(score >= highest for score in scores), len(scores)),
+        "floor": _rate(sum(score <= lowest for score in scores), len(scores)),
+        "retest": retest(list(repeated.values())),
+    }
+
+
+def _rate(count: int, total: int) -> dict[str, Any]:
+    return {
+        "count": count,
+        "total": total,
+        "rate": count / total if total else None,
+        "ci95": wilson_interval(count, total),
+    }
+
+
+def retest(repeats: Sequence[Sequence[float]]) -> dict[str, Any] | None:
+    """How far the judge's answers about one and the same edit lie apart. None where nothing was asked twice.
+
+    `repeats` holds the scores of each edit; edits with fewer than two scores are left out.
+
+    `sd`: standard deviation within an edit, sqrt(MSW), in points of the score. `icc`: the share of the
+    variance that lies between edits, ICC(1,1) = (MSB - MSW) / (MSB + (k - 1) * MSW) of a one-way analysis of
+    variance (Shrout and Fleiss, Psychological Bulletin 86, 1979), k for unequal numbers by (N - sum k_i^2 /
+    N) / (n - 1); None with fewer than two edits or when all scores are equal. `identical`: share of the edits
+    whose scores are all the same.
+    """
+    items = [np.array(scores, dtype=np.float64) for scores in repeats if len(scores) >= 2]
+    if not items:
+        return None
+    sizes = np.array([len(scores) for scores in items], dtype=np.float64)
+    means = np.array([scores.mean() for scores in items])
+    answers = float(sizes.sum())
+    within = math.fsum(float(((scores - scores.mean()) ** 2).sum()) for scores in items)
+    mean_square_within = within / (answers - len(items))
+    return {
+        "edits": len(items),
+        "answers": int(answers),
+        "sd": math.sqrt(mean_square_within),
+        "icc": _intraclass_correlation(sizes, means, mean_square_within),
+        "identical": sum(bool((scores == scores[0]).all()) for scores in items) / len(items),
+    }
+
+
+def _intraclass_correlation(sizes: FloatArray, means: FloatArray, mean_square_within: float) -> float | None:
+    if len(sizes) < 2:
+        return None
+    answers = float(sizes.sum())
+    grand = float((sizes * means).sum()) / answers
+    mean_square_between = float((sizes * (means - grand) ** 2).sum()) / (len(sizes) - 1)
+    size = (answers - float((sizes**2).sum()) / answers) / (len(sizes) - 1)
+    denominator = mean_square_between + (size - 1) * mean_square_within
+    return (mean_square_between - mean_square_within) / denominator if denominator > 0 else None
+
+
+def ordinal_alpha(ratings: FloatArray, weights: FloatArray | None = None) -> float | None:
+    """Krippendorff's alpha for ordinal ratings: 1 for perfect agreement, 0 for that of chance.
+
+    `ratings`: edits x judges, NaN where there is none; `weights` says how often each edit counts. Edits with
+    fewer than two ratings do not matter. alpha = 1 - D_o / D_e (Krippendorff, Content Analysis, 2004, chapter
+    11). The ordinal distance of two ratings is the number of ratings between them, halves of their own levels
+    included: the difference of their midranks. None where there is nothing to agree about: no edit with two
+    ratings, or all ratings equal.
+    """
+    given = ~np.isnan(ratings)
+    pairable = given.sum(axis=1) >= 2
+    ratings, given = ratings[pairable], given[pairable]
+    if len(ratings) == 0:
+        return None
+    counts = given.sum(axis=1).astype(np.float64)
+    of_edits = np.ones(len(ratings)) if weights is None else weights[pairable]
+    of_values = np.repeat(of_edits[:, None], ratings.shape[1], axis=1)[given]
+    ranks = np.zeros(ratings.shape)
+    ranks[given] = midranks(levels(ratings[given]), of_values)
+    total = float(of_values.sum())
+    if total < 2:
+        return None
+    ranks[given] -= total / 2  # the mean rank: keeps the sums of squares small, and so exact
+    sums, squares = ranks.sum(axis=1), (ranks**2).sum(axis=1)
+    observed = float((of_edits * (counts * squares - sums**2) / (counts - 1)).sum()) / total
+    expected = float((of_edits * squares).sum()) - float((of_edits * sums).sum()) ** 2 / total
+    expected /= total - 1
+    return 1 - observed / expected if expected > 0 else None
+
+
+def _between_judges(results: Results, resamples: int) -> dict[str, Any] | None:
+    """Alpha over all judges and for every two, on the mean of each judge's repeats."""
+    if len(results.judges) < 2:
+        return None
+    judges = {judge: column for column, judge in enumerate(results.judges)}
+    clusters = {sample.id: sample.source_digest for sample in results.samples}
+    items: dict[tuple[str, str, int], list[list[float]]] = {}
+    for judgement in results.judgements:
+        item = (judgement.edit_model, judgement.sample_id, judgement.edit_seed)
+        row = items.setdefault(item, [[] for _ in judges])
+        if judgement.score is not None:
+            row[judges[judgement.judge]].append(judgement.score)
+    ratings = np.array(
+        [
+            [math.fsum(scores) / len(scores) if scores else math.nan for scores in items[item]]
+            for item in sorted(items)
+        ],
+        dtype=np.float64,
+    ).reshape(len(items), len(judges))
+    sources = [clusters[sample] for _, sample, _ in sorted(items)]
+    return {
+        "judges": list(judges),
+        **_alpha(ratings, sources, resamples),
+        "pairs": [
+            {"a": a, "b": b, **_alpha(ratings[:, [judges[a], judges[b]]], sources, resamples)}
+            for a, b in combinations(judges, 2)
+        ],
+    }
+
+
+def _alpha(ratings: FloatArray, sources: Sequence[str], resamples: int) -> dict[str, Any]:
+    """Alpha with its interval over resampled source images, and the number of edits it rests on."""
+    shared = np.flatnonzero((~np.isnan(ratings)).sum(axis=1) >= 2)
+    ratings = ratings[shared]
+    clusters = cluster_codes([sources[row] for row in shared.tolist()])
+    return {
+        "edits": len(shared),
+        "alpha": ordinal_alpha(ratings),
+        "ci95": bootstrap_interval(
+            lambda weights: ordinal_alpha(ratings, weights), clusters, resamples=resamples
+        ),
+    }

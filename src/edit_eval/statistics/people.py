@@ -1,0 +1,202 @@
+"""Does a judge, or any other number, order edits as people do?"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Results
+from edit_eval.statistics.intervals import FloatArray, IntArray, bootstrap_interval, cluster_codes
+from edit_eval.statistics.ranks import levels, midranks, weighted_correlation
+
+FEWEST = 4
+"""Edits of a model below which its correlation says nothing: Fisher's z has the variance 1 / (n - 3)."""
+
+Item = tuple[str, int]
+"""A sample's id and the edit seed: which edit of a model it is."""
+Scores = Mapping[str, Mapping[Item, float]]
+"""For each edit model the score of its edits."""
+
+
+@dataclass(frozen=True)
+class PersonScore:
+    """What one person says of one edit, on any scale: only the order matters."""
+
+    sample_id: str
+    edit_model: str
+    score: float
+    rater: str = ""
+    edit_seed: int = 0
+
+
+def read_people_scores(lines: Iterable[str], where: str = "the people's scores") -> list[PersonScore]:
+    """Reads CSV with the columns `sample_id`, `edit_model`, `score` and, if wanted, `rater` and `edit_seed`.
+
+    `where` names the file in errors. Raises `ConfigurationError` for a missing column, a score that is no
+    finite number, and a second score for the same edit by the same rater.
+    """
+    reader = csv.DictReader(line.removeprefix("\ufeff") for line in lines)
+    missing = [name for name in ("sample_id", "edit_model", "score") if name not in (reader.fieldnames or ())]
+    if missing:
+        raise ConfigurationError(f"{where}: the first line does not name the column {missing[0]!r}")
+    found: dict[tuple[str, str, int, str], PersonScore] = {}
+    for row in reader:
+        place = f"{where}, line {reader.line_num}"
+        try:
+            score, edit_seed = float(row["score"] or ""), int(row.get("edit_seed") or 0)
+        except ValueError:
+            raise ConfigurationError(
+                f"{place}: score {row['score']!r} and edit seed {row.get('edit_seed')!r} must be numbers"
+            ) from None
+        if not math.isfinite(score):
+            raise ConfigurationError(f"{place}: the score {row['score']!r} is no finite number")
+        entry = PersonScore(
+            sample_id=row["sample_id"] or "",
+            edit_model=row["edit_model"] or "",
+            score=score,
+            rater=row.get("rater") or "",
+            edit_seed=edit_seed,
+        )
+        key = (entry.edit_model, entry.sample_id, entry.edit_seed, entry.rater)
+        if key in found:
+            raise ConfigurationError(
+                f"{place}: a second score for sample {entry.sample_id!r} of {entry.edit_model!r}"
+                f" by {entry.rater or 'the same person'!r}"
+            )
+        found[key] = entry
+    return list(found.values())
+
+
+def people_agreement(
+    results: Results, people: Sequence[PersonScore], *, resamples: int = 1_000
+) -> dict[str, Any]:
+    """`{"judges": {NAME: agreement}, "raters": {...} | None, "unmatched"}`, as plain data.
+
+    Each judge (its mean over repeats) against the mean over people, as in `rank_agreement`. `raters` is the
+    mean agreement of two people over all pairs of them, in the same measure: what a judge can be compared
+    with; None with one person. `unmatched` counts the lines about edits that this run does not have.
+    """
+    sources = {sample.id: sample.source_digest for sample in results.samples}
+    known = {(edit.edit_model, edit.sample_id, edit.edit_seed) for edit in results.edits}
+    usable = [row for row in people if (row.edit_model, row.sample_id, row.edit_seed) in known]
+    crowd = mean_scores((row.edit_model, row.sample_id, row.edit_seed, row.score) for row in usable)
+    by_rater = {
+        rater: mean_scores(
+            (row.edit_model, row.sample_id, row.edit_seed, row.score) for row in usable if row.rater == rater
+        )
+        for rater in sorted({row.rater for row in usable})
+    }
+    return {
+        "judges": {
+            judge: rank_agreement(
+                mean_scores(
+                    (found.edit_model, found.sample_id, found.edit_seed, found.score)
+                    for found in results.judgements
+                    if found.judge == judge and found.score is not None
+                ),
+                crowd,
+                sources,
+                resamples=resamples,
+            )
+            for judge in results.judges
+        },
+        "raters": between_raters(list(by_rater.values())),
+        "unmatched": len(people) - len(usable),
+    }
+
+
+def mean_scores(rows: Iterable[tuple[str, str, int, float]]) -> dict[str, dict[Item, float]]:
+    """The mean of all scores of each edit, from rows of (edit model, sample's id, edit seed, score)."""
+    collected: dict[str, dict[Item, list[float]]] = {}
+    for edit_model, sample, edit_seed, score in rows:
+        collected.setdefault(edit_model, {}).setdefault((sample, edit_seed), []).append(score)
+    return {
+        edit_model: {item: math.fsum(scores) / len(scores) for item, scores in items.items()}
+        for edit_model, items in collected.items()
+    }
+
+
+def rank_agreement(
+    one: Scores, other: Scores, sources: Mapping[str, str] | None = None, *, resamples: int = 1_000
+) -> dict[str, Any]:
+    """`{"spearman", "ci95", "edit_models": {NAME: {"n", "spearman"}}}` over the edits that both have scored.
+
+    Spearman's rank correlation within each edit model, so that a judge gets no credit for knowing which
+    models are good on the whole; then the mean through Fisher's z, tanh(mean(atanh(r))) (Fisher, Metron 1,
+    1921; as VIEScore does, arXiv 2312.14867). A model with fewer than four shared edits, or one whose scores
+    are all equal, has no correlation (None) and does not count. A correlation closer to 1 than 1 - 1 / n
+    counts as that, for the z of 1 is infinite and would outweigh all others.
+
+    The interval resamples source images, the same for all models; `sources` gives each sample's digest.
+    Without `sources` every sample is taken for a source of its own.
+    """
+    shared = {
+        edit_model: sorted(item for item in items if item in other[edit_model])
+        for edit_model, items in one.items()
+        if edit_model in other
+    }
+    samples = sorted({sample for items in shared.values() for sample, _ in items})
+    codes = cluster_codes([sample if sources is None else sources[sample] for sample in samples])
+    place = {sample: position for position, sample in enumerate(samples)}
+    models = {
+        edit_model: _Ranked(
+            levels(np.array([one[edit_model][item] for item in items], dtype=np.float64)),
+            levels(np.array([other[edit_model][item] for item in items], dtype=np.float64)),
+            np.array([place[sample] for sample, _ in items], dtype=np.int64),
+        )
+        for edit_model, items in shared.items()
+        if items
+    }
+    every_sample_once = np.ones(len(samples))
+    return {
+        "spearman": _mean_correlation(models, every_sample_once),
+        "ci95": bootstrap_interval(
+            lambda weights: _mean_correlation(models, weights), codes, resamples=resamples
+        ),
+        "edit_models": {
+            edit_model: {"n": len(ranked.samples), "spearman": ranked.spearman(every_sample_once)}
+            for edit_model, ranked in models.items()
+        },
+    }
+
+
+def between_raters(raters: Sequence[Scores]) -> dict[str, Any] | None:
+    """`{"spearman", "raters"}`: the mean over all pairs of people, through Fisher's z; None for one."""
+    found = [rank_agreement(one, other, resamples=0)["spearman"] for one, other in combinations(raters, 2)]
+    known = [correlation for correlation in found if correlation is not None]
+    if not known:
+        return None
+    mean = math.fsum(math.atanh(correlation) for correlation in known) / len(known)  # none of them is 1
+    return {"spearman": math.tanh(mean), "raters": len(raters)}
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """The scores of one edit model's edits by two instruments, as levels, and the sample of each edit."""
+
+    one: IntArray
+    other: IntArray
+    samples: IntArray
+
+    def spearman(self, weights_of_samples: FloatArray) -> float | None:
+        weights = weights_of_samples[self.samples]
+        if len(weights) < FEWEST:
+            return None
+        return weighted_correlation(midranks(self.one, weights), midranks(self.other, weights), weights)
+
+
+def _mean_correlation(models: Mapping[str, _Ranked], weights_of_samples: FloatArray) -> float | None:
+    transformed = []
+    for ranked in models.values():
+        correlation = ranked.spearman(weights_of_samples)
+        if correlation is not None:
+            limit = 1 - 1 / len(ranked.samples)
+            transformed.append(math.atanh(min(limit, max(-limit, correlation))))
+    return math.tanh(math.fsum(transformed) / len(transformed)) if transformed else None

@@ -1,0 +1,114 @@
+"""Journals: JSON lines that can be believed.
+
+Each line is one JSON object whose last field `crc` is the CRC-32 of the line without it. A writer only ever appends
+to a segment file of its own: a full disk tears a line in the *middle* of a file that is appended to later, and two
+writers on a network file system tear each other's. Readers take the union of the segments in their order; a line
+that is torn, changed or not ours is counted and left out, never fatal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+
+_MARK = b',"crc":"'
+_TAIL = len(_MARK) + 8 + 2  # the mark, eight hexadecimal digits, `"}`
+
+
+def seal(record: Record) -> bytes:
+    """A record as one line with its CRC."""
+    body = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return b'%s%s%08x"}\n' % (body[:-1], _MARK, zlib.crc32(body))
+
+
+def unseal(line: bytes) -> Record | None:
+    """The record of a line (without its newline), or None when the line is not what was written."""
+    if len(line) < _TAIL + 1 or line[-_TAIL : -_TAIL + len(_MARK)] != _MARK or line[-2:] != b'"}':
+        return None
+    body = line[:-_TAIL] + b"}"
+    if b"%08x" % zlib.crc32(body) != line[-10:-2]:
+        return None
+    try:
+        record = json.loads(body)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+class Segment:
+    """The file that this process alone writes. Opened at the first line: a start with nothing to do leaves none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+        self._dirty = False
+        self._torn = False
+
+    def append(self, record: Record) -> None:
+        """Writes one line; it survives the death of this process, and after `sync` that of the machine.
+
+        Raises `OSError` (disk full); the next line then starts on a line of its own.
+        """
+        if self._descriptor is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+            self._descriptor = os.open(self._path, flags, 0o644)
+        line = seal(record)
+        if self._torn:
+            line = b"\n" + line
+        self._dirty = self._torn = True
+        while line:  # a disk that fills up takes a part of the line before it refuses the rest
+            line = line[os.write(self._descriptor, line) :]
+        self._torn = False
+
+    def sync(self) -> None:
+        """Has the disk keep what was written."""
+        if self._descriptor is not None and self._dirty:
+            os.fsync(self._descriptor)
+            self._dirty = False
+
+    def close(self) -> None:
+        """Syncs and closes."""
+        if self._descriptor is not None:
+            self.sync()
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+@dataclass
+class Damage:
+    """Lines that were left out: how many in which file."""
+
+    lines: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """Lines left out in all files."""
+        return sum(self.lines.values())
+
+
+def segments(folder: Path) -> list[Path]:
+    """The segment files of a folder, oldest first."""
+    return sorted(p for p in folder.glob("[0-9]*.jsonl") if p.stem.isdigit())
+
+
+def read(folder: Path, damage: Damage) -> Iterator[Record]:
+    """Yields every good line of every segment in `folder`, oldest first, and counts the bad ones in `damage`."""
+    for path in segments(folder):
+        with path.open("rb") as file:
+            for line in file:
+                line = line.rstrip(b"\n")
+                if not line:
+                    continue
+                record = unseal(line)
+                if record is None:
+                    damage.lines[str(path)] = damage.lines.get(str(path), 0) + 1
+                else:
+                    yield record

@@ -1,0 +1,85 @@
+"""Taking over what another run has done: edits and answers with equal keys."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from edit_eval.records import Status
+from edit_eval.store.journal import Record
+from edit_eval.store.matrix import Matrix, answer_of, edit_of, edit_record, has_size
+from edit_eval.store.run_directory import RunDirectory
+
+
+def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
+    """Copies pictures and answers with equal keys from `source` into this run; only what ended well is taken.
+
+    Returns one line that says how much. Pictures are linked where the file system can, and copied where it cannot.
+    """
+    edits: dict[str, Record] = {r["key"]: r for r in source.read("edits")}
+    taken = 0
+    for number, mine in enumerate(matrix.edits):
+        record = edits.get(mine.key)
+        if mine.status is not Status.PENDING or record is None or record["status"] != Status.OK.value:
+            continue
+        found = edit_of(record)
+        theirs = source.path / found.image
+        if not has_size(theirs, found.file_bytes):
+            continue
+        path = directory.image_path(mine.edit_model, mine.sample_id, mine.key)
+        _link(theirs, path)
+        image = os.path.relpath(path, directory.path)
+        edit = replace(
+            found, sample_id=mine.sample_id, edit_model=mine.edit_model, edit_seed=mine.edit_seed, image=image
+        )
+        directory.append("edits", {**edit_record(edit), "reused_from": str(source.path)})
+        matrix.set_edit(number, edit)
+        taken += 1
+    judged = _reuse_answers(source, directory, matrix)
+    directory.sync()
+    return f"{source.path}: {taken} edits and {judged} judgements are reused"
+
+
+def _reuse_answers(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> int:
+    answers: dict[str, dict[tuple[object, ...], list[Record]]] = {}
+    for record in source.read("judgements"):
+        place = tuple(record[name] for name in ("sample", "edit_model", "edit_seed", "judge", "repeat"))
+        answers.setdefault(record["key"], {}).setdefault(place, []).append(record)
+    taken = 0
+    for number in range(len(matrix.answers)):
+        if matrix.answers[number] or matrix.edits[matrix.place(number).edit].status is not Status.OK:
+            continue
+        groups = answers.get(matrix.judgement_key(number))
+        if not groups:
+            continue
+        address = matrix.address(number)
+        records = groups.get(address) or next(iter(groups.values()))
+        outcome = matrix.protocol.judgement([answer_of(r) for r in records])
+        if outcome.status is not Status.OK:
+            continue
+        sample, edit_model, edit_seed, judge, repeat = address
+        where = {
+            "sample": sample,
+            "edit_model": edit_model,
+            "edit_seed": edit_seed,
+            "judge": judge,
+            "repeat": repeat,
+        }
+        for record in records:
+            directory.append("judgements", {**record, **where, "reused_from": str(source.path)})
+            matrix.add_answer(number, answer_of(record))
+        taken += 1
+    return taken
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".tmp-{os.getpid()}-{target.name}")
+    temporary.unlink(missing_ok=True)
+    try:
+        os.link(source, temporary)
+    except OSError:
+        shutil.copyfile(source, temporary)
+    os.replace(temporary, target)

@@ -1,0 +1,147 @@
+"""An edit model and a judge that take as long as they are told and fail where they are told: for tests, ours and yours.
+
+They run in real workers, through real pipes, and their failures are real: a crash is a SIGKILL, a hang sleeps.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from edit_eval.errors import LoadError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from edit_eval.edit_models.contract import OnStep
+    from edit_eval.judges.contract import JudgeRequest
+
+
+def duration(seconds: float, jitter: float, seed: object) -> float:
+    """A duration in seconds with the relative standard deviation `jitter`, the same for the same seed."""
+    return max(0.0, seconds * random.Random(str(seed)).gauss(1.0, jitter))
+
+
+@dataclass
+class Faults:
+    """Which samples (by id) go wrong, and how. `flaky` fails the first time a process meets the sample, then works."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 (read by pydantic, never changed)
+
+    load_seconds: float = 0.0
+    """How long loading takes, in seconds."""
+    seconds: float = 0.0
+    """How long an edit, or the judging of one request, takes, in seconds."""
+    jitter: float = 0.0
+    """Relative standard deviation of `seconds`, drawn from the sample's seed."""
+    fail: list[str] = field(default_factory=list)
+    """Sample ids whose task raises an exception."""
+    crash: list[str] = field(default_factory=list)
+    """Sample ids that kill the process (SIGKILL)."""
+    hang: list[str] = field(default_factory=list)
+    """Sample ids whose task never ends."""
+    out_of_memory: list[str] = field(default_factory=list)
+    """Sample ids whose task raises an out-of-memory error."""
+    device_error: list[str] = field(default_factory=list)
+    """Sample ids whose task raises a device-side assert the first time that this process meets them."""
+    flaky: list[str] = field(default_factory=list)
+    """Sample ids whose task raises in a process that has not finished a task yet."""
+    fail_to_load: str = ""
+    """If given, loading raises this text."""
+
+    def load(self) -> None:
+        """Takes `load_seconds`, or fails."""
+        time.sleep(self.load_seconds)
+        if self.fail_to_load:
+            raise LoadError(self.fail_to_load)
+
+    def happen(self, sample_id: str, done: int) -> None:
+        """Makes the fault of this sample come true; returns where it has none."""
+        if sample_id in self.crash:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if sample_id in self.hang:
+            time.sleep(1e9)
+        if sample_id in self.fail or (sample_id in self.flaky and done == 0):
+            raise RuntimeError(f"{sample_id} fails on purpose")
+        if sample_id in self.out_of_memory:
+            raise MemoryError("CUDA out of memory. (on purpose)")
+        if sample_id in self.device_error:
+            raise RuntimeError("CUDA error: device-side assert triggered (on purpose)")
+
+
+class FakeEditModel:
+    """Tints the source with a colour drawn from the seed."""
+
+    @dataclass
+    class Parameters(Faults):
+        """What it does wrong."""
+
+        nan: list[str] = field(default_factory=list)
+        """Sample ids for which it returns a picture of not-a-number."""
+        black: list[str] = field(default_factory=list)
+        """Sample ids for which it returns a black picture."""
+        steps: int = 4
+        """Steps an edit."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self._done = 0
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Takes `load_seconds`."""
+        self.parameters.load()
+
+    def edit(self, image: Image, instruction: str, seed: int, on_step: OnStep) -> Image:
+        """Returns the tinted picture after `seconds`."""
+        from PIL import Image as Images
+
+        p, sample_id = self.parameters, str(image.info.get("sample_id", ""))
+        p.happen(sample_id, self._done)
+        for step in range(p.steps):
+            time.sleep(duration(p.seconds, p.jitter, seed) / p.steps)
+            on_step(step + 1, p.steps)
+        self._done += 1
+        if sample_id in p.nan:
+            return Images.new("F", image.size, float("nan"))
+        if sample_id in p.black:
+            return Images.new("RGB", image.size)
+        colour = random.Random(seed).randbytes(3)
+        return Images.blend(image.convert("RGB"), Images.new("RGB", image.size, tuple(colour)), 0.4)
+
+
+class FakeJudge:
+    """Gives each edit the answer that it was told to give."""
+
+    @dataclass
+    class Parameters(Faults):
+        """What it says."""
+
+        answers: dict[str, str] = field(default_factory=dict)
+        """The answer for a sample's id, or for `<edit model>/<sample's id>`."""
+        default_answer: str = "Score: 5.000"
+        """The answer for all others."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self._done = 0
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Takes `load_seconds`."""
+        self.parameters.load()
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[str]:
+        """Answers after `seconds` a request."""
+        p = self.parameters
+        texts = []
+        for request in requests:
+            p.happen(request.sample_id, self._done)
+            time.sleep(duration(p.seconds, p.jitter, request.sample_id))
+            both = f"{request.edit_model}/{request.sample_id}"
+            texts.append(p.answers.get(both, p.answers.get(request.sample_id, p.default_answer)))
+        self._done += 1
+        return texts

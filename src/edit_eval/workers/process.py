@@ -1,0 +1,368 @@
+"""A worker: one operating-system process that holds one loaded model and does one task after the other.
+
+It is started by the interpreter of the model's environment with two pipes and nothing else of ours but the layers
+from `workers` down. While the device computes, one thread opens the next task's pictures and another encodes,
+writes and syncs the last result; pictures never travel through the pipe. The worker ends when its pipe does, so that
+no worker outlives its engine.
+
+A task to edit:  `source` (path), `instruction`, `seed`, `sample`, `output` (path).
+    Its one result: `pixels`, `width`, `height`, `file_bytes`, `flags`.
+A task to judge: `requests`, a list of `system`, `user`, `source`, `edited` (paths), `pixels` (what the edit's digest
+    was when it was reported), `sample`, `edit_model`, `instruction`, `category`.
+    Its results, one a request, in order: `text`, or `error`, or `damaged` (the edit's file is no longer what it was).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.util
+import inspect
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from edit_eval.errors import LoadError, ModelError, PictureError
+from edit_eval.pictures import check_edit, open_picture, pixel_digest, write_png
+from edit_eval.workers.messages import Lines, Message, encode, write_all
+
+STEP_MESSAGES_EVERY = 0.1  # seconds; a fast model's steps would otherwise flood the engine
+
+
+def main(arguments: list[str]) -> None:
+    """Runs a worker on the two pipe descriptors given as `arguments` (in, out)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the engine's affair
+    _die_with_parent()
+    Worker(int(arguments[0]), int(arguments[1])).run()
+
+
+def _die_with_parent() -> None:
+    """Asks Linux for SIGKILL when the engine dies: a model stuck in C code would never notice the end of its pipe."""
+    try:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    except (OSError, AttributeError):
+        pass  # not Linux: the reader thread's end of file has to do
+
+
+def find_class(class_path: str, path: list[str]) -> type[Any]:
+    """Imports `package.module:Class` or `file.py:Class`, with `path` in front of the import path."""
+    sys.path[:0] = [p for p in path if p not in sys.path]
+    module_name, _, class_name = class_path.rpartition(":")
+    if module_name.endswith(".py"):
+        spec = importlib.util.spec_from_file_location(
+            "edit_eval_user_" + os.path.basename(module_name)[:-3], module_name
+        )
+        if spec is None or spec.loader is None:
+            raise LoadError(f"cannot import {module_name}")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+    else:
+        module = importlib.import_module(module_name)
+    found = module
+    for part in class_name.split("."):
+        found = getattr(found, part)
+    return found  # type: ignore[return-value]
+
+
+def make_parameters(model_class: type[Any], values: dict[str, Any]) -> Any:
+    """The class's own `Parameters` from plain values; the plain values themselves for a class without."""
+    parameters = getattr(model_class, "Parameters", None)
+    if parameters is None:
+        return values
+    if is_dataclass(parameters):
+        unknown = sorted(set(values) - {f.name for f in fields(parameters) if f.init})
+        if unknown:
+            raise LoadError(f"{model_class.__name__} has no parameter `{unknown[0]}`")
+    return parameters(**values)
+
+
+def memory() -> dict[str, int]:
+    """Bytes that this process holds: on the host, and on its devices now and at the peak where torch knows."""
+    figures: dict[str, int] = {}
+    try:
+        with open("/proc/self/statm") as statm:
+            figures["host"] = int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        pass
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        count = torch.cuda.device_count()
+        figures["device"] = sum(torch.cuda.memory_reserved(i) for i in range(count))
+        figures["device_peak"] = sum(torch.cuda.max_memory_reserved(i) for i in range(count))
+    return figures
+
+
+def kind_of(error: BaseException) -> str:
+    """Tells what a failure asks for: `model` and `exception` blame the task, the other two the device.
+
+    Torch's own exception classes are recognised by name and text, since this file imports no torch.
+    """
+    if isinstance(error, ModelError):
+        return "model"
+    names = {c.__name__ for c in type(error).__mro__}
+    text = str(error)
+    if "OutOfMemoryError" in names or "CUDA out of memory" in text:
+        return "out_of_memory"
+    if "AcceleratorError" in names or "CUDA error" in text or "device-side assert" in text:
+        return "device"
+    return "exception"
+
+
+def one_line(error: BaseException) -> str:
+    """An exception as one readable line."""
+    text = " ".join(str(error).split())
+    name = type(error).__name__
+    return text[:500] if isinstance(error, ModelError) and text else f"{name}: {text[:500]}" if text else name
+
+
+class Worker:
+    """The worker's loop. `run` returns only by ending the process."""
+
+    def __init__(self, pipe_in: int, pipe_out: int) -> None:
+        self._in, self._out = pipe_in, pipe_out
+        self._send_lock = threading.Lock()
+        self._orders: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._opened: queue.SimpleQueue[tuple[Message, Any] | None] = queue.SimpleQueue()
+        self._finished: queue.SimpleQueue[tuple[Message, Any, Any, float] | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._model: Any = None
+        self._last_step = 0.0
+
+    def send(self, **message: Any) -> None:
+        """Tells the engine something. Without an engine there is nothing left to live for."""
+        try:
+            with self._send_lock:
+                write_all(self._out, encode(message))
+        except OSError:
+            os._exit(1)
+
+    def run(self) -> None:
+        """Prepares, loads, works, ends."""
+        threading.Thread(target=self._read, daemon=True).start()
+        try:
+            self._prepare(self._next_order("prepare"))
+            self._load(self._next_order("load"))
+        except BaseException as error:
+            self.send(
+                event="broken", error=one_line(error), trace=traceback.format_exc(), kind=kind_of(error)
+            )
+            os._exit(1)
+        opener = threading.Thread(target=self._open_pictures, daemon=True)
+        writer = threading.Thread(target=self._write_results, daemon=True)
+        opener.start()
+        writer.start()
+        capacity = int(getattr(self._model, "capacity", 1))
+        others = [threading.Thread(target=self._compute, daemon=True) for _ in range(capacity - 1)]
+        for thread in others:
+            thread.start()
+        self._compute()
+        for thread in others:
+            thread.join()
+        self._finished.put(None)
+        writer.join()
+        self.send(event="ended", memory=memory())
+        os._exit(0)  # at once: a framework's tidying up only delays the device's next user
+
+    # -- the pipe --
+
+    def _read(self) -> None:
+        lines = Lines()
+        while True:
+            try:
+                data = os.read(self._in, 1 << 16)
+            except OSError:
+                data = b""
+            if not data:
+                os._exit(0)
+            for message in lines.feed(data):
+                if message["do"] == "run":
+                    self._tasks.put(message)
+                elif message["do"] == "stop":
+                    self._tasks.put(None)
+                    self._orders.put(None)
+                else:
+                    self._orders.put(message)
+
+    def _next_order(self, expected: str) -> Message:
+        order = self._orders.get()
+        if order is None:
+            self.send(event="ended", memory=memory())
+            os._exit(0)
+        assert order["do"] == expected, order
+        return order
+
+    # -- the model --
+
+    def _prepare(self, order: Message) -> None:
+        model_class = find_class(order["class_path"], order["path"])
+        self._model = model_class(make_parameters(model_class, order["parameters"]))
+        self._devices = order["devices"]
+        prepare = getattr(self._model, "prepare", None)
+        if prepare is not None:
+            prepare()
+        self.send(event="prepared")
+
+    def _load(self, order: Message) -> None:
+        begin = time.monotonic()
+        offload = order.get("offload", "none")
+        if "offload" in inspect.signature(self._model.load).parameters:
+            self._model.load(self._devices, offload=offload)
+        else:
+            self._model.load(self._devices)
+        about = getattr(self._model, "about", dict)()
+        self.send(
+            event="loaded",
+            capacity=int(getattr(self._model, "capacity", 1)),
+            seconds=time.monotonic() - begin,
+            about={"python": sys.version.split()[0], **{str(k): str(v) for k, v in about.items()}},
+            memory=memory(),
+        )
+
+    # -- the three threads --
+
+    def _open_pictures(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            try:
+                pictures: Any = self._open(task)
+            except BaseException as error:
+                pictures = error
+            self._opened.put((task, pictures))
+        self._opened.put(None)
+
+    def _open(self, task: Message) -> Any:
+        if task["kind"] == "edit":
+            source = open_picture(task["source"])
+            source.info["sample_id"] = task["sample"]
+            return source
+        from edit_eval.judges.contract import JudgeRequest
+
+        opened: list[Any] = []
+        for request in task["requests"]:
+            source = open_picture(request["source"])
+            try:
+                edited = open_picture(request["edited"])
+                found = pixel_digest(edited)
+                if found != request["pixels"]:
+                    raise PictureError(f"{request['edited']}: the pixels are not those that were reported")
+            except (PictureError, OSError) as error:
+                opened.append(one_line(error))
+                continue
+            images = {"source": source, "edited": edited}
+            opened.append(
+                JudgeRequest(
+                    request["system"],
+                    request["user"],
+                    images,
+                    request["sample"],
+                    request["edit_model"],
+                    request["instruction"],
+                    request["category"],
+                )
+            )
+        return opened
+
+    def _compute(self) -> None:
+        while (item := self._opened.get()) is not None:
+            task, pictures = item
+            self.send(event="started", task=task["task"])
+            begin = time.monotonic()
+            try:
+                if isinstance(pictures, BaseException):
+                    raise pictures
+                done = self._edit(task, pictures) if task["kind"] == "edit" else self._judge(pictures)
+            except BaseException as error:
+                self._failed(task, error)
+                continue
+            self._finished.put((task, pictures, done, time.monotonic() - begin))
+        self._opened.put(None)  # for the next of several computing threads
+
+    def _failed(self, task: Message, error: BaseException) -> None:
+        _free_memory(error)
+        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        self.send(
+            event="failed",
+            task=task["task"],
+            error=one_line(error),
+            trace=trace,
+            kind=kind_of(error),
+            memory=memory(),
+        )
+
+    def _edit(self, task: Message, source: Any) -> Any:
+        def on_step(step: int, steps: int) -> None:
+            now = time.monotonic()
+            if now - self._last_step >= STEP_MESSAGES_EVERY or step == steps:
+                self._last_step = now
+                self.send(event="step", task=task["task"], step=step, steps=steps)
+
+        try:
+            return self._model.edit(source, task["instruction"], task["seed"], on_step)
+        except BaseException as error:
+            if kind_of(error) != "out_of_memory":
+                raise
+            _free_memory(error)
+        return self._model.edit(source, task["instruction"], task["seed"], on_step)
+
+    def _judge(self, opened: list[Any]) -> list[Message]:
+        """Answers a batch; a batch that does not fit into memory is halved until it does, and says so."""
+        results: list[Message] = [{"damaged": o} if isinstance(o, str) else {} for o in opened]
+        places = [i for i, o in enumerate(opened) if not isinstance(o, str)]
+        batches = [places] if places else []
+        while batches:
+            batch = batches.pop(0)
+            try:
+                texts = list(self._model.judge([opened[i] for i in batch]))
+            except BaseException as error:
+                if kind_of(error) != "out_of_memory" or len(batch) == 1:
+                    raise
+                _free_memory(error)
+                middle = (len(batch) + 1) // 2
+                batches[:0] = [batch[:middle], batch[middle:]]
+                continue
+            if len(texts) != len(batch):
+                raise ModelError(f"the judge gave {len(texts)} answers to {len(batch)} requests")
+            for place, text in zip(batch, texts, strict=True):
+                results[place] = {"text": text if isinstance(text, str) else str(text)}
+                if len(batch) < len(places):
+                    results[place]["halved_to"] = len(batch)
+        return results
+
+    def _write_results(self) -> None:
+        while (item := self._finished.get()) is not None:
+            task, source, done, seconds = item
+            try:
+                results = [self._write_edit(task, source, done)] if task["kind"] == "edit" else done
+            except BaseException as error:
+                self._failed(task, error)
+                continue
+            self.send(event="done", task=task["task"], results=results, seconds=seconds, memory=memory())
+
+    def _write_edit(self, task: Message, source: Any, edited: Any) -> Message:
+        flags = check_edit(edited, source)
+        file = write_png(edited, task["output"])
+        return {
+            "pixels": file.pixels,
+            "width": file.width,
+            "height": file.height,
+            "file_bytes": file.bytes,
+            "flags": list(flags),
+        }
+
+
+def _free_memory(error: BaseException) -> None:
+    """Lets go of what a failed attempt held: the frames of its traceback, and torch's cache."""
+    traceback.clear_frames(error.__traceback__)
+    torch = sys.modules.get("torch")
+    if torch is not None and kind_of(error) == "out_of_memory" and torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

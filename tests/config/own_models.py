@@ -1,0 +1,128 @@
+"""Components as a user writes them; the tests' configurations name them by `class_path`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+FORBID = {"extra": "forbid"}
+
+
+class Pairs:
+    """A benchmark of one's own."""
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = FORBID
+
+        data_path: str
+        """The benchmark's file."""
+        fields: dict[str, str] = field(default_factory=dict)
+        language: str = "en"
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+
+    def samples(self):
+        return []
+
+
+class Editor:
+    """An edit model of one's own.
+
+    It has parameters of every kind.
+    """
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = FORBID
+
+        @dataclass
+        class Sampler:
+            __pydantic_config__: ClassVar[dict[str, str]] = FORBID
+
+            name: str = "euler"
+            shift: float = 3.0
+
+        model_name: str = "Qwen/Qwen-Image-Edit"
+        """Name on the hub,
+        or a folder."""
+        num_inference_steps: int = 50
+        true_cfg_scale: float = 4.0
+        negative_prompt: str = " "
+        dtype: Literal["bfloat16", "float16"] = "bfloat16"
+        size: tuple[int, int] | None = None
+        """Width and height, in pixels."""
+        sampler: Sampler = field(default_factory=Sampler)
+        compiled: bool = False
+        canvas: int | Literal["source"] = field(default="source", metadata={"doc": "Where it paints."})
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+
+    def load(self, devices):
+        pass
+
+    def edit(self, image, instruction, seed, on_step):
+        return image
+
+
+class Judge:
+    """A judge of one's own."""
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = FORBID
+
+        model_name: str
+        """Which weights."""
+        images: tuple[Literal["source", "edited"], ...] = ("source", "edited")
+        max_new_tokens: int = 128
+        api_key_env: str = "JUDGE_KEY"
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+
+    def load(self, devices, offload="none"):
+        pass
+
+    def judge(self, requests):
+        return ["Score: 5.000" for _ in requests]
+
+
+class Careless(Editor):
+    """Its Parameters do not forbid unknown keys."""
+
+    @dataclass
+    class Parameters:
+        strength: float = 0.5
+
+
+class Bare(Editor):
+    """It has no Parameters at all."""
+
+    Parameters = None
+
+
+class NoDataclass(Editor):
+    class Parameters:
+        strength = 0.5
+
+
+class TakesDevice(Editor):
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = FORBID
+
+        device: str = "cuda"
+
+
+class Unannotated(Editor):
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = FORBID
+
+        size: NoSuchType = None  # noqa: F821
+
+
+not_a_class = 3

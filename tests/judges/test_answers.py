@@ -1,0 +1,221 @@
+"""Raw answers of judges are read, refused or left alone; a score is never guessed."""
+
+import ast
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edit_eval.judges import answers
+from edit_eval.judges.answers import FORMS, LONGEST_ANSWER, PARSER_VERSION, Reading, read_answer
+from edit_eval.records import Status
+
+CORPUS = yaml.safe_load((Path(__file__).parent / "answers_corpus.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("entry", CORPUS, ids=lambda entry: repr(entry["answer"])[:40])
+def test_corpus(entry, form):
+    expected = entry["both"] if "both" in entry else entry[form]
+    reading = read_answer(entry["answer"], form)
+    if isinstance(expected, str):
+        assert (reading.status, reading.score) == (Status(expected), None)
+        assert reading.reason
+        assert "\n" not in reading.reason
+    else:
+        assert (reading.status, reading.score) == (Status.OK, expected)
+
+
+def test_corpus_is_large_and_has_no_answer_twice():
+    texts = [entry["answer"] for entry in CORPUS]
+    assert len(texts) >= 100
+    assert len(texts) == len(set(texts))
+
+
+def test_parser_version_is_a_number():
+    assert isinstance(PARSER_VERSION, int)
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "reason"),
+    [
+        ("", "score", "the answer is empty"),
+        ("<think>a", "score", "a <think> block is not closed: was the answer cut off (max_new_tokens)?"),
+        ("<think>a</think>", "score", "nothing follows the <think> block"),
+        ("7\n8", "score", "different scores in one answer: 7 and 8"),
+        ("10.5", "score", "the score 10.5 is outside of 0 to 10"),
+        ("Good.", "score", "the answer is not a score alone: `Good.`"),
+        ("Good.\n8", "reason_then_score", "the last line is not `Score: X.XXX`: `8`"),
+        ('{"mark": 8}', "score", 'a JSON object without `score`: `{"mark": 8}`'),
+        ('{"score": null}', "score", "`score` in the JSON object is no number: `None`"),
+        ('{"score": 8', "score", 'braces that hold no whole JSON object: `{"score": 8`'),
+        ("I cannot rate this.", "score", "the judge declined: `I cannot rate this.`"),
+        ("a\x1b[2Jb", "score", "the answer is not a score alone: `a?[2Jb`"),
+    ],
+)
+def test_reason_says_precisely_why_there_is_no_score(text, form, reason):
+    assert read_answer(text, form).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "words"),
+    [
+        ("8.5", "score", ""),
+        ("<think>long thoughts</think>8.5", "score", ""),
+        ("Shadows fit.\nHands do not.\n\n**Score: 6.5**", "reason_then_score", "Shadows fit.\nHands do not."),
+        ('{"score": 7, "reason": "Shadows fit."}', "score", "Shadows fit."),
+        ('{"score": 7, "light": 1, "hands": "wrong"}', "score", "light: 1.0\nhands: wrong"),
+        ('Shadows fit.\n{"score": 7}', "score", "Shadows fit."),
+    ],
+)
+def test_words_beside_the_score_are_kept(text, form, words):
+    reading = read_answer(text, form)
+    assert reading.status is Status.OK
+    assert reading.reason == words
+
+
+def test_another_range():
+    assert read_answer("5", lowest=1, highest=5) == Reading(Status.OK, 5.0, "")
+    assert read_answer("4/5", lowest=1, highest=5).score == 4.0
+    assert read_answer("4/10", lowest=1, highest=5).status is Status.UNPARSEABLE
+    assert read_answer("0.5", lowest=1, highest=5).status is Status.OUT_OF_RANGE
+
+
+def test_unknown_form_is_an_error_of_the_caller():
+    with pytest.raises(ValueError, match="no such form of an answer: 'json'"):
+        read_answer("8", form="json")
+
+
+MEGABYTE = 1_000_000
+LONG = {
+    "letters": "x" * MEGABYTE,
+    "spaces": " " * MEGABYTE,
+    "digits": "9" * MEGABYTE,
+    "stars": "*" * MEGABYTE,
+    "braces": "{" * MEGABYTE,
+    "thoughts": "<think></think>" * (MEGABYTE // 15),
+    "unclosed thoughts": "<think>" * (MEGABYTE // 7),
+    "closed thought": "<think>" + "a" * MEGABYTE + "</think>8",
+    "refusals": "I'm sorry, I can't " * (MEGABYTE // 19),
+    "scores": "8.5\n" * (MEGABYTE // 4),
+}
+# As long as an answer may be at all, made to be slow to read.
+LONG |= {
+    f"{name}, just short enough": text[:LONGEST_ANSWER]
+    for name, text in {
+        "emphasis": "*a" * LONGEST_ANSWER,
+        "nested emphasis": "**`_" * LONGEST_ANSWER,
+        "points": "1." * LONGEST_ANSWER,
+        "fences": "```\n" * LONGEST_ANSWER,
+        "objects": '{"score":8}' * LONGEST_ANSWER,
+        "nested objects": '{"a":' * LONGEST_ANSWER,
+        "nested lists": '{"score":' + "[" * LONGEST_ANSWER,
+        "numbers": "\n".join(map(str, range(LONGEST_ANSWER // 4))),
+        "lines": "\n".join(f"a{number}" for number in range(LONGEST_ANSWER // 5)),
+        "labels": "Score:" * LONGEST_ANSWER,
+        "spaces inside": "Score:" + " " * (LONGEST_ANSWER - 10) + "x",
+        "half a number": "8" + " " * (LONGEST_ANSWER - 10) + "/",
+    }.items()
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", LONG)
+def test_long_answers_take_no_time(name, form):
+    def seconds():
+        begin = time.perf_counter()
+        read_answer(LONG[name], form)
+        return time.perf_counter() - begin
+
+    # The best of several: the machine may be busy, the parser may not be slow.
+    assert any(seconds() < 0.1 for _ in range(8))
+
+
+PIECES = ["8.5", "7", "-1", "11", "Score:", "评分：", '{"score":', "}", "**", "```", "\n", " "]
+PIECES += ["<think>", "</think>", "I'm sorry, I can't"]
+RAW = st.one_of(
+    st.text(),
+    st.text(alphabet='0123456789.-/:*_`{}"score分评：Score <think/>\n,', max_size=60),
+    st.lists(st.sampled_from(PIECES)).map("".join),
+)
+
+
+@given(RAW, st.sampled_from(FORMS))
+def test_never_raises_and_a_score_is_always_in_range(text, form):
+    reading = read_answer(text, form)
+    assert (reading.status is Status.OK) == (reading.score is not None)
+    if reading.score is not None:
+        assert 0.0 <= reading.score <= 10.0
+        assert str(reading.score) != "-0.0"
+    else:
+        assert reading.status in (Status.REFUSED, Status.UNPARSEABLE, Status.OUT_OF_RANGE)
+
+
+NUMBERS = ["{}", "{}/10", "{} / 10", "{}分", "**{}**", "__{}__", "`{}`", "***{}***"]
+LABELS = ["Score: {}", "score:{}", "评分：{}", "分数: {}", "得分：{}", "总分：{}", "综合评分：{}"]
+LABELS += ["**Score:** {}", "### Score: {}"]
+OUTER = ["{}", "\n {} \n", "```\n{}\n```", "<think>3 or 4?</think>{}", "**{}**"]
+JSON = ['{{"score": {}}}', '{{"score": "{}"}}', '{{"reason": "3 of 4", "score": {}}}', '```json\n{{"score": {}}}\n```']
+
+
+@given(
+    thousandths=st.integers(0, 10_000),
+    number=st.sampled_from(NUMBERS),
+    label=st.sampled_from(["{}", *LABELS]),
+    outer=st.sampled_from(OUTER),
+    form=st.sampled_from(FORMS),
+)
+def test_a_score_reads_back_in_every_dress(thousandths, number, label, outer, form):
+    written = f"{thousandths / 1000:.3f}"
+    dressed = number.format(written)
+    if "*" in dressed and "**" in label + outer:
+        dressed = written  # `****8.5****` is no emphasis
+    if outer == "**{}**" and ("**" in label or label.startswith("#")):
+        outer = "{}"
+    text = outer.format(label.format(dressed))
+    assert read_answer(text, form) == Reading(Status.OK, float(written), "")
+
+
+@given(st.integers(0, 10_000), st.sampled_from(JSON), st.sampled_from(FORMS))
+def test_a_score_reads_back_from_json(thousandths, dress, form):
+    written = f"{thousandths / 1000:.3f}"
+    reading = read_answer(dress.format(written), form)
+    assert (reading.status, reading.score) == (Status.OK, float(written))
+
+
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from(LABELS),
+    st.lists(st.sampled_from(["Gravity: +0.500, firm.", "光影一致。", "", "- 3 hands", "Baseline 5.000"])),
+)
+def test_a_score_reads_back_after_reasons(thousandths, label, reasons):
+    written = f"{thousandths / 1000:.3f}"
+    reading = read_answer("\n".join(["Reasons:", *reasons, label.format(written)]), "reason_then_score")
+    assert (reading.status, reading.score) == (Status.OK, float(written))
+    assert reading.reason == "\n".join(["Reasons:", *reasons]).strip()
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000), st.sampled_from(FORMS))
+def test_two_scores_are_one_only_if_they_are_the_same(one, other, form):
+    reading = read_answer(f"Score: {one / 1000:.3f}\nScore: {other / 1000}", form)
+    assert (reading.status is Status.OK) == (one == other)
+
+
+def test_runs_beside_a_model():
+    """Standard library only, and Python 3.10: this file is sent into foreign environments."""
+    source = Path(answers.__file__).read_text(encoding="utf-8")
+    tree = ast.parse(source, feature_version=(3, 10))
+    names = [
+        name
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names] if isinstance(node, ast.Import)
+            else [node.module or ""] if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    ]  # fmt: skip
+    assert all(name.split(".")[0] in sys.stdlib_module_names or name == "edit_eval.records" for name in names)

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edit_eval.statistics.corrections import benjamini_hochberg, holm
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(holm, "holm"), (benjamini_hochberg, "fdr_bh")])
+def test_it_is_that_of_statsmodels(ours, theirs):
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    generator = np.random.default_rng(0)
+    for count in [1, 2, 3, 5, 10, 45] * 10:
+        # Some small, some tied, some 1.
+        p_values = np.minimum(1.0, np.round(generator.uniform(size=count) ** 3 * 1.1, 2)).tolist()
+        expected = multitest.multipletests(p_values, method=theirs)[1]
+        assert ours(p_values) == pytest.approx(expected.tolist())
+
+
+def test_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert benjamini_hochberg([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.04, 0.04])
+
+
+def test_a_test_that_was_not_made_counts_for_nothing():
+    assert holm([None, 0.02, None, 0.5]) == pytest.approx([None, 0.04, None, 0.5])
+    assert benjamini_hochberg([]) == []
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.1, float("nan")])
+def test_what_is_no_p_value_is_refused(p):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        holm([0.5, p])

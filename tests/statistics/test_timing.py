@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from edit_eval.records import Activity
+from edit_eval.statistics.timing import timing
+
+
+def activity(kind: str, begin: float, end: float, device: str = "cuda:0", start: int = 1) -> Activity:
+    return Activity(start, device, kind, "model", begin, end)
+
+
+@pytest.fixture
+def timing_of(make_results):
+    def build(activities, wall_seconds, devices=()):
+        return timing(
+            make_results([], {}, activities=tuple(activities), wall_seconds=wall_seconds, devices=devices)
+        )
+
+    return build
+
+
+def test_what_nothing_covers_is_idle(timing_of):
+    found = timing_of(
+        [activity("loading", 1, 3), activity("editing", 3, 7), activity("unloading", 7, 7.5)], (10.0,)
+    )
+    assert found == {
+        "wall_seconds": 10.0,
+        "devices": {
+            "cuda:0": {"loading": 2.0, "editing": 4.0, "judging": 0.0, "unloading": 0.5, "idle": 3.5}
+        },
+    }
+
+
+def test_a_moment_of_two_activities_is_counted_once(timing_of):
+    found = timing_of(
+        [
+            activity("loading", 0, 6),
+            activity("editing", 2, 5),
+            activity("editing", 4, 7),
+            activity("judging", 6, 9),
+        ],
+        (9.0,),
+    )["devices"]["cuda:0"]
+    assert found == {"loading": 2.0, "editing": 5.0, "judging": 2.0, "unloading": 0.0, "idle": 0.0}
+
+
+def test_a_device_counts_in_the_starts_in_which_it_did_something(timing_of):
+    found = timing_of(
+        [
+            activity("editing", 0, 4),
+            activity("editing", 0, 1, device="cuda:1"),
+            activity("judging", 1, 2, start=2),
+        ],
+        (5.0, 3.0),
+        devices=("cuda:1", "cuda:0", "cuda:7"),
+    )
+    assert found["wall_seconds"] == 8.0
+    assert list(found["devices"]) == ["cuda:1", "cuda:0"]
+    assert sum(found["devices"]["cuda:0"].values()) == 8.0
+    assert sum(found["devices"]["cuda:1"].values()) == 5.0
+    assert found["devices"]["cuda:0"]["idle"] == 3.0
+
+
+def test_activities_are_cut_at_the_wall_time_and_a_killed_start_ends_with_its_last(timing_of):
+    found = timing_of(
+        [activity("loading", -1, 4), activity("editing", 4, 12), activity("editing", 0, 6, start=2)], (10.0,)
+    )
+    assert found["wall_seconds"] == 16.0
+    assert found["devices"]["cuda:0"]["editing"] == 12.0
+    assert found["devices"]["cuda:0"]["loading"] == 4.0
+    assert found["devices"]["cuda:0"]["idle"] == 0.0
+
+
+def test_activities_without_a_device_are_nobodys_time(timing_of):
+    assert timing_of([activity("judging", 0, 5, device="")], (5.0,))["devices"] == {}
+
+
+def test_it_adds_up_to_the_wall_time_whatever_overlaps(timing_of):
+    chance = random.Random(7)
+    activities = []
+    for _ in range(500):
+        begin = chance.uniform(0, 90)
+        kind = chance.choice(["loading", "editing", "judging", "unloading"])
+        device, start = f"cuda:{chance.randrange(3)}", chance.randrange(1, 4)
+        activities.append(activity(kind, begin, begin + chance.uniform(0, 4), device, start))
+    found = timing_of(activities, (95.0, 80.0, 120.0))
+    assert found["wall_seconds"] == 295.0
+    for seconds in found["devices"].values():
+        assert sum(seconds.values()) == pytest.approx(295.0, abs=1e-9)
+        assert min(seconds.values()) >= 0.0
+    chance.shuffle(activities)
+    assert timing_of(activities, (95.0, 80.0, 120.0)) == found
