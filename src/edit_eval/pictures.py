@@ -43,7 +43,7 @@ TEMPORARY_PREFIX = ".tmp-"
 """How the name of a file begins that is still being written."""
 
 # Those that Pillow decodes by itself: EPS, for one, would start a program on a stranger's file.
-_FORMATS = ("PNG", "JPEG", "MPO", "WEBP", "AVIF", "GIF", "BMP", "TIFF", "PPM", "JPEG2000")
+_FORMATS = ("PNG", "JPEG", "WEBP", "AVIF", "GIF", "BMP", "TIFF", "PPM", "JPEG2000")
 
 _ROTATIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,

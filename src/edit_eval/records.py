@@ -75,7 +75,7 @@ class Edit:
     image: str = ""
     """Path of the image, relative to the run directory."""
     pixels: str = ""
-    """SHA-256 of the image's size and RGB values (see `workers.pictures.pixel_digest`)."""
+    """SHA-256 of the image's size and RGB values (see `pictures.pixel_digest`)."""
     width: int = 0
     height: int = 0
     file_bytes: int = 0

@@ -125,4 +125,21 @@ class Unannotated(Editor):
         size: NoSuchType = None  # noqa: F821
 
 
+class Checks(Editor):
+    """It checks its own parameters."""
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = FORBID
+
+        width: int = 64
+        height: int = 64
+
+        def __post_init__(self) -> None:
+            if self.width % 32:
+                raise ValueError(f"width: {self.width} is no multiple of 32")
+            if self.width != self.height:
+                raise ValueError("a square is wanted")
+
+
 not_a_class = 3

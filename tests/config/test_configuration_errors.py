@@ -101,10 +101,35 @@ def test_what_only_resembles_a_secret_is_an_ordinary_key(folder: Path, key: str)
     assert str(caught.value).startswith(f"--set diffusion_model.params.{key}: unknown key")
 
 
+@pytest.mark.parametrize("path", ["x" * 5000, "a/" * 3000, "/root/.ssh/x", "\0", "file:///x", "~nobody/x", " "])
+def test_paths_that_cannot_be(folder: Path, path: str) -> None:
+    for key, value in (
+        ("benchmark.data_path", path),
+        ("diffusion_model.params.python", path + "/python"),
+        ("diffusion_model.class_path", path + ".py:Class"),
+    ):
+        raw = yaml.safe_load((folder / "config.yaml").read_text())
+        *keys, last = key.split(".")
+        target = raw
+        for step in keys:
+            target = target[step]
+        target[last] = value
+        with pytest.raises(
+            ConfigurationError, match=f"^configuration: {key}: (no such file|`.*` is no path to a class)"
+        ):
+            load_configuration(raw)
+    with pytest.raises(ConfigurationError, match=r"no such file|is a directory|cannot be read"):
+        load_configuration(path)
+
+
 def test_nothing_is_written_and_nothing_heavy_imported(folder: Path) -> None:
+    (folder / "qwen.yaml").write_text(
+        "benchmark: {data_path: pairs.json}\ndiffusion_model: {type: qwen_image_edit}\nreward_model: {type: qwen3_vl}\n"
+    )
     before = sorted(folder.rglob("*"))
     code = (
-        "import sys; from edit_eval.config.loading import load_configuration; load_configuration('config.yaml');"
+        "import sys; from edit_eval.config.loading import load_configuration as load;"
+        "load('config.yaml'); load('qwen.yaml');"
         "print({'torch', 'diffusers', 'transformers', 'numpy', 'scipy', 'altair'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, check=True)

@@ -55,7 +55,7 @@ def test_device_names(written: Any, names: tuple[str, ...]) -> None:
         (-1, "-1 is no device"),
         ("gpu:1", "'gpu:1' is no device"),
         ("cuda:x", "'cuda:x' is no device"),
-        ("cpu:0", "asks for 0 CPU workers"),
+        ("cpu:0", "asks for 0 workers on the CPU"),
         ("cpu:9999", "at most 1024"),
         (["auto"], "'auto' is no device"),
     ],
@@ -82,6 +82,7 @@ def test_defaults() -> None:
 def test_one_device() -> None:
     placement = read(device="cuda:1")
     assert (placement.device_ids, placement.single) == (("cuda:1",), True)
+    assert read(device="cpu:0") == read(device="cpu") == Placement(device_ids=("cpu:0",), single=True)
     assert read(device=2).device_ids == ("cuda:2",)
     assert not read(device_ids=[2]).single
     assert read(device="auto") == Placement()
@@ -98,6 +99,8 @@ def test_replicas_over_several_devices() -> None:
     assert read(device_ids=[0, 1, 2, 3], devices_per_replica=2).devices_per_replica == 2
     with pytest.raises(ConfigurationError, match="3 devices do not make replicas of 2"):
         read(device_ids=[0, 1, 2], devices_per_replica=2)
+    with pytest.raises(ConfigurationError, match=r"params\.offload: is for one device a replica"):
+        read(device_ids=[0, 1], devices_per_replica=2, offload="model")
 
 
 def test_environments() -> None:
@@ -125,10 +128,10 @@ def test_the_base_systems_keys() -> None:
 
 
 def test_the_keys_are_those_of_the_contract() -> None:
-    assert set(PLACEMENT_KEYS) == set(
-        "device device_ids devices_per_replica offload python python_path conda_env uv timeout load_timeout batch_size"
-        " use_batch_inference enable_batch_sync disable_progress_bar".split()
-    )
+    where = "device device_ids devices_per_replica offload"
+    how = "python python_path conda_env uv timeout load_timeout"
+    base = "batch_size use_batch_inference enable_batch_sync disable_progress_bar"
+    assert " ".join(sorted(PLACEMENT_KEYS)) == " ".join(sorted(f"{where} {how} {base}".split()))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +190,9 @@ def test_a_flag_that_does_not_suit_a_model(load: Callable[..., Configuration]) -
         Placement(),
         Placement(device_ids=("cpu:0", "cpu:1"), timeout=5, batch_size=3),
         Placement(device_ids=("cuda:1",), single=True, conda_env="x"),
-        Placement(device_ids=("cuda:1", "cuda:0"), devices_per_replica=2, offload="group", uv=("torch",)),
+        Placement(device_ids=("cpu:0",), single=True),
+        Placement(device_ids=("cuda:1", "cuda:0"), devices_per_replica=2, uv=("torch",)),
+        Placement(offload="group", load_timeout=1.5),
     ],
 )
 def test_what_is_written_is_read_again(placement: Placement) -> None:

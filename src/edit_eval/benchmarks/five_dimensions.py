@@ -98,11 +98,13 @@ class FiveDimensions:
         reader = ItemReader(self._path, self._fields.all_names, large=frozenset(self._fields.names["source"]))
         finder = SourceFinder(self._path.parent, self._fields, self._cache)
         entries = []
+        laid = 0
         try:
             self._cache.sweep()
             for item in reader.items():
                 finding = finder.find(item)
                 entries.append(dataclasses.asdict(finding))
+                laid += finding.source.bytes if finding.source else 0
                 yield finding
             if self._state() != state:
                 raise ConfigurationError(f"benchmark.data_path: {self._path} was changed while it was being read")
@@ -111,7 +113,7 @@ class FiveDimensions:
         except OSError as error:
             if error.errno not in FULL:
                 raise
-            needed = (state[0] - reader.bytes_read) * 3 / 4 / 1e6  # base64 has 4 characters for 3 bytes
+            needed = max(1.0, (state[0] * 3 / 4 - laid) / 1e6)  # base64 has 4 characters for 3 bytes
             raise Stopped(
                 f"the disk is full: the source images need about {needed:.0f} MB more in {self._cache.folder}; free "
                 "them, or set benchmark.cache_dir, and run again (what is there is kept)"

@@ -89,9 +89,9 @@ class SourceFinder:
         except ValueError as error:
             return Finding(item, fault=f"{name} is not base64 ({str(error)[:80]})")
         try:
-            source = self._cache.lay(data)
+            source = self._cache.lay(data, name)
         except PictureError as error:
-            return Finding(item, fault=f"{name}: {error}")
+            return Finding(item, fault=str(error))
         return Finding(item, source, note=_misnamed(name, declared, source))
 
     def _by_path(self, item: Item) -> Finding:
@@ -127,9 +127,9 @@ class SourceFinder:
         except OSError as error:
             return Finding(item, fault=f"{what} cannot be read ({error.strerror})", origins=origins)
         try:
-            source = self._cache.lay(data)
+            source = self._cache.lay(data, what)
         except PictureError as error:
-            return Finding(item, fault=f"{what}: {error}", origins=origins)
+            return Finding(item, fault=str(error), origins=origins)
         return Finding(item, source, note=_misnamed(what, Path(path).suffix[1:], source), origins=origins)
 
     def _inside(self, name: str) -> str | None:

@@ -53,11 +53,6 @@ class ItemReader:
         self._events: Iterator[tuple[str, Any]] = iter(())
         self._window: _Window | None = None
 
-    @property
-    def bytes_read(self) -> int:
-        """How far into the file the reader is."""
-        return self._window.position if self._window else 0
-
     def items(self) -> Iterator[Item]:
         """All items in the file's order. Raises `ConfigurationError` for a file that is not whole, valid JSON."""
         import ijson
@@ -75,18 +70,20 @@ class ItemReader:
             raise ConfigurationError(f"benchmark.data_path: {self.path}: {error.strerror or error}") from error
 
     def _top_level(self) -> Iterator[Item]:
-        empty_objects = 0
+        empty: list[Item] = []  # a whole file of `{}` has no samples; one among others is a bad one
+        any_other = False
         for event, _ in self._events:
             if event == "start_array":
+                yield from empty
+                empty, any_other = [], True
                 yield from self._list("")
             elif event == "start_map":
                 group, item = self._object()
                 if group is None and item is None:
-                    empty_objects += 1  # a whole file of `{}` has no samples; an empty line of many is a bad one
+                    empty.append(self._item([], {}, ""))
                     continue
-                for _ in range(empty_objects):
-                    yield self._item([], {}, "")
-                empty_objects = 0
+                yield from empty
+                empty, any_other = [], True
                 if item is not None:
                     yield item
                 elif group is not None:
@@ -96,9 +93,8 @@ class ItemReader:
                     f"benchmark.data_path: {self.path} has {_KINDS.get(event, event)} at its top level: a list of "
                     "items, an object of lists, or JSONL is needed"
                 )
-        if self._count:
-            for _ in range(empty_objects):
-                yield self._item([], {}, "")
+        if any_other:
+            yield from empty
 
     def _object(self) -> tuple[str | None, Item | None]:
         """Decides what an object of the top level is: an item (returned whole), or one of lists (the first's name).

@@ -51,18 +51,18 @@ class SourceCache:
         else:
             self.folder = Path(folder).expanduser().absolute()
 
-    def lay(self, data: bytes) -> CachedSource:
+    def lay(self, data: bytes, name: str) -> CachedSource:
         """Puts a picture's file into the cache as it is, after decoding it once; what is there already is kept.
 
-        Raises `PictureError` for what is no whole picture, `OSError` (`FULL`) for a full disk, and
-        `ConfigurationError` for a folder that cannot be written.
+        `name` is what an error calls it. Raises `PictureError` for what is no whole picture, `OSError` (`FULL`) for a
+        full disk, and `ConfigurationError` for a folder that cannot be written.
         """
         digest = hashlib.sha256(data).hexdigest()
         shelf = self.folder / digest[:2]
         for path in shelf.glob(f"{digest}.*"):
             if path.stat().st_size == len(data):
                 return CachedSource(str(path), digest, len(data), path.suffix[1:])
-        _, format_name = read_picture(io.BytesIO(data), "the source")
+        _, format_name = read_picture(io.BytesIO(data), name)
         kind = kind_of(format_name)
         path = shelf / f"{digest}.{kind}"
         self._write(data, path)

@@ -14,7 +14,7 @@ TYPES = {
 }
 """Its names of models -> ours. One GPU or six, this process or another: `params` says that here, not the name."""
 
-_RUN_DIRECTORY = "every result lies in the run directory"
+_RUN_DIRECTORY = "every result lies in the run directory (`--run-dir`)"
 _IMAGES = "every edit is kept in the run directory, under images/"
 _RESUME = "a run is always kept and goes on when the same command is given again"
 _LOGS = "each worker's log lies in the run directory, under logs/; `execution.progress` says what the screen shows"
@@ -49,7 +49,7 @@ REPLACED = {
     "benchmark.num_samples": "write `limit`: the first N of each category",
     "*.params.script_path": "a worker needs no script; `python`, `conda_env` or `uv` name its environment",
     "*.params.compare_with_original": "`images: [source, edited]` shows both, `images: [edited]` the edit alone",
-    "*.params.use_flash_attention": "`edit-eval describe TYPE` says how a model's attention is chosen",
+    "*.params.use_flash_attention": "write `attn_implementation: flash_attention_2`",
 }
 """Its keys that mean nothing here -> what replaced them. Consulted only for a key that is unknown at that place."""
 
@@ -103,20 +103,13 @@ def _translate_class(place: Place, section: dict[str, Any], notes: list[str]) ->
     if not isinstance(written, str):
         return
     section["type"] = TYPES.get(written, written)
-    class_path = section.get("class_path")
-    if is_base_class(class_path):
-        dotted = ".".join(place)
-        notes.append(
-            f"{dotted}.class_path `{class_path}` is the base system's and is ignored; type {section['type']} is used"
-        )
-        del section["class_path"]
-        params = section.get("params")
-        if section["type"] == "qwen3_vl" and not (isinstance(params, dict) and "images" in params):
-            notes.append(
-                f"{dotted}: the judge sees source and edit; `images: [edited]` in `params` is the base system's way"
-            )
+    params = section.get("params")
+    shows_images = isinstance(params, dict) and "images" in params
+    if section["type"] == "qwen3_vl" and is_base_class(section.get("class_path")) and not shows_images:
+        way = "`images: [edited]` in `params` is the base system's way"
+        notes.append(f"{'.'.join(place)}: the judge sees source and edit; {way}")
 
 
 def is_base_class(class_path: object) -> bool:
-    """Whether a class path leads into the base system's own source tree."""
-    return isinstance(class_path, str) and class_path.startswith("src.")
+    """Whether a class path leads into the base system's own source tree. Beside a registered type it is ignored."""
+    return isinstance(class_path, str) and class_path.startswith("src.models.")

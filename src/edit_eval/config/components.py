@@ -9,6 +9,7 @@ import ast
 import importlib.machinery
 import importlib.metadata
 import importlib.util
+import os.path
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -130,8 +131,8 @@ def normalise_class_path(written: str) -> str:
     if not module or not all(part.isidentifier() for part in name.split(".")):
         raise ConfigurationError(f"`{written}` is no path to a class; write package.module:Class or file.py:Class")
     if module.endswith(".py"):
-        file = Path(module).expanduser()
-        if not file.is_file():
+        file = Path(os.path.expanduser(module))
+        if not os.path.isfile(file):
             raise ConfigurationError(f"no such file: {module}{nearest_path(file)}")
         return f"{file.resolve()}:{name}"
     if not all(part.isidentifier() for part in module.split(".")):
@@ -155,11 +156,12 @@ def resolve(kind: Kind, name: str, folder: Path | None = None) -> type[Any]:
 def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> type[Any]:
     """Imports a normalised class path the way a worker does, and checks that it has the methods of its kind.
 
-    Raises like `resolve`.
+    `folder` is searched first, but not for classes of edit-eval's own. Raises like `resolve`.
     """
     from edit_eval.workers.process import find_class  # the worker's own, so that both find the same class
 
     module, _, name = class_path.rpartition(":")
+    folder = None if module.startswith("edit_eval.") else folder
     _forget_namesake(module, folder)
     try:
         found = find_class(class_path, [str(folder)] if folder else [])
@@ -192,8 +194,8 @@ def kinds_of(name: str) -> tuple[Kind, ...]:
 def describe(kind: Kind | None, name: str, folder: Path | None = None) -> Description:
     """What `edit-eval describe` prints of a registered name or a class path; without `kind`, of the first that fits.
 
-    Raises `ConfigurationError` for what nobody knows. A registered class that cannot be imported here has a `problem`
-    instead of parameters.
+    A class path is searched in `folder` first; without one, in the current directory. Raises `ConfigurationError` for
+    what nobody knows. A registered class that cannot be imported here has a `problem` instead of parameters.
     """
     registered = [kind] if kind else list(kinds_of(name))
     if not registered and "." not in name and ":" not in name:
@@ -205,7 +207,7 @@ def describe(kind: Kind | None, name: str, folder: Path | None = None) -> Descri
     for one in registered or KINDS:
         path = locate(one, name)
         try:
-            cls = resolve(one, name, folder)
+            cls = resolve(one, name, folder or Path.cwd())
             parameters = describe_parameters(cls)
         except NotHere as error:
             if path is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def nearest_path(path: str | Path) -> str:
     """`; nearest existing: ...` for a path that does not exist, or which of its folders is missing, or nothing."""
     missing = Path(path)
     what = ""
-    while not missing.parent.is_dir():
+    while not os.path.isdir(missing.parent):  # unlike `Path.is_dir`, it raises for no path
         missing = missing.parent
         what = f"; the folder {missing} does not exist"
     try:
@@ -113,6 +114,11 @@ def shown(value: Any) -> str:
         return f"a list of {len(value)}" if len(str(value)) > 60 else str(list(value))
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..." + text[-1]
+
+
+def one_line(text: str) -> str:
+    """Text without line ends and control characters: those are shown as Python writes them."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def explain(error: ValidationError, value: Any) -> list[tuple[Place, str]]:

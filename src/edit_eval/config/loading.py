@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edit_eval.config.faults import Faults, Place, shown
+from edit_eval.config.faults import Faults, Place, one_line, shown
 from edit_eval.config.overrides import apply_overrides
 from edit_eval.config.placement import Devices, read_devices_flag
 from edit_eval.config.schema import Configuration, is_secret
@@ -32,6 +33,24 @@ def load_configuration(
     every model; a model that asks for one `device` keeps one. The others replace the benchmark's filters.
     Raises `ConfigurationError`: one line for the first fault, and a note (`__notes__`) for each further one.
     """
+    filters = {
+        "categories": categories,
+        "difficulty": difficulty,
+        "tags": tags,
+        "sample_ids": sample_ids,
+        "limit": limit,
+    }
+    try:
+        return _load(source, overrides, devices, {key: value for key, value in filters.items() if value is not None})
+    except ConfigurationError as error:
+        error.args = (one_line(str(error)),)  # keys and values are repeated in it, and may hold anything
+        error.__notes__ = [one_line(note) for note in getattr(error, "__notes__", ())]
+        raise
+
+
+def _load(
+    source: str | Path | Mapping[str, Any], overrides: Sequence[str], devices: str | None, filters: Mapping[str, Any]
+) -> Configuration:
     if isinstance(source, Mapping):
         raw, name, folder, label = _plain(source, ()), "run", Path.cwd(), "configuration"
     else:
@@ -41,14 +60,13 @@ def load_configuration(
         raise ConfigurationError(f"{label}: {what}; a configuration is a mapping with the keys {', '.join(TOP_KEYS)}")
     faults = Faults(label)
     apply_overrides(raw, overrides, faults)
-    filters = {
-        "categories": categories,
-        "difficulty": difficulty,
-        "tags": tags,
-        "sample_ids": sample_ids,
-        "limit": limit,
-    }
-    _apply_filters(raw, {key: value for key, value in filters.items() if value is not None}, faults)
+    _apply_filters(raw, filters, faults)
+    try:
+        json.dumps(raw, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ConfigurationError(
+            f"{label}, or a --set: text that is not UTF-8 ({error.object[error.start]!r})"
+        ) from None
     _refuse_secrets(raw, (), faults)
     faults.raise_if_any()  # before anything else looks at a value: no other error may repeat a secret
     return Sections(raw, faults, folder, _devices(devices)).configuration(name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
-from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
+from pydantic.errors import PydanticUndefinedAnnotation
 
 from edit_eval.config.base_system import explain_unknown_key
 from edit_eval.config.faults import Faults, Place, explain
@@ -72,30 +72,31 @@ def check_parameters(
         if nested is None:
             return dict(values)
         names = names_of(cls)
-        for name in sorted(set(names) & set(also)):
-            raise TypeError(
-                f"{cls.__name__}.Parameters has a field `{name}`, a name that edit-eval keeps for itself; rename it"
-            )
+        if kept := sorted(set(names) & set(also)):
+            text = f"{cls.__name__}.Parameters has a field `{kept[0]}`"
+            raise TypeError(f"{text}, a name that edit-eval keeps for itself; rename it")
         adapter: TypeAdapter[Any] = TypeAdapter(nested)
-    except (
-        TypeError,
-        PydanticUserError,
-        PydanticSchemaGenerationError,
-        PydanticUndefinedAnnotation,
-    ) as error:
-        faults.add(place, " ".join(str(error).split()))
+        adapter.rebuild(raise_errors=True)  # says now which type is not defined, if one is not
+    except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+        faults.add(place, f"{cls.__name__}.Parameters: {' '.join(str(error.message).split())}")
         return dict(values)
-    unknown = [key for key in values if key not in names]
-    for key in unknown:
-        hint = f"`edit-eval describe {described_as}` lists them all"
-        faults.add((*place, key), explain_unknown_key((*place, key), (*names, *also), hint))
+    except TypeError as error:
+        faults.add(place, str(error))
+        return dict(values)
+    for key in values:
+        if key not in names:
+            hint = f"`edit-eval describe {described_as}` lists them all"
+            faults.add((*place, key), explain_unknown_key((*place, key), (*names, *also), hint))
     known = {key: value for key, value in values.items() if key in names}
-    docs = {p.name: p.doc for p in describe_parameters(cls)}
     try:
         # Through JSON and strict: a list may be a tuple and text a path, but "50" is no number and true is no 1.
         checked = adapter.validate_json(json.dumps(known), strict=True)
     except ValidationError as error:
+        docs = {p.name: p.doc for p in describe_parameters(cls)}
         for where, text in explain(error, known):
+            if not where and text.partition(":")[0] in names:  # `name: what is wrong`, as a class's own check says it
+                name, _, text = text.partition(":")
+                where, text = (name,), text.strip()
             if text == "missing" and docs.get(where[-1]):
                 text += f" ({docs[where[-1]].rstrip('.')})"
             faults.add((*place, *where), text)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os.path
 import re
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -49,7 +49,8 @@ class Placement(BaseModel):
         plain = self.model_dump(mode="json", exclude={"device_ids", "single"})
         plain = {key: value for key, value in plain.items() if value not in (None, [])}
         if self.single and self.device_ids != "auto":
-            return {"device": self.device_ids[0], **plain}
+            device = self.device_ids[0]
+            return {"device": "cpu" if device.startswith("cpu:") else device, **plain}
         return {
             "device_ids": self.device_ids if self.device_ids == "auto" else list(self.device_ids),
             **plain,
@@ -108,6 +109,8 @@ def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, not
         values["uv"] = tuple(keys.uv)
     if keys.use_batch_inference is False:
         values["batch_size"] = 1
+    if values.get("offload", "none") != "none" and values.get("devices_per_replica", 1) > 1:
+        faults.add((*place, "offload"), "is for one device a replica; leave out this or `devices_per_replica`")
     _devices(keys, values, place, faults, notes)
     return Placement(**values)
 
@@ -119,7 +122,7 @@ def _devices(keys: _Written, values: dict[str, Any], place: Place, faults: Fault
             where: Place = (*place, "device")
             if keys.device_ids is not None:
                 raise ValueError("`device_ids` is given, too; keep one of them")
-            names = device_names(keys.device)
+            names = device_names(["cpu:0"] if keys.device == "cpu:0" else keys.device)
             if len(names) > 1:
                 raise ValueError(f"one device; for {len(names)} workers write `device_ids: {keys.device}`")
             if count > 1:
@@ -151,7 +154,7 @@ def device_names(written: str | int | list[str | int]) -> tuple[str, ...]:
     if isinstance(written, str) and (match := re.fullmatch(r"cpu(?::([0-9]+))?", written)):
         workers = int(match[1] or 1)
         if not 1 <= workers <= 1024:
-            raise ValueError(f"{written} asks for {workers} CPU workers; at least 1, at most 1024")
+            raise ValueError(f"{written} asks for {workers} workers on the CPU; at least 1, at most 1024")
         return tuple(f"cpu:{i}" for i in range(workers))
     if isinstance(written, list) and not written:
         raise ValueError("an empty list; write `auto` for every GPU")
@@ -192,7 +195,7 @@ def replace_devices(placement: Placement, devices: Devices) -> Placement:
 
 
 def _is_program(python: str) -> bool:
-    return Path(python).is_file() if "/" in python else shutil.which(python) is not None
+    return os.path.isfile(python) if "/" in python else shutil.which(python) is not None
 
 
 def _near(python: str) -> str:

@@ -65,7 +65,7 @@ class ModelSection(Section):
     parameters: dict[str, Any] = {}
     """Plain values of the class's `Parameters`, defaults filled in: part of every key."""
     placement: Placement = Placement()
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, le=2**62)] = 0
 
 
 class EvaluationSection(Section):

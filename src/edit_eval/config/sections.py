@@ -116,7 +116,7 @@ class Sections:
             also = tuple(key for key in BENCHMARK_KEYS if key not in shared)
             parameters = check_parameters(cls, own, place, self.faults, also, type_name or class_path)
             data_path = parameters.get("data_path")
-            if isinstance(data_path, str) and not Path(data_path).exists():
+            if isinstance(data_path, str) and not os.path.exists(data_path):
                 self.faults.add((*place, "data_path"), f"no such file: {data_path}{nearest_path(data_path)}")
         filtered = self._validated(Filters, filters, place)
         return section.model_copy(update={"parameters": parameters, "filters": filtered})
@@ -197,16 +197,21 @@ class Sections:
             registered = components.locate(kind, type_name) or ""
             if not class_path and not registered:
                 raise ConfigurationError(components.unknown_type(kind, type_name))
-            if class_path and registered:
+            if registered and is_base_class(class_path):
+                dotted = ".".join((*place, "class_path"))
+                self.notes.append(
+                    f"{dotted} `{class_path}` is the base system's and is ignored; type {type_name} is used"
+                )
+            elif class_path and registered:
                 raise ConfigurationError(f"`type: {type_name}` names a class already; leave one of them out")
-            if is_base_class(class_path):
+            elif is_base_class(class_path):
                 text = f"`{class_path}` is the base system's, which does not run here; `edit-eval list` shows what does"
                 raise ConfigurationError(text)
             path = registered or components.normalise_class_path(class_path)
             try:
                 cls = components.import_class(kind, path, None if registered else self.folder)
             except components.NotHere:
-                if not foreign:
+                if not foreign or path.startswith("edit_eval."):
                     raise
                 cls = None
         except ConfigurationError as error:
@@ -219,6 +224,8 @@ class Sections:
         for category in self._mapping(("prompts",)):
             texts = self._mapping(("prompts", category))
             self._refuse_unknown(("prompts", category), texts, PROMPT_KEYS)
+            if not texts:
+                self.faults.add(("prompts", category), f"empty; give {' or '.join(PROMPT_KEYS)}")
             prompts[category] = {key: texts[key] for key in PROMPT_KEYS if key in texts}
             for key, text in prompts[category].items():
                 if not isinstance(text, str) or not text.strip():

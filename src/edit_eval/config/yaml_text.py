@@ -42,7 +42,7 @@ def read_file(path: str | Path) -> Any:
     try:
         with open(path, "rb") as file:
             data = file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # ValueError: a path with a NUL in it
         raise ConfigurationError(f"{path}: no such file{nearest_path(path)}") from None
     except IsADirectoryError:
         raise ConfigurationError(f"{path}: is a directory; give the YAML file in it") from None

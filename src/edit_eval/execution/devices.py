@@ -22,14 +22,16 @@ class Gpu:
     """`cuda:0`."""
     title: str
     uuid: str
-    memory: int
-    """Bytes."""
-    free: int
+    memory: int | None
+    """Bytes; None where the driver tells none (a GPU that shares the host's memory)."""
+    free: int | None
     """Bytes."""
     utilisation: int | None = None
     """Per cent."""
     users: tuple[str, ...] = field(default=())
     """Processes that hold memory on it: `1234 python (12.3 GiB)`."""
+    capability: tuple[int, int] | None = None
+    """Of its CUDA architecture: (9, 0) is Hopper."""
 
 
 def visible(environment: Mapping[str, str]) -> list[str] | None:
@@ -50,57 +52,94 @@ def visible(environment: Mapping[str, str]) -> list[str] | None:
 
 def gpus(environment: Mapping[str, str] | None = None) -> list[Gpu]:
     """The GPUs visible to the command, as the driver's management library knows them; none without a driver."""
-    environment = os.environ if environment is None else environment
+    return _seen(os.environ if environment is None else environment) or []
+
+
+def _seen(environment: Mapping[str, str]) -> list[Gpu] | None:
+    """The visible GPUs, or None where nobody can tell."""
     try:
         import pynvml
 
         pynvml.nvmlInit()
-    except Exception:  # no library, no driver, or no permission: all mean that there is nothing to see
-        return []
+    except Exception:  # no library, no driver, or no permission
+        return None
     try:
         return _read(pynvml, visible(environment))
+    except pynvml.NVMLError:  # a GPU that fell off the bus
+        return None
     finally:
         pynvml.nvmlShutdown()
 
 
+def driver_fault() -> str:
+    """Why the driver's management library shows no GPUs; empty where it works, and on a machine without a driver."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+    except Exception as error:
+        return str(error) if os.path.exists("/dev/nvidiactl") or os.path.exists("/proc/driver/nvidia") else ""
+    try:
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            pynvml.nvmlDeviceGetUUID(pynvml.nvmlDeviceGetHandleByIndex(index))
+    except pynvml.NVMLError as error:
+        return str(error)
+    finally:
+        pynvml.nvmlShutdown()
+    return ""
+
+
 def _read(nvml: Any, entries: list[str] | None) -> list[Gpu]:
     handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
-    by_uuid = {_text(nvml.nvmlDeviceGetUUID(handle)): handle for handle in handles}
     if entries is None:
         chosen = handles
     else:
+        by_uuid = {_text(nvml.nvmlDeviceGetUUID(handle)): handle for handle in handles}
         chosen = []
         for entry in entries:
-            if entry.isdigit():
-                if int(entry) >= len(handles):
-                    break
-                chosen.append(handles[int(entry)])
-                continue
-            handle = next((h for uuid, h in by_uuid.items() if uuid.startswith(entry)), None)
-            if handle is None and entry.startswith("MIG-"):
-                try:
-                    handle = nvml.nvmlDeviceGetHandleByUUID(entry.encode())
-                except nvml.NVMLError:
-                    handle = None
+            handle = _handle(nvml, entry, handles, by_uuid)
             if handle is None:
                 break
             chosen.append(handle)
     return [_describe(nvml, handle, number) for number, handle in enumerate(chosen)]
 
 
+def _handle(nvml: Any, entry: str, handles: list[Any], by_uuid: Mapping[str, Any]) -> Any:
+    """What an entry of `CUDA_VISIBLE_DEVICES` names, or None: there CUDA ends the list."""
+    if entry.isascii() and entry.isdigit():
+        return handles[int(entry)] if int(entry) < len(handles) else None
+    if entry.startswith("MIG-"):
+        try:
+            return nvml.nvmlDeviceGetHandleByUUID(entry)
+        except nvml.NVMLError:
+            return None
+    matches = [handle for uuid, handle in by_uuid.items() if uuid.startswith(entry)]
+    return matches[0] if len(matches) == 1 else None  # a beginning that fits two is none
+
+
 def _describe(nvml: Any, handle: Any, number: int) -> Gpu:
-    memory = nvml.nvmlDeviceGetMemoryInfo(handle)
+    def ask(function: str) -> Any:
+        try:
+            return getattr(nvml, function)(handle)
+        except nvml.NVMLError:
+            return None  # a MIG slice, memory shared with the host, a container that may not look
+
+    memory, rates = ask("nvmlDeviceGetMemoryInfo"), ask("nvmlDeviceGetUtilizationRates")
     users = []
-    utilisation: int | None = None
-    try:
-        utilisation = int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
-        for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle):
-            held = f" ({process.usedGpuMemory / 2**30:.1f} GiB)" if process.usedGpuMemory else ""
-            users.append(f"{process.pid} {_program(process.pid)}{held}")
-    except nvml.NVMLError:
-        pass  # a MIG slice, or a container that may not look
-    title, uuid = _text(nvml.nvmlDeviceGetName(handle)), _text(nvml.nvmlDeviceGetUUID(handle))
-    return Gpu(f"cuda:{number}", title, uuid, int(memory.total), int(memory.free), utilisation, tuple(users))
+    for process in ask("nvmlDeviceGetComputeRunningProcesses") or ():
+        held = f" ({process.usedGpuMemory / 2**30:.1f} GiB)" if process.usedGpuMemory else ""
+        users.append(f"{process.pid} {_program(process.pid)}{held}")
+    capability = ask("nvmlDeviceGetCudaComputeCapability")
+    return Gpu(
+        name=f"cuda:{number}",
+        title=_text(ask("nvmlDeviceGetName") or "a GPU"),
+        uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+        memory=None if memory is None else int(memory.total),
+        free=None if memory is None else int(memory.free),
+        utilisation=None if rates is None else int(rates.gpu),
+        users=tuple(users),
+        capability=None if capability is None else (int(capability[0]), int(capability[1])),
+    )
 
 
 def _text(value: str | bytes) -> str:
@@ -143,7 +182,8 @@ def places(
         reason = "as configured"
         entries = visible(environment)
         asked = [int(n.partition(":")[2]) for n in names if n.startswith("cuda:")]
-        there = len(entries) if entries is not None else len(gpus(environment)) if asked else 0
+        seen = _seen(environment) if asked else []
+        there = len(entries or ()) if seen is None else len(seen)  # the library may be missing where CUDA is not
         if asked and max(asked) >= there:
             raise ConfigurationError(
                 f"device_ids: cuda:{max(asked)} is not there: {there} GPUs are visible to this command"

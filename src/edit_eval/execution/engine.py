@@ -106,11 +106,14 @@ class Engine:
         *,
         offload: Mapping[str, str] | None = None,
         interruption: Interruption = lambda: "",
+        poll_seconds: float = LOOK_EVERY,
     ) -> None:
         self._driver, self._policy, self._work = driver, policy, work
         self._records, self._watch = records, watcher
         self._specifications, self._limits, self._offload = specifications, limits, offload or {}
         self._interruption = interruption
+        self._poll_seconds = poll_seconds
+        self._simulated = poll_seconds == float("inf")  # nobody interrupts a simulation, and no worker in it is silent
         self._workers: dict[int, Worker] = {}
         self._of: dict[int, Worker] = {}  # replica number -> its worker
         self._started = 0
@@ -128,6 +131,11 @@ class Engine:
         self.about: dict[str, Any] = {}
         """What each model's first loaded worker said about itself."""
 
+    @property
+    def now(self) -> float:
+        """Seconds since the driver began."""
+        return self._now
+
     # -- the loop --
 
     def run(self) -> None:
@@ -139,9 +147,11 @@ class Engine:
         try:
             self._do(self._policy.begin())
             while self._policy.at_work:
-                self._now, events = self._driver.poll(LOOK_EVERY)
+                self._now, events = self._driver.poll(self._poll_seconds)
                 for event in events:
                     self._handle(event)
+                if not events:
+                    self._guard_progress()
                 if self._unsynced:
                     self._records.sync()
                     self._unsynced = False
@@ -166,7 +176,7 @@ class Engine:
         )
 
     def _look(self) -> None:
-        if self._now - self._looked < LOOK_EVERY:
+        if self._now - self._looked < LOOK_EVERY or self._simulated:
             return
         self._looked = self._now
         wanted = self._interruption()
@@ -187,11 +197,10 @@ class Engine:
                 self._kill(worker, f"not loaded after {limits.load_timeout:g} s")
             elif worker.stopping and silent > limits.timeout:
                 self._kill(worker, "did not end")
-        self._guard_progress()
 
     def _guard_progress(self) -> None:
         """Everybody idle and work left: no event will ever come. Should not happen; is not to be waited for."""
-        busy = any(not w.loaded or w.stopping or w.replica.hands for w in self._workers.values())
+        busy = any(w.replica.busy for w in self._workers.values())
         if busy or self._work.finished or self._draining:
             return
         held = ", ".join(w.replica.name for w in self._workers.values()) or "nobody"

@@ -13,14 +13,19 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 import edit_eval
+from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
+from edit_eval.execution.installation import make_environment, requirements_for
+from edit_eval.pictures import write_durably
 
 LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "pretrained")
 FILES = ("__init__.py", "errors.py", "records.py", "pictures.py")
@@ -29,22 +34,56 @@ START = (
     "from edit_eval.workers.process import main; main(sys.argv[1:])"
 )
 
+Note = Callable[[str], None]
+
+
+def say(text: str) -> None:
+    """Tells whoever is waiting why."""
+    print(text, file=sys.stderr, flush=True)
+
 
 def cache_folder() -> Path:
     """The user's cache for edit-eval."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "edit-eval"
+    base = os.environ.get("XDG_CACHE_HOME", "")  # a relative one is to be ignored, says the standard
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "edit-eval"
+
+
+# -- what a worker is given --
 
 
 def worker_command(python: str) -> list[str]:
     """The command that starts a worker in the environment of `python`; two descriptors are to follow."""
+    return [python, "-c", START, import_path(python)]
+
+
+def import_path(python: str) -> str:
+    """Where the interpreter `python` finds the layers that run beside a model: our own folder, or the zip."""
     if Path(python) == Path(sys.executable):
-        return [python, "-c", START, str(Path(edit_eval.__file__).parents[1])]
-    return [python, "-c", START, str(layers_zip())]
+        return str(Path(edit_eval.__file__).parents[1])
+    return str(layers_zip())
+
+
+def layers_zip() -> Path:
+    """The zip of the layers that run beside a model, in the user's cache, named by its content.
+
+    Raises `ConfigurationError` where the cache cannot be written.
+    """
+    data, name = _archive()
+    target = cache_folder() / "workers" / name
+    try:
+        if not target.exists() or target.stat().st_size != len(data):
+            write_durably(data, target)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{target.parent} cannot be written ({error.strerror}), and a worker in another environment needs a file "
+            "there; set XDG_CACHE_HOME to a folder that can"
+        ) from error
+    return target
 
 
 @cache
-def layers_zip() -> Path:
-    """The zip of the layers that run beside a model, in the user's cache, named by its content."""
+def _archive() -> tuple[bytes, str]:
+    """The zip's bytes, and its name."""
     root = Path(edit_eval.__file__).parent
     chosen = [root / name for name in FILES] + [p for layer in LAYERS for p in sorted((root / layer).rglob("*.py"))]
     content = io.BytesIO()
@@ -53,75 +92,165 @@ def layers_zip() -> Path:
             entry = zipfile.ZipInfo(str(Path("edit_eval") / path.relative_to(root)))  # the same time for all
             archive.writestr(entry, path.read_bytes())
     data = content.getvalue()
-    target = cache_folder() / "workers" / f"{hashlib.sha256(data).hexdigest()[:16]}.zip"
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".tmp-")
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        os.replace(temporary, target)
-    return target
+    return data, f"{hashlib.sha256(data).hexdigest()[:16]}.zip"
 
 
-def interpreter(python: str | None, conda_env: str | None, uv: Sequence[str]) -> str:
+# -- which interpreter --
+
+
+def interpreter(python: str | None, conda_env: str | None, uv: Sequence[str], note: Note = say) -> str:
     """The interpreter that the placement keys `python`, `conda_env` and `uv` name; empty for this one.
 
-    Raises `ConfigurationError` when there is none.
+    An environment of `uv` requirements is made if it is not there, which `note` is told. Raises `ConfigurationError`
+    when there is no such interpreter.
     """
     if python:
-        found = shutil.which(python) or (python if Path(python).is_file() else None)
+        found = shutil.which(os.path.expanduser(python))
         if not found:
-            raise ConfigurationError(f"python: {python} is no interpreter")
-        return str(Path(found).absolute())
+            there = "cannot be run" if Path(python).expanduser().exists() else "is not there"
+            raise ConfigurationError(f"python: {python} {there}; give the path of an interpreter")
+        return str(Path(found).absolute())  # no link is followed: a virtual environment's interpreter is one
     if conda_env:
         return conda_interpreter(conda_env)
     if uv:
-        return uv_interpreter(uv)
+        return uv_interpreter(uv, note)
     return ""
 
 
 def conda_interpreter(name: str) -> str:
-    """The interpreter of a conda environment, by its name or path. `conda run` would lose the pipes."""
-    conda = next((c for c in ("conda", "mamba", "micromamba") if shutil.which(c)), None) or os.environ.get("CONDA_EXE")
-    if conda is None:
-        raise ConfigurationError(f"conda_env: {name}: no `conda` on the PATH; give `python:` the interpreter's path")
-    try:
-        done = subprocess.run([conda, "env", "list", "--json"], capture_output=True, text=True, timeout=60, check=True)
-        environments = [Path(p) for p in json.loads(done.stdout)["envs"]]
-    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
-        raise ConfigurationError(f"conda_env: {name}: `{conda} env list --json` failed: {error}") from error
-    matches = [p for p in environments if p.name == name or str(p) == name]
-    if name == "base" and environments:
-        matches = matches or environments[:1]
-    if not matches:
-        known = ", ".join(p.name for p in environments) or "none"
-        raise ConfigurationError(f"conda_env: no environment `{name}`; conda knows: {known}")
-    python = matches[0] / "bin" / "python"
-    if not python.exists():
-        raise ConfigurationError(f"conda_env: {name}: there is no {python}")
-    return str(python)
+    """The interpreter of a conda environment, by its name or its folder. `conda run` would lose the pipes.
+
+    conda, mamba and micromamba are asked, whether they are on the PATH or only in `CONDA_EXE` and `MAMBA_EXE` (where
+    they are functions of a shell). Raises `ConfigurationError`.
+    """
+    if "/" in name:
+        return _python_of(Path(name).expanduser().absolute(), name)
+    named = [os.environ.get("CONDA_EXE", ""), os.environ.get("MAMBA_EXE", ""), "conda", "mamba", "micromamba"]
+    programs = dict.fromkeys(found for program in named if program and (found := shutil.which(program)))
+    if not programs:
+        raise ConfigurationError(
+            f"conda_env: {name}: neither conda nor mamba nor micromamba is on the PATH; write "
+            "`python: FOLDER/bin/python` with the environment's folder instead"
+        )
+    known: dict[Path, Path] = {}
+    failures = []
+    for program in programs:
+        try:
+            known |= {folder.resolve(): folder for folder in _conda_environments(program)}
+        except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
+            failures.append(f"`{program} env list --json` failed: {' '.join(str(error).split())}")
+    matches = [folder for folder in known.values() if folder.name == name]
+    if name == "base":
+        matches = matches or [folder for folder in known.values() if folder.parent.name != "envs"]
+    if len(matches) > 1:
+        folders = " and ".join(str(folder) for folder in matches)
+        raise ConfigurationError(f"conda_env: {name} is the name of {folders}; give the folder instead of the name")
+    if matches:
+        return _python_of(matches[0], name)
+    if not known and failures:
+        raise ConfigurationError(f"conda_env: {name}: {failures[0]}")
+    names = [folder.name for folder in known.values()]
+    meant = did_you_mean(name, names) or f"; there are: {', '.join(names) or 'none'}"
+    raise ConfigurationError(f"conda_env: there is no environment `{name}`{meant}")
 
 
-def uv_interpreter(requirements: Sequence[str]) -> str:
-    """The interpreter of an environment with these requirements, made once a list of requirements by `uv`."""
-    name = hashlib.sha256(json.dumps([sys.version_info[:2], list(requirements)]).encode()).hexdigest()[:16]
-    folder = cache_folder() / "environments" / name
-    python = folder / "bin" / "python"
-    if (folder / "complete").exists():
-        return str(python)
-    program = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
-    if not Path(program).exists():
-        raise ConfigurationError("uv: no `uv` on the PATH; install it, or give `python:` an interpreter")
-    wanted = [r for r in requirements if not r.lower().startswith("pillow")] + (
-        [r for r in requirements if r.lower().startswith("pillow")] or ["pillow"]
+def _conda_environments(program: str) -> list[Path]:
+    done = subprocess.run(
+        [program, "env", "list", "--json"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
     )
-    for command in (
-        [program, "venv", "-q", "--clear", "--python", sys.executable, str(folder)],
-        [program, "pip", "install", "-q", "--python", str(python), *wanted],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise ConfigurationError(f"uv: `{' '.join(command[:3])} ...` failed: {last}")
-    (folder / "complete").touch()
+    if done.returncode:
+        raise ValueError(done.stderr.strip() or f"exit code {done.returncode}")
+    listed = json.loads(done.stdout[done.stdout.find("{") :])  # some versions put a warning in front
+    return [Path(folder) for folder in listed["envs"]]
+
+
+def _python_of(folder: Path, name: str) -> str:
+    python = folder / "bin" / "python"
+    if not os.access(python, os.X_OK):
+        there = "holds no Python (`conda install python` puts one there)" if folder.is_dir() else "is not there"
+        raise ConfigurationError(f"conda_env: {name}: {folder} {there}")
     return str(python)
+
+
+# -- environments that we make --
+
+
+def uv_folder(requirements: Sequence[str]) -> Path:
+    """Where the environment with these requirements lies, made or not."""
+    key = json.dumps([sys.version_info[:2], list(requirements)])
+    return cache_folder() / "environments" / hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def uv_is_made(folder: Path) -> bool:
+    """Whether the environment at `folder` is complete; a partial one has no such mark."""
+    return (folder / "complete").exists() and (folder / "bin" / "python").exists()
+
+
+def uv_interpreter(requirements: Sequence[str], note: Note = say) -> str:
+    """The interpreter of an environment with these requirements, made once for each list of them.
+
+    Two processes may ask at once: one makes it, the other waits. What was left half made is made anew. Raises
+    `ConfigurationError` with the installer's own words.
+    """
+    folder = uv_folder(requirements)
+    if uv_is_made(folder):
+        return str(folder / "bin" / "python")
+    names = ", ".join(requirements)
+    with _alone(folder, lambda: note(f"waiting for another process to make the environment for {names}")):
+        if not uv_is_made(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            note(f"making the environment for {names}, once: {folder}")
+            pillow = any(r.lower().startswith("pillow") for r in requirements)
+            try:
+                make_environment(folder, [*requirements, *([] if pillow else ["pillow"])])
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            (folder / "complete").touch()
+    return str(folder / "bin" / "python")
+
+
+@contextmanager
+def _alone(folder: Path, when_waiting: Callable[[], None]) -> Iterator[None]:
+    """Holds all other processes of this user off `folder`."""
+    lock = FileLock(f"{folder}.lock")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=1)
+        except Timeout:
+            when_waiting()
+            lock.acquire()
+    except OSError as error:
+        raise ConfigurationError(
+            f"uv: {folder.parent} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a folder that can"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def create_environment(
+    folder: Path, kind: str, *, constraints: Sequence[Path] = (), python: str = "", shown: bool = False
+) -> str:
+    """Makes an environment for an edit model (`edit`) or a judge (`judge`); returns its line for the YAML's `params`.
+
+    One that is there is gone on with. `constraints` are files as `pip install -c` takes them, `python` is the
+    interpreter it is made from (default: this one), `shown` lets the installer speak to the terminal. Raises
+    `ConfigurationError`.
+    """
+    requirements = requirements_for(kind)
+    for path in constraints:
+        if not path.is_file():
+            raise ConfigurationError(f"--constraint {path}: no such file")
+    folder = folder.expanduser().absolute()
+    if folder.exists() and not (folder / "pyvenv.cfg").is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigurationError(f"{folder} is there already, and is no environment; give a folder that is not there")
+    made = make_environment(folder, requirements, constraints=constraints, python=python, shown=shown)
+    return f"python: {made if _is_plain(made) else json.dumps(made, ensure_ascii=False)}"
+
+
+def _is_plain(text: str) -> bool:
+    """Whether YAML reads the text as it stands."""
+    return not any(sign in text for sign in (": ", " #", '"', "'", "\n")) and not text.endswith(":")

@@ -61,8 +61,20 @@ def load_processor(source: str, class_name: str, *, pixels: dict[str, int] | Non
     `keywords` (`subfolder`, `revision`) go to `from_pretrained`.
     """
     processor = image_only(class_name).from_pretrained(source, **keywords)
-    processor.image_processor = image_processor_class().from_pretrained(source, **(pixels or {}), **keywords)
+    processor.image_processor = _load_image_processor(source, pixels or {}, keywords)
     return processor
+
+
+def _load_image_processor(source: str, pixels: dict[str, int], keywords: dict[str, Any]) -> Any:
+    images = image_processor_class()
+    settings, _ = images.get_image_processor_dict(source, **keywords)
+    # The same two areas go by two names. transformers 4 sets `size` aside where the file lacks the older names.
+    size = settings.get("size") or {}
+    for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
+        area = pixels.get(name) or settings.get(name) or size.get(edge)
+        if area:
+            settings[name] = size[edge] = area
+    return images.from_dict({**settings, "size": size} if len(size) == 2 else settings)
 
 
 def check_processor(processor: Any, model: str) -> Any:

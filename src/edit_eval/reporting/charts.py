@@ -1,7 +1,8 @@
 """The charts of scores, as Vega-Lite documents: means with their intervals, the distribution, what failed.
 
 Every chart is made in one language from the summary and the records. Colours that must follow the page's theme
-are left to it (`templates/charts.js`); the score's axis is always the whole scale, 0 to 10.
+are left to it (`templates/charts.js`); the score's axis is always the whole scale, 0 to 10. Vega-Lite
+writes names into expressions, which the page only interprets; they are cut to one line first (`formats.line`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.entries import Entry, entries, series_name
+from edit_eval.reporting.entries import Entry, category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.texts import name_of, short_category, text
 from edit_eval.reporting.timeline import timeline, utilisation
@@ -22,6 +23,8 @@ from edit_eval.reporting.timeline import timeline, utilisation
 Specification = dict[str, Any]
 Group = tuple[str, Mapping[str, Any], Mapping[str, Any] | None, str]
 """(label, statistics, coverage, series)"""
+SeriesNames = Mapping[tuple[str, str], str]
+"""(edit model, judge) -> the name of its series in every chart"""
 
 MOST_TAGS = 16
 MOST_REASONS = 10
@@ -31,15 +34,16 @@ _BINS = 20  # half a point each
 
 def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[str, list[Specification]]:
     """All charts by name; a name may have several (a histogram for each series), or none where nothing is known."""
-    parts = entries(summary, results)
-    series = [part.series for part in parts]
+    parts = entries(summary)
+    names = {(part.edit_model, part.judge): formats.line(part.series) for part in parts}
+    series = list(names.values())
     made: dict[str, list[alt.Chart | alt.LayerChart]] = {
         "overall": _overall(parts, series, language),
         "categories": _by_category(parts, series, language),
-        "histogram": _histograms(results, series, language),
+        "histogram": _histograms(results, names, language),
         "difficulties": _by_difficulty(parts, series, language),
         "tags": _by_tag(parts, series, language),
-        "failures": _failures(results, series, language),
+        "failures": _failures(results, names, language),
         "timeline": timeline(results, language),
         "utilisation": utilisation(summary, language),
     }
@@ -51,14 +55,15 @@ def _overall(parts: Sequence[Entry], series: list[str], language: str) -> list[a
     if len(parts) < 2:
         return []
     groups: list[Group] = [(part.series, part.overall, part.coverage, part.series) for part in parts]
-    return _intervals(groups, series, language, legend=False)
+    return _intervals(groups, series, language, one_each=True)
 
 
 def _by_category(parts: Sequence[Entry], series: list[str], language: str) -> list[alt.LayerChart]:
     groups = [
-        (short_category(name, language), block, block.get("coverage"), part.series)
+        (short_category(name, language), part.categories[name], part.categories[name].get("coverage"), part.series)
+        for name in category_names(parts)
         for part in parts
-        for name, block in part.categories.items()
+        if name in part.categories
     ]
     return _intervals(groups, series, language)
 
@@ -93,43 +98,43 @@ def _by_tag(parts: Sequence[Entry], series: list[str], language: str) -> list[al
 
 
 def _intervals(
-    groups: Sequence[Group], series: list[str], language: str, *, legend: bool = True
+    groups: Sequence[Group], series: list[str], language: str, *, one_each: bool = False
 ) -> list[alt.LayerChart]:
-    """A row a group: the mean as a dot, its 95% interval as a line, worst to best case dotted if incomplete."""
+    """A row a group: the mean as a dot, its 95% interval as a line, worst to best case dotted if incomplete.
+
+    With `one_each` every group belongs to one series, and is its own legend.
+    """
     rows = [_interval_row(*group) for group in groups if group[1].get("worst_case_mean") is not None]
     if not rows:
         return []
     names = list(dict.fromkeys(row["group"] for row in rows))
-    several = legend and len(series) > 1
-    row_height = (14 * len(series) + 14) if several else 30
+    several = len(series) > 1
+    row_height = (15 * len(series) + 18) if several and not one_each else 30
     base = alt.Chart(
         alt.Data(values=rows), width="container", height=max(2, len(names)) * row_height
     ).encode(
-        y=alt.Y("group:N", sort=names, title=None, axis=alt.Axis(labelLimit=190, ticks=False, domain=False)),
+        y=alt.Y("group:N", scale=alt.Scale(domain=names), title=None).axis(ticks=False, domain=False),
         tooltip=_interval_tooltips(language, several),
     )
     if several:
-        base = base.encode(
-            yOffset=alt.YOffset("series:N", sort=series),
-            color=_series_colour(series),
-        )
-    position = alt.X(
-        "low:Q", scale=alt.Scale(domain=[0, 10], nice=False), title=text("axis.score", language)
-    )
-    mean = base.mark_point(size=64, strokeWidth=1.8, opacity=1)
+        base = base.encode(color=_series_colour(series, legend=not one_each))
+    if several and not one_each:
+        base = base.encode(yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=series)))
+    scale = alt.X("low:Q", scale=alt.Scale(domain=[0, 10], nice=False), title=text("axis.score", language))
+    scale = scale.axis(values=list(range(11)), format="d")
+    dot = {"size": 64, "strokeWidth": 1.8, "opacity": 1}
     return [
         alt.layer(
             base.mark_rule(strokeDash=[1, 3], strokeWidth=1.5)
-            .encode(x=alt.X("worst:Q"), x2="best:Q")
+            .encode(x="worst:Q", x2="best:Q")
             .transform_filter("!datum.complete"),
-            base.mark_rule(strokeWidth=2).encode(x=position, x2="high:Q"),
-            mean.encode(x="mean:Q").transform_filter("!datum.complete"),
-            mean.encode(x="mean:Q", fill=_series_colour(series) if several else alt.Undefined)
-            .mark_point(size=64, strokeWidth=1.8, opacity=1, filled=True)
-            .transform_filter("datum.complete"),
-            base.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600)
-            .encode(x="label_at:Q", text="label:N"),
-        ).properties(padding={"left": 0, "top": 4, "right": 62, "bottom": 0})
+            base.mark_rule(strokeWidth=2).encode(x=scale, x2="high:Q"),
+            base.mark_point(**dot).encode(x="mean:Q").transform_filter("!datum.complete"),
+            base.mark_point(**dot, filled=True).encode(x="mean:Q").transform_filter("datum.complete"),
+            base.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(
+                x="label_at:Q", text="label:N"
+            ),
+        ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 0})
     ]
 
 
@@ -142,8 +147,8 @@ def _interval_row(
     right = [end for end in (block.get("mean"), high, None if complete else best) if end is not None]
     written = formats.score(block.get("mean"))
     return {
-        "group": label,
-        "series": series,
+        "group": formats.line(label),
+        "series": formats.line(series),
         "mean": block.get("mean"),
         "low": low,
         "high": high,
@@ -170,26 +175,30 @@ def _interval_tooltips(language: str, several: bool) -> list[alt.Tooltip]:
     ]
 
 
-def _series_colour(series: list[str]) -> alt.Color:
+def _series_colour(series: list[str], *, legend: bool = True) -> alt.Color:
     # Without a range the page's palette is taken, in this order for every chart of the page.
-    return alt.Color(
-        "series:N",
-        scale=alt.Scale(domain=series),
-        legend=alt.Legend(orient="top", direction="horizontal", title=None, labelLimit=260, columns=3),
-    )
+    shown = alt.Legend(orient="top", direction="horizontal", title=None)
+    return alt.Color("series:N", scale=alt.Scale(domain=series), legend=shown if legend else None)
 
 
-def _histograms(results: Results, series: list[str], language: str) -> list[alt.Chart]:
+def _whole_numbers(highest: int) -> list[int]:
+    """A few round marks from 0 to `highest` for an axis that counts."""
+    steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
+    step = next(step for step in steps if highest <= 5 * step)
+    return list(range(0, highest + 1, step))
+
+
+def _histograms(results: Results, names: SeriesNames, language: str) -> list[alt.Chart]:
     """One chart a series, all with the same height of scale."""
-    counts = {name: [0] * _BINS for name in series}
+    counts = {name: [0] * _BINS for name in names.values()}
     for judgement in results.judgements:
         if judgement.status is Status.OK and judgement.score is not None:
             place = min(_BINS - 1, max(0, int(judgement.score / 10 * _BINS)))
-            counts[series_name(judgement.edit_model, judgement.judge, results)][place] += 1
+            counts[names[(judgement.edit_model, judgement.judge)]][place] += 1
     highest = max((count for bins in counts.values() for count in bins), default=0)
     if not highest:
         return []
-    return [_histogram(name, bins, highest, series, language) for name, bins in counts.items()]
+    return [_histogram(name, bins, highest, list(counts), language) for name, bins in counts.items()]
 
 
 def _histogram(
@@ -202,13 +211,13 @@ def _histogram(
     ]
     chart = (
         alt.Chart(alt.Data(values=rows), width="container", height=150)
-        .mark_bar(binSpacing=1.5, cornerRadiusEnd=1.5)
+        .mark_bar(binSpacing=1.5)
         .encode(
             x=alt.X("from:Q", bin="binned", scale=alt.Scale(domain=[0, 10]), title=text("axis.score", language))
             .axis(grid=False, values=list(range(0, 11, 2)), format="d"),
             x2="to:Q",
             y=alt.Y("count:Q", scale=alt.Scale(domain=[0, highest]), title=None)
-            .axis(tickCount=4, format="d", tickMinStep=1),
+            .axis(values=_whole_numbers(highest), format="d"),
             tooltip=[
                 alt.Tooltip("from:Q", title=text("filter.score", language)),
                 alt.Tooltip("to:Q", title=text("filter.score.to", language)),
@@ -224,12 +233,12 @@ def _histogram(
     )
 
 
-def _failures(results: Results, series: list[str], language: str) -> list[alt.Chart]:
+def _failures(results: Results, names: SeriesNames, language: str) -> list[alt.Chart]:
     """Bars: judgements without a score by status and reason; the rare reasons of all statuses in one bar."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for failure in failures(results):
         of_reason = counts.setdefault((failure.status.value, failure.reason), Counter())
-        of_reason[series_name(failure.edit_model, failure.judge, results)] += failure.count
+        of_reason[names[(failure.edit_model, failure.judge)]] += failure.count
     ordered = sorted(counts.items(), key=lambda item: -item[1].total())
     rows = [
         _failure_row(name_of("status", status, language), reason, name, count)
@@ -243,14 +252,16 @@ def _failures(results: Results, series: list[str], language: str) -> list[alt.Ch
     rows += [_failure_row(others, "", name, count) for name, count in rest.items()]
     if not rows:
         return []
-    names = list(dict.fromkeys(row["label"] for row in rows))
+    series = list(names.values())
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    longest = max(sum(row["count"] for row in rows if row["label"] == label) for label in labels)
     chart = (
-        alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(names)) * 28)
-        .mark_bar(size=12, cornerRadiusEnd=1.5)
+        alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(labels)) * 28)
+        .mark_bar(size=12)
         .encode(
-            y=alt.Y("label:N", sort=names, title=None).axis(labelLimit=300, ticks=False, domain=False),
-            x=alt.X("sum(count):Q", title=text("axis.judgements", language)).axis(
-                format="d", tickMinStep=1, tickCount=5
+            y=alt.Y("label:N", scale=alt.Scale(domain=labels), title=None).axis(ticks=False, domain=False),
+            x=alt.X("sum(count):Q", title=text("axis.judgements", language), scale=alt.Scale(nice=False)).axis(
+                values=_whole_numbers(longest), format="d"
             ),
             tooltip=[
                 alt.Tooltip("status:N", title=text("tooltip.status", language)),
@@ -264,7 +275,10 @@ def _failures(results: Results, series: list[str], language: str) -> list[alt.Ch
 
 
 def _failure_row(status: str, reason: str, series: str, count: int) -> dict[str, Any]:
-    label = f"{status}: {reason}" if reason else status
-    if len(label) > _LABEL_LENGTH:
-        label = label[: _LABEL_LENGTH - 1] + "…"
-    return {"label": label, "status": status, "reason": reason, "series": series, "count": count}
+    return {
+        "label": formats.line(f"{status}: {reason}" if reason else status, _LABEL_LENGTH),
+        "status": status,
+        "reason": formats.line(reason, 300),
+        "series": series,
+        "count": count,
+    }

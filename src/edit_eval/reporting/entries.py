@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edit_eval.records import Results
+from edit_eval.benchmarks.categories import CATEGORIES, canonical
 
 
 @dataclass(frozen=True)
@@ -25,20 +25,25 @@ class Entry:
     tags: Mapping[str, Mapping[str, Any]]
 
 
-def series_name(edit_model: str, judge: str, results: Results) -> str:
-    """The shortest name that tells (edit model, judge) from the others of the run."""
-    if len(results.judges) < 2:
-        return edit_model
-    return judge if len(results.edit_models) < 2 else f"{edit_model} · {judge}"
+def series_names(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """For each (edit model, judge) the shortest name that tells it from the others."""
+    one_judge = len({judge for _, judge in pairs}) < 2
+    one_model = len({edit_model for edit_model, _ in pairs}) < 2
+    return {
+        (edit_model, judge): edit_model if one_judge else judge if one_model else f"{edit_model} · {judge}"
+        for edit_model, judge in pairs
+    }
 
 
-def entries(summary: Mapping[str, Any], results: Results) -> list[Entry]:
+def entries(summary: Mapping[str, Any]) -> list[Entry]:
     """The summary's `results`, in its order."""
+    pairs = [(entry["edit_model"], entry["judge"]) for entry in summary.get("results") or ()]
+    names = series_names(pairs)
     return [
         Entry(
             edit_model=entry["edit_model"],
             judge=entry["judge"],
-            series=series_name(entry["edit_model"], entry["judge"], results),
+            series=names[(entry["edit_model"], entry["judge"])],
             coverage=entry["coverage"],
             overall=entry.get("overall") or {},
             category_mean=entry.get("category_mean"),
@@ -48,3 +53,10 @@ def entries(summary: Mapping[str, Any], results: Results) -> list[Entry]:
         )
         for entry in summary.get("results") or ()
     ]
+
+
+def category_names(parts: Sequence[Entry]) -> list[str]:
+    """The categories of all entries: the five dimensions in their order, then the benchmark's own in its order."""
+    names = list(dict.fromkeys(name for part in parts for name in part.categories))
+    order = {name: place for place, name in enumerate(CATEGORIES)}
+    return sorted(names, key=lambda name: order.get(canonical(name), len(order)))

@@ -8,6 +8,12 @@ from typing import Any
 NOTHING = "–"
 
 
+def line(words: str, length: int | None = None) -> str:
+    """The words on one line, without control characters, cut to `length` letters if there are more."""
+    clean = " ".join("".join(one if one.isprintable() else " " for one in words).split())
+    return clean if length is None or len(clean) <= length else clean[: length - 1] + "…"
+
+
 def score(value: float | None) -> str:
     """`6.43`; a dash where there is none."""
     return NOTHING if value is None else f"{value:.2f}"
@@ -60,3 +66,8 @@ def duration(seconds: float | None) -> str:
         return f"{whole // 60} min {whole % 60:02d} s"
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def short_duration(seconds: float | None) -> str:
+    """`42s`, `3m20s`, `5h04m`: where a table has no room."""
+    return duration(seconds).replace("min", "m").replace(" ", "")

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from edit_eval.records import Edit, Judgement, Results, Sample
-from edit_eval.reporting.texts import LANGUAGES, name_of, short_category
+from edit_eval.reporting.texts import LANGUAGES, name_of
 
 
 @dataclass
@@ -82,7 +82,7 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     categories = dict.fromkeys(sample.category for sample in results.samples)
     difficulties = dict.fromkeys(sample.difficulty for sample in results.samples if sample.difficulty)
     return {
-        "category": {name: {one: short_category(name, one) for one in LANGUAGES} for name in categories},
+        "category": {name: {one: name_of("short_category", name, one) for one in LANGUAGES} for name in categories},
         "category_title": {name: {one: name_of("category", name, one) for one in LANGUAGES} for name in categories},
         "difficulty": {
             name: {one: name_of("difficulty", name, one) for one in LANGUAGES} for name in difficulties

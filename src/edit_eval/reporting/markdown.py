@@ -11,7 +11,7 @@ import jinja2
 from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.costs import costs
-from edit_eval.reporting.entries import entries
+from edit_eval.reporting.entries import category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.texts import name_of, text
 
@@ -40,12 +40,12 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         name_of=lambda kind, key: name_of(kind, key, language),
         formats=formats,
     )
-    parts = entries(summary, results)
+    parts = entries(summary)
     return environment.get_template("report.md.j2").render(
         results=results,
         summary=summary,
         parts=parts,
-        categories=list(dict.fromkeys(name for part in parts for name in part.categories)),
+        categories=category_names(parts),
         costs=costs(results, summary),
         failures=failures(results),
     )

@@ -28,7 +28,7 @@ from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.charts import MOST_TAGS, charts
 from edit_eval.reporting.costs import costs
-from edit_eval.reporting.entries import entries
+from edit_eval.reporting.entries import category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.gallery import Pictures, gallery
 from edit_eval.reporting.texts import LANGUAGES, name_of, short_category, text, texts
@@ -91,7 +91,7 @@ def _document(
     style = "\n".join(_asset(name) for name in _STYLES)
     script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
     early, vega = _asset(_EARLY), _vega()
-    parts = entries(summary, results)
+    parts = entries(summary)
     return (
         _templates(language)
         .get_template("page.html.j2")
@@ -102,7 +102,7 @@ def _document(
             vega=Markup(vega),
             policy=_policy(style, (early, vega, script)),
             made={name: len(of_name) for name, of_name in drawn.items()},
-            category_names=list(dict.fromkeys(name for part in parts for name in part.categories)),
+            category_names=category_names(parts),
             language=language,
             results=results,
             summary=summary,
@@ -180,27 +180,26 @@ def _templates(language: str) -> jinja2.Environment:
     return environment
 
 
-def _facts(results: Results) -> list[tuple[str, str]]:
-    """What was measured with what: (text key, value), read from the configuration as far as it says."""
-    configuration = results.configuration
-    benchmark = configuration.get("benchmark")
-    benchmark = benchmark if isinstance(benchmark, Mapping) else {}
+def _facts(results: Results) -> list[tuple[str, list[str]]]:
+    """What was measured with what: (text key, lines), read from the configuration as far as it says."""
     facts = [
         ("edit_model" if len(results.edit_models) == 1 else "edit_models", _models(results, "edit_models")),
         ("judge" if len(results.judges) == 1 else "judges", _models(results, "judges")),
     ]
-    kind, path = str(benchmark.get("type") or ""), str(benchmark.get("data_path") or "")
-    if kind or path:
-        facts.append(("benchmark", f"{kind} · {Path(path).name}" if kind and path else kind or path))
-    return facts
+    benchmark = results.configuration.get("benchmark")
+    if isinstance(benchmark, Mapping):
+        kind, path = str(benchmark.get("type") or ""), str(benchmark.get("data_path") or "")
+        facts.append(("benchmark", [line for line in (kind, Path(path).name) if line]))
+    return [(key, lines) for key, lines in facts if lines]
 
 
-def _models(results: Results, section: str) -> str:
-    """The names of the models, each with the name of its weights where the configuration gives one."""
+def _models(results: Results, section: str) -> list[str]:
+    """A line a model: its name and the name of its weights, where the configuration gives one."""
     names = results.edit_models if section == "edit_models" else results.judges
-    return ", ".join(
-        f"{name} ({weights})" if (weights := _weights(results, section, name)) else name for name in names
-    )
+    lines = [(name, _weights(results, section, name)) for name in names]
+    if len(lines) == 1:  # its name is in the page's title
+        return [lines[0][1] or lines[0][0]]
+    return [f"{name}: {weights}" if weights else name for name, weights in lines]
 
 
 def _weights(results: Results, section: str, name: str) -> str:

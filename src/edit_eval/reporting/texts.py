@@ -29,9 +29,11 @@ def text(key: str, language: str, **values: object) -> str:
 
 
 def name_of(kind: str, name: str, language: str) -> str:
-    """What a person reads for a `category`, `difficulty`, `status`, `kind` or `flag`; what has no text is its own."""
+    """What a person reads for a `category`, `short_category`, `difficulty`, `status`, `kind` or `flag`; what has no text is its own."""
     if kind == "category":
         return title(name, language)
+    if kind == "short_category":
+        return short_category(name, language)
     return texts().get(f"{kind}.{name}", {}).get(language, name)
 
 

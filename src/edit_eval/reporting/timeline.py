@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from edit_eval.records import Activity, Results
+from edit_eval.reporting import formats
 from edit_eval.reporting.texts import name_of, text
 
 KINDS = ("loading", "editing", "judging", "unloading")
@@ -17,11 +18,9 @@ COLOURS = {
     "editing": "#3f6fd8",
     "judging": "#d98a2b",
     "unloading": "#cbc6be",
-    "idle": "#8884800f",
+    "idle": "#88848026",
 }
 """Mid-tones that can be told apart on a light and on a dark page."""
-
-_WORDS_OF_WHAT = 80
 
 
 def timeline(results: Results, language: str) -> list[alt.Chart | alt.LayerChart]:
@@ -31,17 +30,18 @@ def timeline(results: Results, language: str) -> list[alt.Chart | alt.LayerChart
     begins = _start_times(results)
     last = max(begins[one.start_number] + one.end for one in results.activities)
     unit, seconds = _unit(last)
-    devices = list(dict.fromkeys([*results.devices, *(one.device for one in results.activities)]))
-    present = {one.device for one in results.activities}
+    present = {formats.line(one.device) for one in results.activities}
+    devices = [name for name in dict.fromkeys(map(formats.line, results.devices)) if name in present]
+    devices += sorted(present.difference(devices))
     rows = [_activity_row(one, begins[one.start_number], seconds, language) for one in results.activities]
     x = alt.X("begin:Q", title=text(f"axis.{unit}", language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
     bars = (
-        alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(present)) * 26)
+        alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(devices)) * 26)
         .mark_bar(size=16, clip=True)
         .encode(
-            y=alt.Y("device:N", sort=[name for name in devices if name in present], title=None)
-            .axis(ticks=False, domain=False, labelLimit=190),
-            x=x.axis(grid=False),
+            y=alt.Y("device:N", scale=alt.Scale(domain=devices), title=None)
+            .axis(ticks=False, domain=False),
+            x=x.axis(grid=False, tickCount=8, format="~g"),
             x2="end:Q",
             color=_kind_colour(KINDS, language),
             tooltip=[
@@ -76,12 +76,11 @@ def _unit(last: float) -> tuple[str, float]:
 
 
 def _activity_row(one: Activity, start: float, unit_seconds: float, language: str) -> dict[str, Any]:
-    what = one.what if len(one.what) <= _WORDS_OF_WHAT else one.what[: _WORDS_OF_WHAT - 1] + "…"
     return {
-        "device": one.device,
-        "kind": name_of("kind", one.kind, language),
-        "model": one.model,
-        "what": what,
+        "device": formats.line(one.device),
+        "kind": name_of("kind", formats.line(one.kind), language),
+        "model": formats.line(one.model),
+        "what": formats.line(one.what, 80),
         # Enough digits for a screen; the records keep the rest.
         "begin": round((start + one.begin) / unit_seconds, 5),
         "end": round((start + one.end) / unit_seconds, 5),
@@ -98,7 +97,7 @@ def utilisation(summary: Mapping[str, Any], language: str) -> list[alt.Chart]:
         whole = sum(kinds.values())
         rows += [
             {
-                "device": name,
+                "device": formats.line(name),
                 "kind": name_of("kind", kind, language),
                 "order": place,
                 "share": kinds[kind] / whole,
@@ -113,7 +112,7 @@ def utilisation(summary: Mapping[str, Any], language: str) -> list[alt.Chart]:
         alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(devices)) * 26)
         .mark_bar(size=16)
         .encode(
-            y=alt.Y("device:N", sort=list(devices), title=None).axis(ticks=False, domain=False, labelLimit=190),
+            y=alt.Y("device:N", scale=alt.Scale(domain=list(map(formats.line, devices))), title=None).axis(ticks=False, domain=False),
             x=alt.X("share:Q", title=text("axis.share", language), scale=alt.Scale(domain=[0, 1])).axis(
                 format="%", grid=False, tickCount=5
             ),

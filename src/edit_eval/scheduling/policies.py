@@ -63,7 +63,7 @@ class Policy:
         self._start = start
         self._residents = len(self._models) if placement == "together" else 1
         self._load_limit = load_concurrency or 1 << 30
-        self._leave_early = leave_early
+        self._leave_early = leave_early and schedule == "pull"
         self.replicas: list[Replica] = []
         self._of: dict[str, list[Replica]] = {m.key: [] for m in models}
         self._on: dict[str, list[Replica]] = {}  # device -> the replicas that may be there, in the order of stages
@@ -74,13 +74,14 @@ class Policy:
                 self._of[model.key].append(replica)
                 for device in place:
                     self._on.setdefault(device, []).append(replica)
-        self._queues = {m.key: QUEUES[schedule](len(m.places)) for m in models}
+        self._queues = {m.key: QUEUES[schedule if m.kind == "edit" else "pull"](len(m.places)) for m in models}
         self._by_pull = schedule == "pull"
         self._holders: dict[str, list[Replica]] = {device: [] for device in self._on}
         self._active: dict[str, int] = {m.key: 0 for m in models}  # replicas loading or loaded
         self._coming: dict[str, int] = {m.key: 0 for m in models}  # replicas on their way to be loaded
         self._idle: dict[str, dict[int, Replica]] = {m.key: {} for m in models}
-        self._free: dict[str, None] = dict.fromkeys(self._on)  # devices without a holder, in order
+        self._free: dict[str, None] = dict.fromkeys(self._on)  # devices with room, in order
+        self._leaving = 0  # replicas that gave up editing for the judge and still finish what they have in hand
         self._left: set[str] = set()  # devices that left editing early: they do not go back in this phase
         self._phase = 0
         self._to_load: deque[Replica] = deque()
@@ -138,6 +139,7 @@ class Policy:
     def lost(self, replica: Replica, task: Task) -> None:
         """The task has come to an end together with its replica; tell `ended` next."""
         replica.hands.pop(task.number, None)
+        replica.worked = True
         self._end(task)
 
     def ended(self, replica: Replica, *, retired: bool = False) -> list[Command]:
@@ -151,7 +153,7 @@ class Policy:
             self._to_load.remove(replica)
         if replica.wanted:
             self._active[name] -= 1
-        left_early, replica.wanted, replica.leaving = replica.leaving, False, False
+        left_early, replica.wanted, replica.leaving, replica.worked = replica.leaving, False, False, False
         self._idle[name].pop(replica.number, None)
         replica.state = State.RETIRED if retired else State.OFF
         if retired:
@@ -159,14 +161,14 @@ class Policy:
         for device in replica.place:
             if replica in self._holders[device]:
                 self._holders[device].remove(replica)
-            if not self._holders[device]:
-                self._free[device] = None
+            self._free[device] = None
         self._load_next()
         if self._start == "together" and not self._coming[name] and self._active[name] and name not in self._begun:
             self._begun.add(name)
             for other in self._of[name]:
                 self._feed(other)
         if left_early:
+            self._leaving -= 1
             self._left.update(replica.place)
         for device in replica.place:
             self._fill(device)
@@ -221,48 +223,58 @@ class Policy:
             return None
         if self._leaves(replica):
             replica.leaving = True
+            self._leaving += 1
             return None
         return queue.take(replica)
 
     def _leaves(self, replica: Replica) -> bool:
         """Rule 4, for a replica of an edit model."""
-        if replica.model.kind != "edit" or not self._leave_early or self._residents > 1:
+        mine = replica.model
+        if mine.kind != "edit" or not self._leave_early or self._residents > 1 or not replica.worked:
             return False
-        editing = sum(self._active[m.key] for m in self._models if m.kind == "edit")
-        if editing < 2:
+        if any(self._work.units_left(m.key) for m in self._models if m.kind == "edit" and m is not mine):
             return False
-        edits_take = 0.0
-        for model in self._models:
-            if model.kind == "edit" and (units := self._work.units_left(model.key)):
-                seconds = self._estimates.unit[model.key].value
-                if seconds is None:
-                    return False
-                edits_take += units * seconds
+        editing = self._active[mine.key] - self._leaving
+        seconds = self._estimates.unit[mine.key].value
+        if editing < 2 or seconds is None:
+            return False
+        finish_hands = len(replica.hands) * seconds
+        edits_take = self._work.units_left(mine.key) * seconds
         for judge in self._successors(replica):
             name = judge.model.key
             load, pair = self._estimates.load[name].value, self._estimates.unit[name].value
             if load is None or pair is None or not self._shortens(judge):
                 continue
-            judging_takes = load + self._work.units_left(name) * pair / (self._active[name] + 1)
-            if edits_take / (editing - 1) <= judging_takes:
+            judging_takes = load + self._work.units_left(name) * pair / (self._active[name] + self._leaving + 1)
+            if (edits_take - finish_hands) / (editing - 1) <= finish_hands + judging_takes:
                 return True
         return False
 
     def _shortens(self, replica: Replica) -> bool:
         """Rule 3: whether loading this replica can end the run earlier."""
         name = replica.model.key
+        if self._queues[name].belongs_to(replica.index):
+            return True
         there = self._active[name]
         tasks = self._work.left(name) if replica.model.kind == "judge" else len(self._queues[name])
         if replica.model.kind == "edit":
             there = self._coming[name]
         if tasks <= there:
             return False
-        if not self._active[name]:
+        there = self._active[name] + (self._leaving if replica.model.kind == "judge" else 0)
+        if not there:
             return True
         load, unit = self._estimates.load[name].value, self._estimates.unit[name].value
         if load is None or unit is None:
             return True
-        return self._work.units_left(name) * unit / self._active[name] > load
+        return self._work.units_left(name) * unit / there > load
+
+    def _still_leaves(self, replica: Replica) -> bool:
+        """Whether a replica that decided to leave would still shorten the run by it, now that its hands are empty."""
+        self._leaving -= 1
+        shortens = any(self._shortens(judge) for judge in self._successors(replica))
+        self._leaving += 1
+        return shortens
 
     def _successors(self, replica: Replica) -> Iterator[Replica]:
         """Judges that may follow on the same devices and have no process, or one that is only prepared."""
@@ -291,6 +303,14 @@ class Policy:
             self._free[device] = self._free.pop(device)  # to the end of the row: each gets its turn
             self._fill(device)
 
+    def _look_everywhere(self) -> None:
+        """Nobody is busy and work is left: every idle replica and every place is asked, not one an event."""
+        for idle in self._idle.values():
+            for replica in list(idle.values()):
+                self._feed(replica)
+        for device in list(self._free):
+            self._fill(device)
+
     def _gave_up(self, replica: Replica) -> bool:
         """Whether this place left editing early, and others still edit."""
         return bool(self._active[replica.model.key]) and any(device in self._left for device in replica.place)
@@ -301,7 +321,8 @@ class Policy:
         self._coming[replica.model.key] += 1
         for device in replica.place:
             self._holders[device].append(replica)
-            self._free.pop(device, None)
+            if len(self._holders[device]) >= self._residents:
+                self._free.pop(device, None)
         if replica.state is State.PREPARED:
             self._queue_load(replica)
         elif replica.state is State.OFF:
@@ -312,6 +333,9 @@ class Policy:
         if replica.state is not State.LOADED:
             return
         idle = self._idle[replica.model.key]
+        if replica.leaving and not replica.hands and not self._still_leaves(replica):
+            replica.leaving = False  # others have taken the judge meanwhile
+            self._leaving -= 1
         while len(replica.hands) <= replica.capacity and (task := self._next(replica)) is not None:
             replica.hands[task.number] = task
             self._commands.append(Command("run", replica, task))
@@ -424,6 +448,8 @@ class Policy:
                 if idle and (name == model or not self._active[model]):
                     self._feed(next(iter(idle.values())))
             self._fill_a_free_place()
+        if not self._commands and not self._work.finished and not any(replica.busy for replica in self.replicas):
+            self._look_everywhere()
         if self._work.finished:
             for replica in self.replicas:
                 if replica.state in (State.PREPARING, State.PREPARED, State.LOADING) or (

@@ -1,4 +1,7 @@
-"""Who gets which task. `pull` is the product's way; the others are for people who come from the base system."""
+"""Who gets which task. `pull` is the product's way; the others are for people who come from the base system.
+
+They deal out edits; a judge's batches are pulled under every schedule.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,10 @@ class PullQueue:
     def retire(self, index: int) -> None:
         """This replica will not come again."""
 
+    def belongs_to(self, index: int) -> bool:
+        """Whether a task waits for this replica and for no other."""
+        return False
+
     def __len__(self) -> int:
         return len(self._ready) + len(self._suspects)
 
@@ -64,6 +71,9 @@ class RoundRobinQueue(PullQueue):
             self._owners.remove(index)
         orphans, self._own[index] = self._own[index], deque()
         self._ready.extend(orphans)
+
+    def belongs_to(self, index: int) -> bool:
+        return bool(self._own[index])
 
     def __len__(self) -> int:
         return super().__len__() + sum(map(len, self._own))
@@ -101,6 +111,9 @@ class BatchSyncQueue(PullQueue):
             self._owners.remove(index)
         if index in self._batch:
             self._ready.appendleft(self._batch.pop(index))
+
+    def belongs_to(self, index: int) -> bool:
+        return index in self._batch or (not self._batch and index in self._owners[: len(self._ready)])
 
     def __len__(self) -> int:
         return super().__len__() + len(self._batch)

@@ -32,7 +32,10 @@ class Replica:
     state: State = State.OFF
     capacity: int = 1
     hands: dict[int, Task] = field(default_factory=dict)
+    worked: bool = False
+    """It has finished a task since it was loaded."""
     leaving: bool = False
+    """It gives up its place for the judge when its hands are empty."""
     wanted: bool = False
     """It is to be loaded as soon as it is prepared and its devices are free."""
 
@@ -40,3 +43,8 @@ class Replica:
     def name(self) -> str:
         """For people: `qwen_image_edit on cuda:0`."""
         return f"{self.model.name} on {'+'.join(self.place)}"
+
+    @property
+    def busy(self) -> bool:
+        """Whether it will report something without being told to do anything more."""
+        return bool(self.hands) or self.state in (State.PREPARING, State.LOADING, State.STOPPING)

@@ -190,13 +190,26 @@ def _build_edit_pipeline(folder: Path, class_name: str) -> None:
     )
     pipeline = getattr(diffusers, class_name)(
         transformer=transformer.eval(),
-        vae=vae.eval(),
+        vae=_with_contrast(vae.eval()),
         scheduler=scheduler,
         text_encoder=_qwen2_5_vl(tokenizer),
         tokenizer=tokenizer,
         processor=_processor("Qwen2VLProcessor", tokenizer, size=size),
     )
     pipeline.save_pretrained(folder)
+
+
+def _with_contrast(vae: Any) -> Any:
+    """Scales the last layer of the decoder, so that random latents become colours instead of one grey."""
+    import torch
+
+    last = vae.decoder.conv_out
+    with torch.no_grad():
+        pictures = vae.decode(torch.randn(8, 16, 1, 8, 8), return_dict=False)[0]
+        mean, spread = pictures.mean((0, 2, 3, 4)), pictures.std((0, 2, 3, 4))
+        last.weight *= (0.5 / spread)[:, None, None, None, None]
+        last.bias.copy_((last.bias - mean) * 0.5 / spread)
+    return vae
 
 
 _BUILDERS: dict[str, Callable[[Path], None]] = {

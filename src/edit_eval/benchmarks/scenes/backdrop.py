@@ -97,7 +97,9 @@ def _clouds(image: Image.Image, scene: Scene, light: Light) -> None:
     heavy = scene.weather != "clear"
     count = 9 if heavy else 3
     for k in range(count):
-        middle = (k + chance.uniform(0.2, 0.8)) / count * width
+        # A clear sky keeps its clouds off both places where the sun may stand.
+        spread = (k + chance.uniform(0.2, 0.8)) / count
+        middle = (spread if heavy else 0.26 + 0.48 * spread) * width
         level = chance.uniform(0.14, 0.62) * high
         long = chance.uniform(0.12, 0.2) * width * (1.5 if heavy else 1.0)
         puffs = [

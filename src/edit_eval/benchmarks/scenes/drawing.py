@@ -64,10 +64,14 @@ def back_to_front(scene: Scene) -> list[Thing]:
     return sorted(scene.things, key=lambda thing: (thing.depth, scene.lift(thing)))
 
 
-def draw(scene: Scene, shadows_of: Scene | None = None) -> Drawing:
-    """Draws a scene. `shadows_of`: another scene whose shadows and pools of light lie on the ground instead."""
+def draw(scene: Scene, shadows_of: Scene | None = None, hidden: frozenset[str] = frozenset()) -> Drawing:
+    """Draws a scene.
+
+    `shadows_of`: another scene whose shadows and pools of light lie on the ground instead. `hidden`: names of things
+    that are not painted, though what stands on them stays up.
+    """
     light = light_of(scene)
-    sprites = {thing.name: sprite_of(scene, thing) for thing in scene.things}
+    sprites = {thing.name: sprite_of(scene, thing) for thing in scene.things if thing.name not in hidden}
     image = sky(scene, light)
     far_land(image, scene, light)
     shadows = _lay_ground(image, scene, light, sprites, shadows_of)
@@ -88,6 +92,8 @@ def _lay_ground(
         sprites = {thing.name: sprite_of(other, thing) for thing in other.things}
     shadows, direct, touch = {}, Image.new("L", image.size, 0), Image.new("L", image.size, 0)
     for thing in other.things:
+        if thing.name not in sprites:
+            continue
         rim = contact(other, thing).point([round(v * 0.42) for v in range(256)])
         touch = ImageChops.lighter(touch, rim)
         shadows[thing.name] = rim
@@ -128,6 +134,8 @@ def _wet(lit: Image.Image, scene: Scene, light: Light, sprites: dict[str, Sprite
     if scene.wet:
         water = ImageChops.lighter(water, puddles(scene).point([round(v * 0.80) for v in range(256)]))
     for thing in back_to_front(scene):
+        if thing.name not in sprites:
+            continue
         sprite = sprites[thing.name]
         base = camera.ground_y(thing.depth)
         upside = sprite.image.transpose(Image.Transpose.FLIP_TOP_BOTTOM)
@@ -148,6 +156,8 @@ def _stand_things(
     camera = Camera.of(scene)
     silhouettes: dict[str, Image.Image] = {}
     for thing in back_to_front(scene):
+        if thing.name not in sprites:
+            continue
         sprite = sprites[thing.name]
         place = (sprite.left, sprite.top)
         alpha = sprite.image.getchannel("A")

@@ -64,6 +64,8 @@ def _roof(pen: Pen, roof: Colour, scene: Scene) -> None:
     edge = shade(roof, 0.7)
     pen.line([slope[0], slope[1]], 0.1, edge)
     if snowy:
+        pen.line([slope[0], slope[3]], 0.07, edge)
+        pen.line([slope[1], slope[2]], 0.07, edge)
         pen.line([(u, v + 0.06, w) for u, v, w in slope[:2]], 0.13, (246, 250, 255))
     pen.line([slope[3], slope[2]], 0.09, shade(base, 0.9))
     # The chimney stands on the slope: its upper part once more, before the roof's colour.

@@ -121,21 +121,24 @@ def contact(scene: Scene, thing: Thing) -> Image.Image:
     """The soft dark rim where a thing touches the ground (L); it is there in every weather."""
     camera = Camera.of(scene)
     mask = Image.new("L", (scene.width, scene.height), 0)
-    if scene.lift(thing) > 0:
+    if scene.lift(thing) > 0 or thing.state == "released":
         return mask
     x, y = thing.x * scene.width, camera.ground_y(thing.depth)
     unit = camera.scale(thing.depth)
     narrow = {"tree": 0.5, "pine": 0.45, "lamp": 0.26, "flag": 0.3, "stop": 0.25, "person": 0.42, "balloon": 0.2}
     half = narrow.get(thing.kind, thing.form.width / 2) * thing.size * unit * 1.12
-    if thing.kind == "balloon" and thing.state == "released":
-        return mask
     flat = half * min(0.5, 0.18 + 0.28 * thing.depth)
     if thing.kind in ("box", "house", "bench"):
         z = camera.distance(thing.depth)
         near = z - thing.form.depth / 2 * thing.size
         y = camera.project(0.0, 0.0, near)[1] - flat * 0.2
-    ImageDraw.Draw(mask).ellipse((x - half, y - flat, x + half, y + flat), fill=255)
-    return mask.filter(ImageFilter.GaussianBlur(max(0.8, unit * 0.07)))
+    blur = max(0.8, unit * 0.07)
+    rim = math.ceil(3 * blur)
+    left, top = math.floor(x - half) - rim, math.floor(y - flat) - rim
+    patch = Image.new("L", (math.ceil(2 * half) + 2 * rim + 1, math.ceil(2 * flat) + 2 * rim + 1), 0)
+    ImageDraw.Draw(patch).ellipse((x - half - left, y - flat - top, x + half - left, y + flat - top), fill=255)
+    mask.paste(patch.filter(ImageFilter.GaussianBlur(blur)), (left, top))
+    return mask
 
 
 def soften(mask: Image.Image, scene: Scene) -> Image.Image:

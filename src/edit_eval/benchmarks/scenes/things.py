@@ -206,7 +206,7 @@ def balloon(pen: Pen, thing: Thing, scene: Scene) -> None:
     colour = COLOURS[thing.colour]
     away = 0.55 * lee(scene)
     free = thing.state == "released"
-    foot = 4.4 if free else 0.15
+    foot = 3.3 if free else 0.15
     drift = 0.5 if free else 0.0
     string = [
         (drift + away * t**2 + 0.05 * math.sin(9 * t) * t * (1 - t), foot + (1.45 - 0.1 * abs(away)) * t)

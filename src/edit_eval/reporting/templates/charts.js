@@ -1,7 +1,7 @@
 // Draws each chart when it comes near the window, in the page's language, font and colours.
 const charts = [];
 
-function chartTheme() {
+function chartTheme(width, legendColumns) {
   const style = getComputedStyle(root);
   const colour = (name) => style.getPropertyValue(name).trim();
   const font = getComputedStyle(document.body).fontFamily;
@@ -16,11 +16,12 @@ function chartTheme() {
       labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line,
       labelFontSize: 12, titleFontSize: 12, titleFontWeight: 'normal', titlePadding: 10, labelPadding: 6,
     },
-    axisY: { labelColor: ink, labelFontSize: 13, grid: false },
+    // Names take at most a third of a wide chart, a little more of a narrow one.
+    axisY: { labelColor: ink, labelFontSize: 13, labelLimit: Math.round(Math.min(width / 3 + 40, 360)), grid: false },
     axisYQuantitative: { labelColor: muted, labelFontSize: 12, grid: true, domain: false, ticks: false },
-    legend: { labelColor: ink, labelFontSize: 12, symbolType: 'circle', symbolSize: 80, offset: 8, columnPadding: 18 },
+    legend: { labelColor: ink, labelFontSize: 12, symbolType: 'circle', symbolSize: 80, offset: 8, columnPadding: 18, labelLimit: Math.min(260, width - 60), columns: legendColumns },
     title: { color: ink, fontWeight: 600 },
-    bar: { color: accent }, rule: { color: accent }, point: { color: accent, fill: null },
+    mark: { color: accent }, bar: { color: accent }, rule: { color: accent }, point: { color: accent },
     text: { color: ink, font },
   };
 }
@@ -29,9 +30,10 @@ async function drawChart(chart) {
   const name = chart.figure.dataset.chart;
   const specifications = data.charts[language][name];
   chart.drawn = true;
-  const config = chartTheme();
   for (const [place, body] of chart.bodies.entries()) {
     if (chart.views[place]) chart.views[place].finalize();
+    const ofTime = name === 'timeline' || name === 'utilisation';
+    const config = chartTheme(body.clientWidth, Math.max(1, Math.floor(body.clientWidth / (ofTime ? 110 : 280))));
     chart.views[place] = await vegaEmbed(body, { ...specifications[place], config }, {
       // The page allows no eval: expressions are interpreted.
       ast: true,

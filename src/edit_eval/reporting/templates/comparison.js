@@ -14,6 +14,9 @@ function image(picture, key, values, full) {
     src: thumbnailOf(picture), alt: words(key, values), 'data-text-alt': key, 'data-values': JSON.stringify(values),
     decoding: 'async', draggable: 'false',
   });
+  shown.addEventListener('load', () => {
+    if (shown.parentElement) shown.parentElement.style.setProperty('--own-shape', shown.naturalWidth / shown.naturalHeight);
+  }, { once: true });
   if (full) {
     // The file itself takes the thumbnail's place if it is still there.
     const file = new Image();

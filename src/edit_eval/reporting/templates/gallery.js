@@ -24,7 +24,7 @@ function card({ sample, edits }, view, judge) {
   if (view === 'beside' || !edits.length) {
     tiles.unshift(tile(sourceFrame(sample), say('span', 'picture.source', {}, { class: 'model' })));
   }
-  const made = make('article', { class: 'card', style: null },
+  const made = make('article', { class: 'card' },
     make('div', { class: 'tiles' }, ...tiles),
     make('p', { class: 'instruction' }, sayWords('a', instructionOf(sample), { href: linkTo(sample) })),
     make('p', { class: 'about' },
@@ -49,6 +49,7 @@ function showPage(number) {
   pageNumber = Math.min(Math.max(0, number), count - 1);
   const { view, judge } = wantedNow();
   const shown = chosen.slice(pageNumber * CARDS_A_PAGE, (pageNumber + 1) * CARDS_A_PAGE);
+  cards.dataset.view = view;
   cards.style.setProperty('--tiles', Math.max(1, ...shown.map(({ edits }) => edits.length + (view === 'beside' ? 1 : 0))));
   cards.replaceChildren(...shown.map((one) => card(one, view, judge)));
   if (!shown.length) cards.append(say('p', 'gallery.empty', {}, { class: 'empty' }));
@@ -77,7 +78,9 @@ function setFrameShape() {
 function startGallery() {
   setFrameShape();
   fillFilters();
-  filters.addEventListener('input', (event) => (event.target.name === 'view' ? showPage(pageNumber) : showChosen()));
+  filters.addEventListener('input', showChosen);
+  // The choice of view stands outside of the form; changing it leaves the reader on the page of cards.
+  document.querySelector('#gallery .gallery-head').addEventListener('input', () => showPage(pageNumber));
   filters.addEventListener('submit', (event) => event.preventDefault());
   // A form is empty only after its reset event.
   filters.addEventListener('reset', () => setTimeout(showChosen));

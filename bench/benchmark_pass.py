@@ -1,0 +1,127 @@
+"""What the first and the later readings of a benchmark of full size cost: seconds and peak memory.
+
+Generates a file as the base system's largest known ones are (270 items, 1472 x 1104, 540 MB) in a temporary folder, and
+reads it in a fresh process three times: with an empty cache, with the pass remembered, and after the file was touched
+(all sources are known, the file is not). `--json` prints `{"figures": {...}}` and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import io
+import json
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+from PIL import Image
+
+WIDTH, HEIGHT = 1472, 1104
+SUBSETS = ("物理", "环境", "社会", "因果", "指代")
+
+READ = """
+import json, sys, time
+begin = time.perf_counter()
+from edit_eval.benchmarks.five_dimensions import FiveDimensions
+imported = time.perf_counter()
+samples = list(FiveDimensions(FiveDimensions.Parameters(sys.argv[1], cache_dir=sys.argv[2])).samples())
+end = time.perf_counter()
+assert len(samples) == int(sys.argv[3]) and not any(sample.fault for sample in samples), samples[0]
+with open("/proc/self/status") as status:  # ru_maxrss would count the parent's memory before exec, too
+    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+print(json.dumps({"seconds": end - imported, "import_seconds": imported - begin, "peak_mb": peak / 1e6}))
+"""
+
+
+def picture(target_bytes: int) -> bytes:
+    """A PNG of full size and of about `target_bytes`: a smooth picture with as much noise as that takes."""
+    smooth = Image.radial_gradient("L").resize((WIDTH, HEIGHT))
+    noises = [Image.effect_noise((WIDTH, HEIGHT), 60) for _ in range(3)]
+    low, high = 0.0, 1.0
+    data = b""
+    for _ in range(10):
+        share = (low + high) / 2
+        buffer = io.BytesIO()
+        bands = [Image.blend(smooth, noise, share) for noise in noises]
+        Image.merge("RGB", bands).save(buffer, "PNG", compress_level=1, compress_type=3)
+        data = buffer.getvalue()
+        if abs(len(data) - target_bytes) < target_bytes * 0.01:
+            break
+        low, high = (share, high) if len(data) < target_bytes else (low, share)
+    return data
+
+
+def numbered(png: bytes, number: int) -> bytes:
+    """The same picture in a file of its own digest: with a text entry."""
+    text = b"tEXt" + b"number\0%d" % number
+    entry = struct.pack(">I", len(text) - 4) + text + struct.pack(">I", zlib.crc32(text))
+    return png[:33] + entry + png[33:]  # after the signature and the header
+
+
+def write_benchmark(path: Path, items: int, megabytes: float) -> None:
+    """Writes the file item by item."""
+    png = picture(int(megabytes * 1e6 / items * 3 / 4))
+    with open(path, "w", encoding="utf-8") as file:
+        for number in range(items):
+            subset = SUBSETS[number % len(SUBSETS)]
+            item = {
+                "subset": subset,
+                "original_description": "一张照片。",
+                "edit_instruction": "把它变成红色。",
+                "original_description_en": "A photograph.",
+                "edit_instruction_en": "Make it red.",
+                "src_img_b64": base64.b64encode(numbered(png, number)).decode(),
+                "rationale_short": "颜色。",
+                "rationale_short_en": "Colour.",
+                "tags": ["outdoor"],
+                "difficulty": "hard",
+                "original_image_path": f"generated/{number:05d}_{subset}_hard.png",
+                "seed": number,
+            }
+            file.write(("[" if number == 0 else ",\n") + json.dumps(item, ensure_ascii=False))
+        file.write("]")
+
+
+def read(path: Path, cache: Path, items: int) -> dict[str, float]:
+    """Reads the benchmark in a fresh process."""
+    command = [sys.executable, "-c", READ, str(path), str(cache), str(items)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("--items", type=int, default=270)
+    parser.add_argument("--megabytes", type=float, default=540, help="size of the benchmark's file")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path, cache = Path(folder) / "benchmark.json", Path(folder) / "cache"
+        write_benchmark(path, arguments.items, arguments.megabytes)
+        first = read(path, cache, arguments.items)
+        second = read(path, cache, arguments.items)
+        path.touch()
+        touched = read(path, cache, arguments.items)
+        figures = {
+            "items": arguments.items,
+            "file_mb": round(path.stat().st_size / 1e6, 1),
+            "first_pass_seconds": round(first["seconds"], 3),
+            "first_pass_peak_mb": round(first["peak_mb"], 1),
+            "second_start_seconds": round(second["seconds"], 4),
+            "second_start_peak_mb": round(second["peak_mb"], 1),
+            "touched_pass_seconds": round(touched["seconds"], 3),
+            "import_seconds": round(second["import_seconds"], 3),
+        }
+    if arguments.json:
+        print(json.dumps({"figures": figures}))
+    else:
+        for name, value in figures.items():
+            print(f"{name:24} {value}")
+
+
+if __name__ == "__main__":
+    main()

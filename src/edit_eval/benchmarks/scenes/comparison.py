@@ -1,0 +1,382 @@
+"""Measures on the pixels of an edit, against the source and the right edit, both of which are known.
+
+All measures are shares from 0 to 1. They are taken over regions that the two scenes tell: the thing that is to
+change, its shadow, what else answers, and all that is to stay. Pillow only.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+from PIL import Image, ImageChops, ImageFilter, ImageStat
+
+from edit_eval.benchmarks.scenes.camera import HORIZON
+from edit_eval.benchmarks.scenes.drawing import Drawing, draw
+from edit_eval.benchmarks.scenes.edits import Edit, apply, twins
+from edit_eval.benchmarks.scenes.scene import Scene
+
+VISIBLE = 7
+"""A difference of so many levels (of 255) counts as a change."""
+TOLERANCE = (5, 34)
+"""In what is to stay, differences up to the first are nothing, from the second on all is lost."""
+
+
+def _binary(mask: Image.Image, above: int = 96) -> Image.Image:
+    return mask.point([255 if value > above else 0 for value in range(256)])
+
+
+def _union(masks: list[Image.Image], size: tuple[int, int]) -> Image.Image:
+    whole = Image.new("L", size, 0)
+    for mask in masks:
+        whole = ImageChops.lighter(whole, mask)
+    return whole
+
+
+def _minus(mask: Image.Image, other: Image.Image) -> Image.Image:
+    return ImageChops.darker(mask, ImageChops.invert(other))
+
+
+def _area(mask: Image.Image) -> int:
+    """Pixels of a binary mask."""
+    return mask.histogram()[255]
+
+
+def _total(values: Image.Image, mask: Image.Image) -> float:
+    """The sum of a picture's values where the mask is."""
+    return float(ImageStat.Stat(values, mask).sum[0]) if mask.getbbox() else 0.0
+
+
+def difference(first: Image.Image, second: Image.Image) -> Image.Image:
+    """The largest difference of the three channels, pixel by pixel (L)."""
+    red, green, blue = ImageChops.difference(first, second).split()
+    return ImageChops.lighter(ImageChops.lighter(red, green), blue)
+
+
+def correlation(first: Image.Image, second: Image.Image) -> float:
+    """Pearson's correlation of two L pictures of one size, from -1 to 1; 0 where one of them is uniform."""
+    a, b = first.tobytes(), second.tobytes()
+    mean_a, mean_b = sum(a) / len(a), sum(b) / len(b)
+    both = own_a = own_b = 0.0
+    for x, y in zip(a, b, strict=True):
+        u, v = x - mean_a, y - mean_b
+        both += u * v
+        own_a += u * u
+        own_b += v * v
+    return both / math.sqrt(own_a * own_b) if own_a > 1e-6 and own_b > 1e-6 else 0.0
+
+
+class Comparison:
+    """One edited picture, measured. A picture of another size is brought to the source's first."""
+
+    def __init__(self, scene: Scene, edit: Edit, edited: Image.Image) -> None:
+        """Raises `ValueError` where the edit makes no sense in the scene."""
+        self.edit = edit
+        self.source: Drawing = draw(scene)
+        self.right: Drawing = draw(apply(scene, edit))
+        size = self.source.image.size
+        picture = edited.convert("RGB")
+        if picture.size != size:
+            picture = picture.resize(size, Image.Resampling.LANCZOS)
+        self.edited = picture
+        self._radius = scene.height / 320
+        self._soft_edited = self._soft(picture)
+        self._soft_source = self._soft(self.source.image)
+        self._soft_right = self._soft(self.right.image)
+        self.span = difference(self._soft_source, self._soft_right)
+        """How far the source is from the right edit, pixel by pixel."""
+        self.error = difference(self._soft_edited, self._soft_right)
+        self.made = difference(self._soft_edited, self._soft_source)
+        self.changed = _binary(difference(self.source.image, self.right.image), VISIBLE)
+        """Where the right edit is not the source."""
+
+    def _soft(self, image: Image.Image) -> Image.Image:
+        return image.filter(ImageFilter.GaussianBlur(self._radius))
+
+    # What is what -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _subjects(self) -> frozenset[str]:
+        """The things that are not the same in both scenes."""
+        before, after = self.source.scene, self.right.scene
+        old = {thing.name: (thing, before.lift(thing)) for thing in before.things}
+        new = {thing.name: (thing, after.lift(thing)) for thing in after.things}
+        return frozenset(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+
+    def _body(self, name: str) -> Image.Image:
+        """Where a thing is seen before or after."""
+        size = self.changed.size
+        masks = [drawing.silhouettes[name] for drawing in (self.source, self.right) if name in drawing.silhouettes]
+        return _binary(_union(masks, size))
+
+    @cached_property
+    def bodies(self) -> dict[str, Image.Image]:
+        """Where each thing that is to change does change."""
+        return {name: ImageChops.darker(self._body(name), self.changed) for name in sorted(self._subjects)}
+
+    @cached_property
+    def subject(self) -> Image.Image:
+        return _union(list(self.bodies.values()), self.changed.size)
+
+    @cached_property
+    def others(self) -> dict[str, Image.Image]:
+        """Where the other things change as well: lit, bent, mirrored, covered with snow."""
+        names = sorted((self.source.silhouettes.keys() | self.right.silhouettes.keys()) - self._subjects)
+        bodies = {name: ImageChops.darker(self._body(name), self.changed) for name in names}
+        return {name: _minus(body, self.subject) for name, body in bodies.items()}
+
+    @cached_property
+    def _things(self) -> Image.Image:
+        return _union([self.subject, *self.others.values()], self.changed.size)
+
+    @cached_property
+    def shade(self) -> Image.Image:
+        """Where shadows come or go on the ground."""
+        size = self.changed.size
+        before = _union(list(self.source.shadows.values()), size)
+        after = _union(list(self.right.shadows.values()), size)
+        moved = _binary(ImageChops.difference(before, after), 24)
+        return _minus(ImageChops.darker(moved, self.changed), self._things)
+
+    @cached_property
+    def surroundings(self) -> Image.Image:
+        """What else changes: ground, water, sky."""
+        return _minus(_minus(self.changed, self._things), self.shade)
+
+    @cached_property
+    def rest(self) -> Image.Image:
+        """What is to stay as it is; a narrow rim about the change belongs to neither."""
+        near = self.changed.filter(ImageFilter.MaxFilter(5))
+        return ImageChops.invert(near)
+
+    # Measures ---------------------------------------------------------------------------------------------------
+
+    def achieved(self, region: Image.Image) -> float | None:
+        """Share of the change asked for in a region that was made: 0 for the source, 1 for the right edit.
+
+        None for a region without a change. sum(max(0, span - error)) / sum(span) over the region.
+        """
+        wanted = _total(self.span, region)
+        if _area(region) < 0.00012 * region.width * region.height or wanted <= 0:
+            return None
+        return _total(ImageChops.subtract(self.span, self.error), region) / wanted
+
+    @cached_property
+    def done(self) -> float:
+        """Share of the whole change that was made."""
+        return self.achieved(self.changed) or 0.0
+
+    def _or_done(self, share: float | None) -> float:
+        return self.done if share is None else share
+
+    @cached_property
+    def subject_done(self) -> float:
+        return self._or_done(self.achieved(self.subject))
+
+    @cached_property
+    def weakest(self) -> float:
+        """The least changed of the things that are to change."""
+        shares = [self.achieved(body) for body in self.bodies.values()]
+        known = [share for share in shares if share is not None]
+        return min(known) if known else self._or_done(self.others_done)
+
+    @cached_property
+    def outline(self) -> float:
+        """Whether things are, and are no longer, where they should be: over all that changed hands."""
+        size = self.changed.size
+        moved = []
+        for name in self._subjects:
+            before = self.source.silhouettes.get(name, Image.new("L", size, 0))
+            after = self.right.silhouettes.get(name, Image.new("L", size, 0))
+            moved.append(_binary(ImageChops.difference(before, after)))
+        region = ImageChops.darker(_union(moved, size), self.changed)
+        return self._or_done(self.achieved(region) if self._subjects else None)
+
+    @cached_property
+    def vacated(self) -> float:
+        """Whether the old state is gone, where things have left."""
+        size = self.changed.size
+        left = []
+        for name in self._subjects & self.source.silhouettes.keys():
+            after = self.right.silhouettes.get(name, Image.new("L", size, 0))
+            left.append(_binary(_minus(self.source.silhouettes[name], after)))
+        return self._or_done(self.achieved(ImageChops.darker(_union(left, size), self.changed)))
+
+    @cached_property
+    def shadow(self) -> float:
+        """The changed shadows; where there are none, the change as a whole."""
+        return self._or_done(self.achieved(self.shade))
+
+    @cached_property
+    def material(self) -> float:
+        """The mean colour of what is to change, wherever its texture may lie; part by part."""
+        masks = list(self.bodies.values()) or list(self.others.values())
+        shares, weights = 0.0, 0.0
+        for mask in masks:
+            if _area(mask) < 12:
+                continue
+            means = [ImageStat.Stat(image, mask).mean for image in (self.edited, self.source.image, self.right.image)]
+            span = math.dist(means[1], means[2])
+            if span < 2.0:
+                continue
+            shares += _area(mask) * max(0.0, 1.0 - math.dist(means[0], means[2]) / span)
+            weights += _area(mask)
+        return shares / weights if weights else self.done
+
+    @cached_property
+    def others_done(self) -> float | None:
+        """The other things' share, each thing counting alike; None where no other thing is to change."""
+        known = [share for share in map(self.achieved, self.others.values()) if share is not None]
+        return sum(known) / len(known) if known else None
+
+    @cached_property
+    def effects(self) -> float:
+        """What answers: the other things and the surroundings, each counting half."""
+        parts = [share for share in (self.others_done, self.achieved(self.surroundings)) if share is not None]
+        return sum(parts) / len(parts) if parts else self.shadow
+
+    @cached_property
+    def around(self) -> float:
+        """Shadows and surroundings, each counting half."""
+        parts = [self.achieved(region) for region in (self.shade, self.surroundings)]
+        known = [share for share in parts if share is not None]
+        return sum(known) / len(known) if known else self.done
+
+    def _kept(self, region: Image.Image) -> float | None:
+        area = _area(region)
+        if area < 12:
+            return None
+        low, high = TOLERANCE
+        lost = self.made.point([max(0, min(255, (value - low) * 255 // (high - low))) for value in range(256)])
+        return 1.0 - _total(lost, region) / 255 / area
+
+    @cached_property
+    def kept(self) -> float:
+        """Whether the rest is as it was: half the whole of it, half the thing that suffered most."""
+        whole = self._kept(self.rest)
+        things = [self._kept(ImageChops.darker(_binary(mask), self.rest)) for mask in self.source.silhouettes.values()]
+        known = [share for share in things if share is not None]
+        if whole is None:
+            return self.setting
+        worst = min([whole, *known])
+        return (whole + worst) / 2
+
+    @cached_property
+    def setting(self) -> float:
+        """Whether everything is still in its place, whatever the light: the fine detail of source or right edit."""
+        size = (self.changed.width // 2, self.changed.height // 2)
+
+        def detail(image: Image.Image) -> Image.Image:
+            grey = image.convert("L").resize(size, Image.Resampling.BOX)
+            wide = grey.filter(ImageFilter.GaussianBlur(self._radius * 4))
+            return ImageChops.subtract(grey, wide, scale=1.0, offset=128)
+
+        mine = detail(self.edited)
+        found = max(correlation(mine, detail(image)) for image in (self.source.image, self.right.image))
+        return max(0.0, min(1.0, (found - 0.15) / 0.75))
+
+    def _broad(self, region: Image.Image, radius: float) -> float:
+        """The share of change in the broad colours of a region, details left aside."""
+        wide = [image.filter(ImageFilter.GaussianBlur(radius)) for image in (self.source.image, self.right.image, self.edited)]
+        span, error = difference(wide[0], wide[1]), difference(wide[2], wide[1])
+        wanted = _total(span, region)
+        return _total(ImageChops.subtract(span, error), region) / wanted if wanted > 0 else self.done
+
+    def _band(self, sky: bool) -> Image.Image:
+        mask = Image.new("L", self.changed.size, 0)
+        row = round(mask.height * HORIZON)
+        mask.paste(255, (0, 0, mask.width, row) if sky else (0, row, mask.width, mask.height))
+        return _minus(mask, self._things)
+
+    @cached_property
+    def tone(self) -> float:
+        """The light of the whole picture."""
+        return self._broad(Image.new("L", self.changed.size, 255), self._radius * 16)
+
+    @cached_property
+    def sky(self) -> float:
+        return self._broad(self._band(sky=True), self._radius * 5)
+
+    @cached_property
+    def land(self) -> float:
+        return self._broad(self._band(sky=False), self._radius * 5)
+
+    @cached_property
+    def signs(self) -> float:
+        """What the change does to things and shadows: lit windows, snow on roofs, shadows that go."""
+        parts = [self.others_done, self.achieved(self.subject), self.achieved(self.shade)]
+        known = [share for share in parts if share is not None]
+        return sum(known) / len(known) if known else self.done
+
+    @cached_property
+    def people(self) -> float:
+        """The people that are to change; where none are, those that are to stay, as far as anything was done."""
+        scene = self.right.scene
+        names = {thing.name for thing in (*scene.things, *self.source.scene.things) if thing.kind == "person"}
+        shares = [self.achieved(body) for name, body in self.bodies.items() if name in names]
+        known = [share for share in shares if share is not None]
+        if known:
+            return (min(known) + sum(known) / len(known)) / 2
+        stay = [self._kept(ImageChops.darker(_binary(self.source.silhouettes[name]), self.rest)) for name in names]
+        left = [share for share in stay if share is not None]
+        return self.done * (min(left) if left else 1.0)
+
+    @cached_property
+    def footing(self) -> float:
+        """Whether what was moved or built stands where it belongs and on the ground."""
+        return (self.outline + self.shadow) / 2
+
+    @cached_property
+    def attribute(self) -> float:
+        """Whether what was asked for was done to any of the alike things, the right one or a wrong one."""
+        best = self.done
+        if best < 0.5:
+            for twin in twins(self.source.scene, self.edit):
+                try:
+                    wrong = apply(self.source.scene, self.edit, twin)
+                except ValueError:
+                    continue
+                best = max(best, self._achieved_as(draw(wrong)))
+        return best
+
+    def _achieved_as(self, wrong: Drawing) -> float:
+        """How far the picture is this wrong edit."""
+        soft = self._soft(wrong.image)
+        span, error = difference(self._soft_source, soft), difference(self._soft_edited, soft)
+        region = _binary(difference(self.source.image, wrong.image), VISIBLE)
+        wanted = _total(span, region)
+        return _total(ImageChops.subtract(span, error), region) / wanted if wanted else 0.0
+
+    @cached_property
+    def aim(self) -> float:
+        """Of all that was changed, the share that lies where something was to change."""
+        low = TOLERANCE[0]
+        made = self.made.point([max(0, value - low) for value in range(256)])
+        whole = _total(made, Image.new("L", made.size, 255))
+        wanted = _total(self.span, self.changed)
+        if whole <= 0.02 * wanted:
+            return 0.0
+        near = self.changed.filter(ImageFilter.MaxFilter(5))
+        return _total(made, near) / whole
+
+    @cached_property
+    def twins_kept(self) -> float:
+        """Whether the alike things are as they were, as far as anything was done at all."""
+        kept = [
+            self._kept(ImageChops.darker(_binary(self.source.silhouettes[twin.name]), self.rest))
+            for twin in twins(self.source.scene, self.edit)
+        ]
+        known = [share for share in kept if share is not None]
+        return self.attribute * (min(known) if known else 1.0)
+
+    @cached_property
+    def recognisable(self) -> float:
+        """Whether this is a picture of the scene at all: 0 for a blank or a foreign one, 1 for any honest edit."""
+        size = (64, 48)
+
+        def small(image: Image.Image) -> Image.Image:
+            return image.convert("L").resize(size, Image.Resampling.BOX)
+
+        mine = small(self.edited)
+        found = max(correlation(mine, small(image)) for image in (self.source.image, self.right.image))
+        return max(0.0, min(1.0, (found - 0.3) / 0.4))

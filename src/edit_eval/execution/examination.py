@@ -1,0 +1,276 @@
+"""What `edit-eval doctor` finds out: whether a configuration would run on this machine, and what would make it run.
+
+Nothing is loaded, downloaded or made; the benchmark's first pass lays its sources into the cache, as a run would.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from edit_eval.benchmarks.selection import select
+from edit_eval.config.components import import_class
+from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
+from edit_eval.execution.devices import Gpu, gpus, places
+from edit_eval.execution.environments import interpreter, uv_folder, uv_is_made
+from edit_eval.execution.findings import Finding
+from edit_eval.execution.fitting import Wanted, fit_findings, host_findings, together_findings
+from edit_eval.execution.machine import disk_findings, free_host_memory, gpu_findings, host_finding
+from edit_eval.execution.probing import Question, environment_findings, probe
+from edit_eval.execution.weights import Weights, find_weights, hub_cache, is_hub_name, offline
+from edit_eval.records import Sample
+
+__all__ = ["Finding", "examine", "refusal"]
+
+LoadSamples = Callable[[Configuration], Sequence[Sample]]
+CheckCategories = Callable[[Configuration, Iterable[str]], None]
+
+
+def examine(
+    configuration: Configuration | None = None,
+    *,
+    load_samples: LoadSamples | None = None,
+    check_categories: CheckCategories | None = None,
+    run_folder: Path = Path("runs"),
+) -> list[Finding]:
+    """Looks at this machine, and at whether `configuration` would run on it.
+
+    `load_samples` makes the benchmark's samples, and `check_categories` raises `ConfigurationError` for a category
+    that has no rubric; without them the benchmark is not looked at. `run_folder` is where the run would write. What is
+    wrong is a finding, not an exception.
+    """
+    environment = dict(os.environ)
+    visible = gpus(environment)
+    host_free = free_host_memory()
+    findings = _configuration_findings(configuration)
+    findings += gpu_findings(visible, environment)
+    findings.append(host_finding(host_free))
+    if configuration is None:
+        findings += _environments([Question("this environment", sys.executable, on_gpu=bool(visible))], visible)
+        findings += disk_findings(run_folder, None, {})
+        return findings
+    wanted: list[Wanted] = []
+    questions: list[Question] = []
+    for role, sections in (("edit_model", configuration.edit_models), ("judge", configuration.judges)):
+        for section in sections.values():
+            model = _model(role, section, configuration.folder, environment, findings)
+            wanted.append(model)
+            questions += _question(model, configuration.folder, findings)
+    findings += host_findings(wanted, configuration.execution.load_concurrency, host_free)
+    findings += _environments(questions, visible)
+    findings += _path_findings(configuration, environment)
+    downloads: dict[Path, int] = {}
+    for model in wanted:
+        findings += _weight_findings(model, environment, downloads)
+        findings += fit_findings(model, visible, host_free)
+    findings += together_findings(wanted, visible, configuration.execution.placement)
+    benchmark, count = _benchmark_findings(configuration, load_samples, check_categories)
+    findings += benchmark
+    images = None
+    if count is not None:
+        images = count * len(configuration.edit_models) * configuration.evaluation.edit_seeds
+    findings += disk_findings(run_folder, images, downloads)
+    findings += _key_findings(configuration, environment)
+    return findings
+
+
+def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
+    """An error as findings that stop: its line, and its further faults one by one."""
+    faults = [*getattr(error, "faults", ()), *getattr(error, "__notes__", ())]
+    if isinstance(error, BenchmarkError) and faults:
+        advice = "mend it, or set benchmark.on_bad_sample: skip"
+        return [Finding(area, "problem", fault, advice) for fault in faults]
+    return [Finding(area, "problem", text) for text in (str(error), *faults)]
+
+
+def _configuration_findings(configuration: Configuration | None) -> list[Finding]:
+    if configuration is None:
+        return [Finding("configuration", "note", "none was given: only the machine is looked at")]
+    names = [*configuration.edit_models, "judged by", *configuration.judges]
+    findings = [Finding("configuration", "ok", f"{configuration.name}: {' '.join(names)}")]
+    return findings + [Finding("configuration", "note", note) for note in configuration.notes]
+
+
+# -- models: where they run, in which environment, with which weights --
+
+
+def _model(
+    role: str, section: ModelSection, folder: Path, environment: Mapping[str, str], findings: list[Finding]
+) -> Wanted:
+    """A model as it would be laid out; where it cannot be, `findings` get why."""
+    who = f"{role.replace('_', ' ')} {section.name}"
+    placement = section.placement
+    chosen: tuple[tuple[str, ...], ...] = ()
+    try:
+        chosen, why = places(placement.device_ids, placement.devices_per_replica, environment)
+        shown = ", ".join("+".join(place) for place in chosen)
+        findings.append(Finding("devices", "ok", f"{who}: {shown} ({why})"))
+    except ConfigurationError as error:
+        findings.append(Finding("devices", "problem", f"{who}: {error}"))
+    weights = _weights_of(section, environment)
+    return Wanted(who, role, section, chosen, weights, _can_offload(role, section, folder))
+
+
+def _question(wanted: Wanted, folder: Path, findings: list[Finding]) -> list[Question]:
+    """What the model's environment is to be asked; nothing where there is none yet, and `findings` get why."""
+    section = wanted.section
+    try:
+        python = _interpreter_of(section)
+    except ConfigurationError as error:
+        findings.append(Finding("environments", "problem", f"{wanted.who}: {error}"))
+        return []
+    if python is None:
+        names = ", ".join(section.placement.uv)
+        text = f"{wanted.who}: an environment with {names} will be made by the first run, once"
+        findings.append(Finding("environments", "note", text))
+        return []
+    return [
+        Question(
+            who=wanted.who,
+            python=python or sys.executable,
+            kind="edit_model" if wanted.role == "edit_model" else "judge",
+            class_path=section.class_path,
+            parameters=section.parameters,
+            folder=str(folder),
+            on_gpu=wanted.on_gpu,
+        )
+    ]
+
+
+def _interpreter_of(section: ModelSection) -> str | None:
+    """The model's interpreter, empty for this one; None for an environment that is yet to be made."""
+    placement = section.placement
+    if placement.uv and not uv_is_made(uv_folder(placement.uv)):
+        return None
+    return interpreter(placement.python, placement.conda_env, placement.uv)
+
+
+def _can_offload(role: str, section: ModelSection, folder: Path) -> bool:
+    try:
+        found = import_class("edit_model" if role == "edit_model" else "judge", section.class_path, folder)
+    except ConfigurationError:  # only its own environment can import it
+        return False
+    return "offload" in inspect.signature(found.load).parameters
+
+
+def _environments(questions: Sequence[Question], visible: Sequence[Gpu]) -> list[Finding]:
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        answers = list(pool.map(probe, questions))
+    findings = []
+    for question, found in zip(questions, answers, strict=True):
+        findings += environment_findings(question, found, visible)
+    return findings
+
+
+def _path_findings(configuration: Configuration, environment: Mapping[str, str]) -> list[Finding]:
+    models = [*configuration.edit_models.values(), *configuration.judges.values()]
+    if not environment.get("PYTHONPATH") or not any(section.placement.foreign for section in models):
+        return []
+    text = "PYTHONPATH is set, and reaches the models' own environments: it may bring them libraries of another one"
+    return [Finding("environments", "warning", text, "unset PYTHONPATH for this command")]
+
+
+def _weights_of(section: ModelSection, environment: Mapping[str, str]) -> Weights:
+    parameters = section.parameters
+    name, revision = parameters.get("model_name"), parameters.get("revision")
+    if not isinstance(name, str) or not name:
+        return Weights("", None)
+    dtype = parameters.get("dtype")
+    return find_weights(
+        name,
+        revision if isinstance(revision, str) else None,
+        dtype if isinstance(dtype, str) else "bfloat16",
+        environment,
+    )
+
+
+def _weight_findings(
+    wanted: Wanted, environment: Mapping[str, str], downloads: dict[Path, int]
+) -> list[Finding]:
+    """Whether the weights are here and whole; what is to be downloaded is added to `downloads`, by folder."""
+    weights, who = wanted.weights, wanted.who
+    if not weights.name:
+        return []
+    cache = hub_cache(environment)
+    variable = offline(environment)
+    revision = wanted.section.parameters.get("revision")
+    command = f"hf download {weights.name}" + (f" --revision {revision}" if revision else "")
+    if weights.folder is None:
+        if not is_hub_name(weights.name):
+            text = f"{who}: there is no folder {Path(weights.name).expanduser().absolute()}"
+            return [Finding("models", "problem", text, "give the folder of a model, or a name on the Hugging Face Hub")]
+        size = f" ({weights.stored / 1e9:.1f} GB)" if weights.stored else ""
+        text = f"{who}: {weights.name}{size} is not in the cache {cache}"
+        if variable:
+            advice = f"where there is a network: {command}; {variable} forbids it here"
+            return [Finding("models", "problem", text, advice)]
+        downloads[cache] = downloads.get(cache, 0) + weights.stored
+        return [Finding("models", "warning", f"{text}: the first run would download it", f"do it before: {command}")]
+    if weights.faults:
+        cached = cache in weights.folder.parents
+        level: Any = "warning" if cached and not variable else "problem"
+        advice = f"{command} fetches what is missing" if cached else "copy or download the model's files again"
+        return [Finding("models", level, f"{who}: {fault}", advice) for fault in weights.faults]
+    return [Finding("models", "ok", f"{who}: {weights.stored / 1e9:.1f} GB of weights in {weights.folder}, whole")]
+
+
+# -- benchmark and keys --
+
+
+def _benchmark_findings(
+    configuration: Configuration, load_samples: LoadSamples | None, check_categories: CheckCategories | None
+) -> tuple[list[Finding], int | None]:
+    """What is wrong with the benchmark; and how many samples would be edited, None if that is not known."""
+    if load_samples is None:
+        return [], None
+    section = configuration.benchmark
+    what = str(section.parameters.get("data_path") or section.type or section.class_path)
+    try:
+        samples = load_samples(configuration)
+        chosen = select(samples, **section.filters.model_dump())
+    except Stopped as error:
+        return refusal(error, "disk"), None
+    except EditEvalError as error:
+        return refusal(error, "benchmark"), None
+    except Exception as error:  # a benchmark class of the user's
+        return [Finding("benchmark", "problem", f"{what}: {type(error).__name__}: {error}")], None
+    findings = []
+    good = [sample for sample in chosen if not sample.fault]
+    counts = Counter(sample.category for sample in chosen)
+    shown = ", ".join(f"{category} {count}" for category, count in counts.items())
+    of = f" of {len(samples)}" if len(chosen) < len(samples) else ""
+    findings.append(Finding("benchmark", "ok", f"{what}: {len(chosen)}{of} samples ({shown})"))
+    for sample in chosen:
+        if sample.fault:
+            text = f"sample {sample.index} ({sample.id}) will be skipped: {sample.fault}"
+            findings.append(Finding("benchmark", "warning", text))
+    if not good:
+        findings.append(Finding("benchmark", "problem", "every sample is bad: there is nothing to edit"))
+    if check_categories is not None:
+        try:
+            check_categories(configuration, list(counts))
+        except EditEvalError as error:
+            findings += refusal(error, "benchmark")
+    return findings, len(good)
+
+
+def _key_findings(configuration: Configuration, environment: Mapping[str, str]) -> list[Finding]:
+    """Whether the variables that hold keys are set; only their names are ever shown."""
+    findings = []
+    for section in (*configuration.edit_models.values(), *configuration.judges.values()):
+        for key, name in section.parameters.items():
+            if not key.endswith("_env") or not isinstance(name, str) or not name:
+                continue
+            if environment.get(name):
+                findings.append(Finding("keys", "ok", f"{section.name}: {name} is set"))
+            else:
+                text = f"{section.name}: the variable {name} ({key}) is not set"
+                findings.append(Finding("keys", "problem", text, f"export {name}=..."))
+    return findings

@@ -1,0 +1,187 @@
+"""What a run will take: the very engine and policies of a real run, on simulated devices."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edit_eval.execution.driver import WorkerSpecification
+from edit_eval.execution.engine import Engine, Limits
+from edit_eval.execution.simulated import Fate, SimulatedDriver
+from edit_eval.records import Activity
+from edit_eval.scheduling.batches import cut_batches
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.tasks import Model, Task, Work
+from edit_eval.workers.messages import Message
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Seconds: of a load, and of an edit or the judgement of one pair, by the model's key (`edit:NAME`)."""
+
+    load: dict[str, float]
+    unit: dict[str, float]
+    jitter: float = 0.0
+    """Relative standard deviation of an edit's duration."""
+    prepare: float = 0.0
+    """Imports, before a load."""
+    unload: float = 0.0
+    known: bool = False
+    """Whether the policy knows these means from the start, as after a pilot or an earlier run."""
+
+
+@dataclass
+class Prediction:
+    """How a simulated run went."""
+
+    makespan: float
+    """Seconds."""
+    lower_bound: float
+    """Seconds: all edits, all judgements, a first load on each device and one of each judge, spread evenly."""
+    busy: dict[str, float] = field(default_factory=dict)
+    """Seconds of editing and judging, by device."""
+    activities: list[Activity] = field(default_factory=list)
+
+    @property
+    def idle_share(self) -> float:
+        """The share of all device time in which nothing was edited or judged, loads included."""
+        whole = self.makespan * len(self.busy)
+        return 1.0 - sum(self.busy.values()) / whole if whole else 0.0
+
+
+class _Tally:
+    """Keeps no records, only times."""
+
+    start_number = 1
+
+    def __init__(self, work: Work, devices: Sequence[str], keep: bool) -> None:
+        self._work = work
+        self.busy = dict.fromkeys(devices, 0.0)
+        self.activities: list[Activity] | None = [] if keep else None
+
+    def about(self, task: Task) -> str:
+        return ""
+
+    def order(self, task: Task) -> Message:
+        return {"do": "run", "task": task.number, "units": task.units}
+
+    def done(self, task: Task, message: dict[str, Any], device: str) -> None:
+        if task.model.startswith("edit:"):
+            self._work.settle(task.units[0])
+
+    def failed(self, task: Task, reason: str, device: str) -> None:
+        self.done(task, {}, device)
+
+    def attempt(self, task: Task, reason: str) -> None: ...
+
+    def activity(self, activity: Activity) -> None:
+        if activity.kind in ("editing", "judging"):
+            self.busy[activity.device] += activity.end - activity.begin
+        if self.activities is not None:
+            self.activities.append(activity)
+
+    def event(self, name: str, **fields: Any) -> None: ...
+
+    def sync(self) -> None: ...
+
+
+class _Nobody:
+    """Watches nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return _nothing
+
+
+def _nothing(*arguments: Any, **named: Any) -> None:
+    """Does nothing."""
+
+
+def lower_bound(models: Sequence[Model], samples: int, durations: Durations) -> float:
+    """Seconds that no schedule can beat by much: the sum of all work and unavoidable loads, over the devices.
+
+    Every device loads once, and some device loads each judge.
+    """
+    devices = {d for model in models for place in model.places for d in place}
+    total = 0.0
+    for model in models:
+        width = len(model.places[0])
+        total += samples * durations.unit[model.key] * width
+    edit_models = [m for m in models if m.kind == "edit"]
+    total += sum(durations.load[m.key] for m in edit_models[:1]) * len(devices)
+    total += sum(durations.load[m.key] for m in models if m.kind == "judge")
+    return total / len(devices)
+
+
+def simulate(
+    models: Sequence[Model],
+    categories: Sequence[str],
+    durations: Durations,
+    *,
+    schedule: str = "pull",
+    order: str = "by_stage",
+    placement: str = "swap",
+    start: str = "asap",
+    load_concurrency: int | None = None,
+    batch_size: int = 1,
+    seed: int = 0,
+    keep_activities: bool = False,
+) -> Prediction:
+    """Runs the scheduler on simulated devices. `categories` has the category of each sample, in order."""
+    work, estimates = Work(), Estimates()
+    if durations.known:
+        for key, seconds in durations.load.items():
+            estimates.load[key].add(seconds)
+        for key, seconds in durations.unit.items():
+            estimates.unit[key].add(seconds)
+    policy = Policy(
+        models,
+        work,
+        estimates,
+        schedule=schedule,
+        start=start,
+        placement=placement,
+        load_concurrency=load_concurrency,
+    )
+    edit_models = [m for m in models if m.kind == "edit"]
+    phases = {name: i if order == "by_category" else 0 for i, name in enumerate(dict.fromkeys(categories))}
+    count = len(categories)
+    for number, model in enumerate(edit_models):
+        for index, category in enumerate(categories):
+            work.add(model.key, (number * count + index,), phase=phases[category])
+    cut = cut_batches(categories, batch_size)
+    for judge in (m for m in models if m.kind == "judge"):
+        for number in range(len(edit_models)):
+            members: dict[int, list[int]] = {}
+            for index, batch in enumerate(cut):
+                members.setdefault(batch, []).append(number * count + index)
+            for units in members.values():
+                work.add(judge.key, units, after=units, phase=phases[categories[units[0] % count]])
+
+    def fate(model: str, message: Message) -> Fate:
+        seconds = durations.unit[model] * len(message["units"])
+        if durations.jitter and model.startswith("edit:"):
+            # Drawn from the sample, not from the order: the same work under every schedule.
+            seconds *= max(0.0, random.Random(seed * 1_000_003 + message["units"][0]).gauss(1.0, durations.jitter))
+        return Fate(seconds)
+
+    devices = list(dict.fromkeys(d for model in models for place in model.places for d in place))
+    tally = _Tally(work, devices, keep_activities)
+    driver = SimulatedDriver(
+        load=lambda model, device: durations.load[model],
+        task=fate,
+        prepare=lambda model, device: durations.prepare,
+        unload=durations.unload,
+    )
+    specifications = {
+        (model.key, place): WorkerSpecification(model.key, model.key, "", place, "")
+        for model in models
+        for place in model.places
+    }
+    endless = {model.key: Limits(float("inf"), float("inf")) for model in models}
+    engine = Engine(driver, policy, work, tally, _Nobody(), specifications, endless, poll_seconds=float("inf"))
+    engine.run()
+    bound = lower_bound(models, count, durations)
+    return Prediction(engine.now, bound, tally.busy, tally.activities or [])

@@ -1,0 +1,208 @@
+"""Where a model's weights lie on this machine, whether they are whole, and how much memory they take when loaded.
+
+Nothing is downloaded and no tensor is read: the header of a safetensors file names each tensor's type and length.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+GIB = 1 << 30
+BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
+FLOATING = {"F64", "F32", "F16", "BF16"}
+"""Types that loading converts to the parameter `dtype`; whole numbers and 8 bit floats stay as they are stored."""
+LARGEST_HEADER = 100 << 20  # bytes; the format's own limit
+
+PUBLISHED: dict[str, dict[str, float]] = {
+    "Qwen/Qwen-Image-Edit": {"transformer": 20.43, "text_encoder": 8.29, "vae": 0.127},
+    "Qwen/Qwen-Image-Edit-2509": {"transformer": 20.43, "text_encoder": 8.29, "vae": 0.127},
+    "Qwen/Qwen-Image-Edit-2511": {"transformer": 20.43, "text_encoder": 8.29, "vae": 0.127},
+    "Qwen/Qwen3-VL-30B-A3B-Instruct": {"model": 31.07},
+    "Qwen/Qwen3-VL-8B-Instruct": {"model": 8.77},
+}
+"""10^9 parameters by part, counted by building the models from their published configurations without weights."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A model's weights."""
+
+    name: str
+    folder: Path | None
+    """Where they lie; None where they are not on this machine."""
+    parts: Mapping[str, int] = field(default_factory=dict)
+    """Bytes in memory when loaded, by part (`transformer`, `text_encoder`, `vae`; or `model`); empty if unknown."""
+    faults: tuple[str, ...] = ()
+    """Files that are missing, cut off, or no weights at all."""
+    stored: int = 0
+    """Bytes on the disk; for weights that are not here, bytes to be downloaded (2 a parameter)."""
+
+    @property
+    def loaded(self) -> int:
+        """Bytes in memory when all is loaded; 0 if unknown."""
+        return sum(self.parts.values())
+
+
+def find_weights(name: str, revision: str | None, dtype: str, environment: Mapping[str, str]) -> Weights:
+    """The weights that a `model_name` stands for: in a folder, in the Hugging Face cache, or in the table above."""
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        cached = cached_folder(name, revision, environment)
+        if cached is None:
+            published = PUBLISHED.get(name, {})
+            loaded = {part: round(billions * 1e9 * BYTES.get(dtype, 2)) for part, billions in published.items()}
+            return Weights(name, None, loaded, stored=round(sum(published.values()) * 2e9))
+        folder = cached
+    parts: dict[str, int] = {}
+    faults: list[str] = []
+    stored = 0
+    for part, files in _files_of_parts(folder, faults):
+        count = 0
+        for file in files:
+            try:
+                stored += file.stat().st_size
+                count += loaded_bytes(file, dtype)
+            except (OSError, ValueError) as error:
+                faults.append(str(error) if isinstance(error, ValueError) else f"{file} is missing")
+        parts[part] = count
+    return Weights(name, folder, parts, tuple(faults), stored)
+
+
+def _files_of_parts(folder: Path, faults: list[str]) -> Iterator[tuple[str, list[Path]]]:
+    """(part, its files): the folders that `model_index.json` names and that hold a network, or the folder itself."""
+    if (folder / "model_index.json").is_file():
+        index = _read_json(folder / "model_index.json", faults)
+        for part, classes in index.items():
+            if part.startswith("_") or not isinstance(classes, list) or None in classes:
+                continue
+            if not (folder / part).is_dir():
+                faults.append(f"{folder / part} is missing")
+            elif (folder / part / "config.json").is_file():  # what has none is a tokenizer, a scheduler, a processor
+                yield part, _weight_files(folder / part, faults)
+    elif (folder / "config.json").is_file():
+        yield "model", _weight_files(folder, faults)
+    else:
+        faults.append(f"{folder} holds neither model_index.json nor config.json, so it is no model")
+
+
+def _weight_files(folder: Path, faults: list[str]) -> list[Path]:
+    """The safetensors that loading reads: those of the index, or the one file; never a second precision beside them."""
+    for index in sorted(folder.glob("*.safetensors.index.json")):
+        if index.name.count(".") == 3:  # `model.safetensors.index.json`; a variant has one more
+            names = _read_json(index, faults).get("weight_map", {})
+            return [folder / name for name in sorted(set(names.values()))]
+    single = [folder / name for name in ("model.safetensors", "diffusion_pytorch_model.safetensors")]
+    found = [path for path in single if os.path.lexists(path)]
+    if not found:
+        pickled = any(path.suffix in (".bin", ".pt", ".pth") for path in folder.iterdir())
+        faults.append(f"{folder} has no safetensors" + (", only pickles, which are not loaded" if pickled else ""))
+    return found
+
+
+def loaded_bytes(file: Path, dtype: str) -> int:
+    """Bytes that a safetensors file takes in memory once its floating point numbers are of `dtype`.
+
+    Raises `ValueError` with a readable text for a file that is cut off or no safetensors, `OSError` as it comes.
+    """
+    size = file.stat().st_size
+    with file.open("rb") as opened:
+        start = opened.read(8)
+        length = int.from_bytes(start, "little")
+        if start == b"version ":
+            raise ValueError(f"{file} is a Git LFS pointer; run `git lfs pull` there")
+        if len(start) < 8 or not 2 <= length <= LARGEST_HEADER:
+            raise ValueError(f"{file} is no safetensors file")
+        text = opened.read(length)
+    try:
+        header = json.loads(text)
+        tensors = [tensor for key, tensor in header.items() if key != "__metadata__"]
+        end = max((tensor["data_offsets"][1] for tensor in tensors), default=0)
+        count = sum(_tensor_bytes(tensor, BYTES.get(dtype, 2)) for tensor in tensors)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        if len(text) < length:
+            raise ValueError(f"{file} is cut off") from None
+        raise ValueError(f"{file} is no safetensors file") from None
+    if size != 8 + length + end:
+        raise ValueError(f"{file} is cut off: it has {size} of {8 + length + end} bytes")
+    return count
+
+
+def _tensor_bytes(tensor: Mapping[str, Any], float_bytes: int) -> int:
+    begin, end = tensor["data_offsets"]
+    if tensor["dtype"] not in FLOATING:
+        return int(end - begin)
+    count = 1
+    for length in tensor["shape"]:
+        count *= length
+    return int(count * float_bytes)
+
+
+def quantised_share(load: Mapping[str, Any], part: str) -> float | None:
+    """What of a part's memory is left by `quantization_config` in the parameter `load`: 1 without; None if unknown."""
+    own = load.get(part)
+    config = own.get("quantization_config") if isinstance(own, Mapping) else None
+    config = config if config is not None else load.get("quantization_config")
+    if config is None:
+        return 1.0
+    if isinstance(config, Mapping):
+        if config.get("load_in_4bit") or config.get("bits") == 4:
+            return 0.3  # 4 of 16 bits, their scales, and what stays in 16
+        if config.get("load_in_8bit") or config.get("bits") == 8:
+            return 0.55
+    return None
+
+
+# -- the Hugging Face cache --
+
+
+def hub_cache(environment: Mapping[str, str]) -> Path:
+    """The folder in which the Hub's files are kept."""
+    for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        if environment.get(variable):
+            return Path(environment[variable]).expanduser()
+    home = environment.get("HF_HOME") or str(
+        Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
+    )
+    return Path(home).expanduser() / "hub"
+
+
+def cached_folder(name: str, revision: str | None, environment: Mapping[str, str]) -> Path | None:
+    """The snapshot of a Hub repository in the cache, or None. Asks no network."""
+    if not is_hub_name(name):
+        return None
+    repository = hub_cache(environment) / f"models--{name.replace('/', '--')}"
+    wanted = revision or "main"
+    try:
+        commit = (repository / "refs" / wanted).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        commit = wanted
+    folder = repository / "snapshots" / commit
+    return folder if commit and folder.is_dir() else None
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether a text may be the name of a repository on the Hub."""
+    return bool(re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name)) and ".." not in name
+
+
+def offline(environment: Mapping[str, str]) -> str:
+    """The variable that forbids asking the Hub, or nothing."""
+    names: Iterable[str] = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+    return next((n for n in names if environment.get(n, "").upper() in ("1", "ON", "YES", "TRUE")), "")
+
+
+def _read_json(path: Path, faults: list[str]) -> dict[str, Any]:
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        read = None
+    if not isinstance(read, dict):
+        faults.append(f"{path} cannot be read")
+        return {}
+    return read

@@ -1,0 +1,156 @@
+"""`scene_judge`: judges edits of the benchmark `scenes` by their pixels, against the right edit, which it draws itself.
+
+It is told nothing but what any judge is told: source, edit, instruction and category. The source carries its scene;
+the scenes' grammar reads the instruction; the scene draws the right edit; `Comparison` measures.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from PIL import Image
+
+from edit_eval.benchmarks.scenes.comparison import Comparison
+from edit_eval.benchmarks.scenes.edits import Edit
+from edit_eval.benchmarks.scenes.language import language_of, read
+from edit_eval.benchmarks.scenes.scene import Scene, scene_of
+from edit_eval.errors import ModelError
+from edit_eval.judges.contract import JudgeRequest
+
+NAME = "scene_judge"
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One of the five sub-criteria of a category, worth 2 points."""
+
+    en: str
+    zh: str
+    measure: Callable[[Comparison], float]
+    """From 0 to 1."""
+    words: tuple[str, str]
+    """What is measured, in English and Chinese, as the subject of a sentence."""
+
+
+CRITERIA: Mapping[str, tuple[Criterion, ...]] = {
+    "physical": (
+        Criterion("Gravity and support", "重力与支撑", lambda c: c.weakest, ("everything that has to move or rest", "该移动或该静止的物体")),
+        Criterion("Perspective", "透视", lambda c: c.outline, ("place and size of what is edited", "编辑对象的位置与大小")),
+        Criterion("Light and shadow", "光影", lambda c: c.shadow, ("the shadow on the ground", "地面上的阴影")),
+        Criterion("Material", "材质", lambda c: c.material, ("colour and surface of what is edited", "编辑对象的颜色与表面")),
+        Criterion("Structure", "结构", lambda c: c.kept, ("the rest of the scene", "场景的其余部分")),
+    ),
+    "environmental": (
+        Criterion("Light and time of day", "光线与时间", lambda c: c.tone, ("the light of the whole picture", "整幅画面的光线")),
+        Criterion("Weather", "天气", lambda c: c.sky, ("the sky", "天空")),
+        Criterion("Colour and mood", "色彩与氛围", lambda c: c.land, ("the colours of the land", "地面的色彩")),
+        Criterion("Setting", "场所", lambda c: c.setting, ("the place and its things", "场所及其中的物体")),
+        Criterion("Atmospheric effects", "大气效果", lambda c: c.signs, ("what light and weather do to things and shadows", "光线与天气对物体和阴影的影响")),
+    ),
+    "social": (
+        Criterion("Respectful representation", "尊重的呈现", lambda c: c.people, ("how the people are shown", "人物的呈现")),
+        Criterion("Cultural accuracy", "文化准确性", lambda c: c.material, ("form and colour of what was asked for", "所要求内容的形式与颜色")),
+        Criterion("Safety", "安全", lambda c: c.footing, ("where it stands and what it rests on", "所在的位置与支撑")),
+        Criterion("Norms of interaction", "交往规范", lambda c: c.subject_done, ("the behaviour or custom that was asked for", "所要求的行为或习俗")),
+        Criterion("Inclusivity", "包容性", lambda c: c.kept, ("everybody and everything else", "其他的人与物")),
+    ),
+    "causal": (
+        Criterion("Action and reaction", "作用与反作用", lambda c: (c.subject_done + c.weakest) / 2, ("what is acted upon", "受作用的对象")),
+        Criterion("Temporal sequence", "时间顺序", lambda c: c.vacated, ("the passing of the earlier state", "先前状态的消失")),
+        Criterion("Conditions", "条件", lambda c: c.effects, ("what has to follow elsewhere", "别处应有的结果")),
+        Criterion("Environmental impact", "对环境的影响", lambda c: c.around, ("the trace on ground, light and shadow", "在地面、光线与阴影上的痕迹")),
+        Criterion("Plausibility", "合理性", lambda c: c.kept, ("all that has no reason to change", "没有理由改变的部分")),
+    ),
+    "referential": (
+        Criterion("The right entity", "正确的对象", lambda c: c.subject_done, ("the thing that is meant", "所指的对象")),
+        Criterion("Spatial terms", "空间用语", lambda c: c.aim * c.subject_done**0.5, ("the place of the change", "改动的位置")),
+        Criterion("Attributes", "属性", lambda c: c.attribute, ("the change itself", "改动本身")),
+        Criterion("Disambiguation", "消歧", lambda c: c.twins_kept, ("the choice among alike things", "相似物体之间的选择")),
+        Criterion("Preservation of the rest", "其余部分的保持", lambda c: c.kept, ("the rest of the scene", "场景的其余部分")),
+    ),
+}
+
+GRADES = (
+    # from which share on, and the end of the sentence
+    (0.90, ("is right", "正确")),
+    (0.65, ("is mostly right", "大致正确")),
+    (0.35, ("is only partly right", "只有部分正确")),
+    (0.08, ("is mostly wrong", "大多不对")),
+    (0.0, ("is not as it should be at all", "完全不对")),
+)
+
+
+class SceneJudge:
+    """Answers with a sentence for each of five sub-criteria and a last line `Score: 7.250`."""
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """What can be set."""
+
+        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+
+        seconds: float = 0.0
+        """How long an answer takes at least, in seconds; for trying out schedules."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Nothing to load; any device will do."""
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[str]:
+        """One answer a request. Raises `ModelError` for what is not of the benchmark `scenes`."""
+        answers = []
+        for request in requests:
+            begin = time.monotonic()
+            answers.append(self._answer(request))
+            left = self._parameters.seconds - (time.monotonic() - begin)
+            if left > 0:
+                time.sleep(left)
+        return answers
+
+    def _answer(self, request: JudgeRequest) -> str:
+        for role in ("source", "edited"):
+            if role not in request.images:
+                raise ModelError(f"{NAME} compares source and edit; it was not given the image `{role}`")
+        scene = scene_of(request.images["source"], NAME)
+        try:
+            edit = read(request.instruction)
+            shares = assess(scene, edit, request.category, request.images["edited"])
+        except ValueError as error:
+            raise ModelError(f"{NAME} cannot judge this: {error}") from error
+        return _wording(request.category, shares, language_of(request.instruction))
+
+
+def assess(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> list[float]:
+    """The share (0 to 1) of each sub-criterion of the category, in order.
+
+    Raises `ValueError` for an unknown category, or an edit that makes no sense in the scene.
+    """
+    if category not in CRITERIA:
+        raise ValueError(f"no category of the scenes: {category!r}; there are {', '.join(CRITERIA)}")
+    comparison = Comparison(scene, edit, edited)
+    gate = comparison.recognisable
+    if gate == 0.0:
+        return [0.0] * len(CRITERIA[category])
+    return [gate * max(0.0, min(1.0, criterion.measure(comparison))) for criterion in CRITERIA[category]]
+
+
+def score(shares: Sequence[float]) -> float:
+    """The score from 0 to 10: each share is worth as much as the others."""
+    return 10.0 * sum(shares) / len(shares)
+
+
+def _wording(category: str, shares: Sequence[float], language: str) -> str:
+    lines = []
+    for criterion, share in zip(CRITERIA[category], shares, strict=True):
+        grade = next(words for least, words in GRADES if share >= least)
+        if language == "zh":
+            lines.append(f"{criterion.zh}：{criterion.words[1]}{grade[1]}。{2 * share:.3f}/2")
+        else:
+            what = criterion.words[0]
+            lines.append(f"{criterion.en}: {what[0].upper()}{what[1:]} {grade[0]}. {2 * share:.3f} of 2")
+    lines.append(f"Score: {score(shares):.3f}")
+    return "\n".join(lines)

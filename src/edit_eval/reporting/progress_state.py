@@ -1,0 +1,353 @@
+"""The state of a run as the live progress knows it: told by the engine, read as lines and snapshots.
+
+Everything here runs in the engine's thread and takes microseconds; a thread of its own does the showing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from edit_eval.records import Edit, Judgement, Status
+from edit_eval.reporting.progress_view import (
+    DeviceView,
+    Died,
+    EditFailed,
+    Judged,
+    Line,
+    Loaded,
+    Note,
+    Plan,
+    PlanRow,
+    Skipped,
+    Snapshot,
+)
+from edit_eval.reporting.tally import Tally
+from edit_eval.reporting.time_left import Demand, TimeLeft, time_left
+from edit_eval.scheduling.estimates import Estimates, Mean
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.queues import BatchSyncQueue, RoundRobinQueue
+from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.matrix import Matrix
+
+SLOWER_BY = 0.10
+"""A device whose mean time is longer than that of the others by this share is named."""
+SEEN_ENOUGH = 5
+"""Edits or judgements of a device, and of the others, before that is said."""
+LINES_KEPT = 1_000
+"""Lines that wait for a slow display; older ones are dropped, and their number said."""
+
+_ORDER = ("", "given up", "unloading", "starting", "waiting", "loading", "judging", "editing")
+"""Of several models on one device the last of these is shown."""
+
+
+@dataclass(slots=True)
+class _ReplicaView:
+    replica: Replica
+    since: float
+    state: str = ""
+    """`starting`, `loading`, `loaded`, `given up`, or empty."""
+    running: dict[int, str] = field(default_factory=dict)
+    """What the device computes: task -> its samples."""
+    step: int = 0
+    steps: int = 0
+    settled: int = 0
+    """Edits or judgements that it has done."""
+
+    @property
+    def activity(self) -> str:
+        if self.state == "loaded":
+            if self.running:
+                return "editing" if self.replica.model.kind == "edit" else "judging"
+            return "unloading" if self.replica.state is State.STOPPING else "waiting"
+        return self.state
+
+
+@dataclass
+class _Spread:
+    """Mean and standard error of what was seen."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, value: float) -> None:
+        self.count += 1
+        self.total += value
+        self.squares += value * value
+
+    def without(self, other: _Spread) -> _Spread:
+        return _Spread(self.count - other.count, self.total - other.total, self.squares - other.squares)
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count
+
+    @property
+    def standard_error(self) -> float:
+        variance = max(0.0, self.squares / self.count - self.mean**2)
+        return math.sqrt(variance / (self.count - 1))
+
+
+class ProgressState:
+    """What has happened, and what is happening. `now` is always by one clock of the caller's, in seconds."""
+
+    def __init__(self, matrix: Matrix, policy: Policy, work: Work, estimates: Estimates, now: float) -> None:
+        self.lines: deque[Line] = deque()
+        self.tally = Tally(matrix)
+        self._work, self._estimates = work, estimates
+        self._began = now
+        self._replicas = {replica.number: _ReplicaView(replica, now) for replica in policy.replicas}
+        self._of_model: dict[str, list[_ReplicaView]] = {}
+        self._on_device: dict[str, list[_ReplicaView]] = {}
+        for view in self._replicas.values():
+            self._of_model.setdefault(view.replica.model.key, []).append(view)
+            for device in view.replica.place:
+                self._on_device.setdefault(device, []).append(view)
+        self._models_of_kind = Counter(key.partition(":")[0] for key in self._of_model)
+        self._loads: Counter[str] = Counter()
+        self._by_batches = schedule_of(policy) == "batch_sync"
+        self._phase = work.phase
+        self._finished: Counter[str] = Counter()  # model -> tasks that ended in this phase
+        self._durations: dict[tuple[str, str], dict[str, _Spread]] = {}
+        self._named: set[tuple[str, str, str]] = set()
+        self._dropped = 0
+        self._last_note = ""
+        self._say(plan(matrix, policy, work, self.tally.longest_label))
+
+    def _say(self, line: Line) -> None:
+        self.lines.append(line)
+        if len(self.lines) > LINES_KEPT:
+            self.lines.popleft()
+            self._dropped += 1
+
+    def take_lines(self) -> list[Line]:
+        """All lines since the last time, oldest first. May be called from another thread."""
+        taken: list[Line] = []
+        if self._dropped:
+            taken.append(Skipped(self._dropped))
+            self._dropped = 0
+        with suppress(IndexError):  # the engine's thread may drop lines meanwhile
+            taken.extend(self.lines.popleft() for _ in range(len(self.lines)))
+        return taken
+
+    # -- what the engine tells --
+
+    def replica(self, replica: Replica, state: str, message: Mapping[str, Any], now: float) -> None:
+        """A replica is `preparing`, `loading`, `loaded`, has `ended`, `died`, or is `retired`."""
+        view = self._replicas[replica.number]
+        model, place = replica.model.name, "+".join(replica.place)
+        view.since = now
+        view.running.clear()
+        view.state = {"preparing": "starting", "retired": "given up", "ended": "", "died": ""}.get(state, state)
+        if state == "loaded":
+            self._loads[replica.model.key] += 1
+            order, replicas = self._loads[replica.model.key], len(self._of_model[replica.model.key])
+            memory = int(message.get("memory", {}).get("device", 0))
+            self._say(Loaded(model, place, float(message["seconds"]), order, replicas, memory))
+        elif state == "died":
+            reason = str(message.get("reason", ""))
+            if not reason or reason not in self._last_note:  # of one that was killed the note has told
+                self._say(Died(model, place, reason))
+
+    def running(self, replica: Replica, task: Task, about: str, now: float) -> None:
+        """A device has begun with a task."""
+        view = self._replicas[replica.number]
+        view.running[task.number] = about
+        view.step, view.since = 0, now
+        (self.tally.edit_rate if replica.model.kind == "edit" else self.tally.judgement_rate).begin(now)
+
+    def step(self, replica: Replica, step: int, steps: int) -> None:
+        """An edit has come so far."""
+        view = self._replicas[replica.number]
+        view.step, view.steps = step, steps
+
+    def finished(self, replica: Replica, task: Task) -> None:
+        """A task has come to an end, good or bad."""
+        view = self._replicas[replica.number]
+        view.running.pop(task.number, None)
+        view.settled += len(task.units)
+        if self._phase != self._work.phase:
+            self._phase = self._work.phase
+            self._finished.clear()
+        self._finished[replica.model.key] += 1
+
+    def note(self, text: str) -> None:
+        """Something to be said. What is set aside is not: it follows at once as a failure of its own."""
+        if " is set aside: " not in text:
+            self._last_note = text
+            self._say(Note(text))
+
+    def edit(self, edit: Edit, now: float) -> None:
+        """An edit has come to its end."""
+        done = self.tally.edit(edit, now)
+        if edit.status is Status.EDIT_FAILED:
+            self._say(EditFailed(edit, self.tally.label(edit.sample_id, edit.edit_model, edit.edit_seed)))
+        elif edit.seconds:
+            self._timed("edit", edit.edit_model, edit.device, edit.seconds)
+        self._say_all(done)
+
+    def judgement(self, judgement: Judgement, now: float) -> None:
+        """A judgement has come to its end."""
+        one = judgement
+        label = self.tally.label(one.sample_id, one.edit_model, one.edit_seed, one.judge, one.repeat)
+        self._say(Judged(one, label))
+        if one.answers == 1 and one.seconds:  # of several answers only the last one's device is known
+            self._timed("judge", one.judge, one.device, one.seconds)
+        self._say_all(self.tally.judgement(one, now))
+
+    def _say_all(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            self._say(line)
+
+    def _timed(self, kind: str, model: str, device: str, seconds: float) -> None:
+        """Names a device that is slower than the others, once, when that is no accident of the few things seen."""
+        of_device = self._durations.setdefault((kind, model), {"": _Spread()})
+        mine, all_of_them = of_device.setdefault(device, _Spread()), of_device[""]
+        mine.add(seconds)
+        all_of_them.add(seconds)
+        others = all_of_them.without(mine)
+        if (kind, model, device) in self._named or min(mine.count, others.count) < SEEN_ENOUGH:
+            return
+        difference = mine.mean - others.mean
+        uncertainty = math.hypot(mine.standard_error, others.standard_error)
+        if difference >= SLOWER_BY * others.mean and difference > 3 * uncertainty:
+            self._named.add((kind, model, device))
+            what, one = ("editing", "an edit") if kind == "edit" else ("judging", "a score")
+            percent = round(100 * difference / others.mean)
+            times = f"{mine.mean:.3g} s {one} instead of {others.mean:.3g} s"
+            self._say(Note(f"{device} is {percent} % slower than the others at {what} with {model}: {times}"))
+
+    # -- what is shown --
+
+    def snapshot(self, now: float) -> Snapshot:
+        """The run at this moment."""
+        edits, judgements = self.tally.counts(now)
+        left = self._time_left()
+        return Snapshot(
+            devices=tuple(self._device(device) for device in self._on_device),
+            edits=edits,
+            judgements=judgements,
+            seconds=now - self._began,
+            left=None if left.seconds is None else math.ceil(left.seconds),
+            left_without=left.missing,
+            batch=self._batch() if self._by_batches else None,
+        )
+
+    def _device(self, device: str) -> DeviceView:
+        view = max(self._on_device[device], key=lambda v: (_ORDER.index(v.activity), v.since))
+        activity, replica = view.activity, view.replica
+        about, figures, fraction, expected = "", "", None, None
+        if activity in ("editing", "judging"):
+            about = next(reversed(view.running.values()))
+            others = min(len(view.running), replica.capacity) - 1
+            about += f" and {others} more" if others > 0 else ""
+            if self._models_of_kind[replica.model.kind] > 1:
+                about += f" · {replica.model.name}"
+        if activity == "editing":
+            fraction = view.step / view.steps if view.steps else 0.0
+            figures = f"{view.step}/{view.steps}" if view.steps else ""
+        elif activity == "judging" or (activity == "waiting" and replica.model.kind == "judge"):
+            at_work = sum(v.state == "loaded" for v in self._of_model[replica.model.key])
+            share = self._work.units_left(replica.model.key) / max(1, at_work)
+            fraction = view.settled / (view.settled + share) if view.settled else 0.0
+            figures = f"{view.settled} scored" if view.settled else ""
+        elif activity == "loading":
+            expected = self._estimates.load.get(replica.model.key, Mean()).value
+        return DeviceView(
+            device=device,
+            activity=activity,
+            model=replica.model.name if activity else "",
+            about=about,
+            figures=figures,
+            fraction=fraction,
+            since=view.since,
+            expected=expected,
+        )
+
+    def _time_left(self) -> TimeLeft:
+        demands = []
+        for key, views in self._of_model.items():
+            alive = [v for v in views if v.replica.state is not State.RETIRED]
+            model = views[0].replica.model
+            under_way = sum(
+                v.step / v.steps for v in alive if v.steps and v.activity == "editing" and v.replica.capacity == 1
+            )
+            unit = self._estimates.unit.get(key, Mean()).value
+            load = self._estimates.load.get(key, Mean()).value
+            there = any(v.state == "loaded" for v in alive)
+            per_replica = max((len(v.replica.place) / v.replica.capacity for v in alive), default=1.0)
+            demands.append(
+                Demand(
+                    kind=model.kind,
+                    devices=frozenset(device for v in alive for device in v.replica.place),
+                    units=max(0.0, self._work.units_left(key) - under_way),
+                    seconds=None if unit is None else unit * per_replica,
+                    load=0.0 if there or load is None else load,
+                )
+            )
+        return time_left(demands)
+
+    def _batch(self) -> tuple[int, int] | None:
+        """Which batch of `batch_sync` is under way, of how many; of the first edit model that has something to do."""
+        for key, views in self._of_model.items():
+            left = self._work.left(key)
+            if left and views[0].replica.model.kind == "edit":
+                size = max(1, sum(v.replica.state is not State.RETIRED for v in views))
+                done = self._finished[key] if self._phase == self._work.phase else 0
+                count = math.ceil((done + left) / size)
+                return min(done // size + 1, count), count
+        return None
+
+
+# -- the plan --
+
+
+def schedule_of(policy: Policy) -> str:
+    """The schedule that a policy works by."""
+    kinds = {type(queue) for queue in policy._queues.values()}  # judges pull under every schedule
+    return "batch_sync" if BatchSyncQueue in kinds else "round_robin" if RoundRobinQueue in kinds else "pull"
+
+
+def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Plan:
+    """Who does what: each device's share where tasks are dealt out, else what comes first."""
+    schedule = schedule_of(policy)
+    rows = []
+    for model in dict.fromkeys(replica.model for replica in policy.replicas):
+        units = work.units_left(model.key)
+        if not units:
+            continue
+        replicas = policy.of(model.key)
+        everywhere = tuple(dict.fromkeys(device for replica in replicas for device in replica.place))
+        dealt = _dealt(policy, model.key)
+        if schedule == "pull" or not any(dealt):
+            first = _first(matrix, model.kind, dealt[0]) if dealt else ()
+            rows.append(PlanRow(model.kind, model.name, everywhere, units, first))
+            continue
+        for replica, tasks in zip(replicas, dealt, strict=True):
+            count = sum(len(task.units) for task in tasks)
+            rows.append(PlanRow(model.kind, model.name, replica.place, count, _first(matrix, model.kind, tasks)))
+    return Plan(schedule, tuple(rows), label)
+
+
+def _dealt(policy: Policy, key: str) -> list[list[Task]]:
+    """The tasks that can start now: those of each replica, or all of them in one list where nobody owns any."""
+    queue = policy._queues[key]
+    if isinstance(queue, RoundRobinQueue):
+        return [list(own) for own in queue._own]
+    tasks = list(queue._ready)
+    if isinstance(queue, BatchSyncQueue):
+        count = len(policy.of(key))
+        return [tasks[index::count] for index in range(count)]
+    return [tasks]
+
+
+def _first(matrix: Matrix, kind: str, tasks: Iterable[Task]) -> tuple[int, ...]:
+    units = [unit for task in list(tasks)[:5] for unit in task.units][:5]
+    edits = units if kind == "edit" else [matrix.place(unit).edit for unit in units]
+    return tuple(matrix.sample_of(edit).index for edit in edits)

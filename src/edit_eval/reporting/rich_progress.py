@@ -1,0 +1,271 @@
+"""Progress in a terminal: what happens scrolls by, below it a bar for each device and one for the whole."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleRenderable, Group
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from edit_eval.execution.devices import Gpu, gpus
+from edit_eval.records import Status
+from edit_eval.reporting.plain_progress import (
+    category_sentence,
+    counts,
+    devices,
+    died_sentence,
+    ending,
+    left,
+    loaded_sentence,
+    unscored_sentence,
+)
+from edit_eval.reporting.progress_view import (
+    CategoryDone,
+    DeviceView,
+    Died,
+    EditFailed,
+    Judged,
+    Line,
+    Loaded,
+    Note,
+    Plan,
+    Skipped,
+    Snapshot,
+)
+from edit_eval.reporting.terminal_text import one_line, padded
+
+BAR = 18
+"""Columns of a bar."""
+TAG = 8
+"""Columns of the word that begins a line."""
+LABEL = 0.36
+"""Share of the terminal's width that a sample's id takes at most."""
+LINES_AT_ONCE = 200
+"""Of more new lines than that at one look only the last are shown."""
+METERS_EVERY = 1.0
+"""Seconds."""
+
+_COLOURS = {"editing": "cyan", "judging": "magenta", "waiting": "magenta", "loading": "yellow"}
+
+
+class RichProgress:
+    """Draws on `console`, which is a terminal. `read_gpus` tells utilisation and memory; it may be slow."""
+
+    interval = 1 / 8
+
+    def __init__(
+        self,
+        console: Console,
+        read_gpus: Callable[[], Sequence[Gpu]] = gpus,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._console, self._clock = console, clock
+        self._meters = Meters(read_gpus)
+        self._live: Live | None = None
+        self._drawn: tuple[object, ...] = ()
+        self._label = 0
+
+    def write(self, lines: Sequence[Line]) -> None:
+        """Shows lines."""
+        if not lines:
+            return
+        self._label = max([self._label, *(line.label for line in lines if isinstance(line, Plan))])
+        if len(lines) > LINES_AT_ONCE:
+            lines = [Skipped(len(lines) - LINES_AT_ONCE), *lines[-LINES_AT_ONCE:]]
+        width = min(self._label, int(LABEL * self._console.width))
+        self._console.print(Group(*(rendered(line, width) for line in lines)))
+
+    def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
+        """Shows lines, and the bars anew if anything has changed."""
+        now = self._clock()
+        if self._live is None:
+            self._meters.start(view.device for view in snapshot.devices)
+            self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
+            self._live.start()
+        drawn = (snapshot.devices, snapshot.edits, snapshot.judgements, int(now), self._console.size)
+        if drawn == self._drawn and not lines:
+            return
+        self._drawn = drawn
+        bars = bars_of(snapshot, self._meters.latest, now, self._console.size.height)
+        self._live.update(bars, refresh=not lines)  # with lines, writing those draws the bars below them
+        self.write(lines)
+
+    def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
+        """Takes the bars away and shows the last lines and the end."""
+        self._meters.stop()
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+        self.write(lines)
+        tag, _, words = ending(snapshot).partition(": ")
+        self._console.print(tagged(tag, "bold", Text(words)))
+
+
+class Meters:
+    """Utilisation and memory of the GPUs, read once a second in a thread of its own: a driver may hang."""
+
+    def __init__(self, read: Callable[[], Sequence[Gpu]]) -> None:
+        self._read = read
+        self._stopped = threading.Event()
+        self.latest: Mapping[str, Gpu] = {}
+        """By the device's name; empty where there is nothing to read."""
+
+    def start(self, names: Iterable[str]) -> None:
+        """Begins to read if any of the devices is a GPU."""
+        if any(name.startswith("cuda") for name in names):
+            threading.Thread(target=self._run, name="edit-eval GPU meters", daemon=True).start()
+
+    def stop(self) -> None:
+        """Reads no more."""
+        self._stopped.set()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(METERS_EVERY):
+            try:
+                self.latest = {gpu.name: gpu for gpu in self._read()}
+            except Exception:  # whatever a driver does, the rest of the display goes on without it
+                self.latest = {}
+            if not self.latest:
+                return
+
+
+# -- lines --
+
+
+def rendered(line: Line, label: int) -> ConsoleRenderable:
+    """One line of what happens; ids take `label` columns."""
+    match line:
+        case Plan():
+            return plan_table(line)
+        case Loaded():
+            return tagged("loaded", "green", Text(one_line(loaded_sentence(line))))
+        case Died():
+            return tagged("died", "red", Text(one_line(died_sentence(line))))
+        case EditFailed():
+            return _failure(line.label, label, f"no edit: {line.edit.reason}")
+        case Judged(judgement=judgement) if judgement.status is not Status.OK:
+            return _failure(line.label, label, unscored_sentence(line))
+        case Judged(judgement=judgement):
+            words = Text(one_line(judgement.reason or judgement.answer), "dim", no_wrap=True, overflow="ellipsis")
+            return tagged(f"{judgement.score:.3f}", "bold", Text(padded(line.label, label)), words)
+        case CategoryDone():
+            title = Text.assemble((one_line(line.label), "bold"), f"  {one_line(category_sentence(line))}")
+            return Rule(title, align="left", style="dim", characters="─")
+        case Note():
+            return tagged("note", "yellow", Text(one_line(line.text)))
+        case Skipped():
+            return tagged("", "", Text(f"({line.count} lines were left out)", style="dim"))
+
+
+def tagged(tag: str, style: str, *texts: Text) -> ConsoleRenderable:
+    """A word in its column, and each text beside it in a column of its own; the last one is wrapped within that."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=TAG, justify="right", no_wrap=True)
+    for _ in texts[1:]:
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row(Text(tag, style=style), *texts)
+    return table
+
+
+def _failure(name: str, label: int, words: str) -> ConsoleRenderable:
+    return tagged("failed", "red", Text(padded(name, label)), Text(one_line(words)))
+
+
+def plan_table(plan: Plan) -> ConsoleRenderable:
+    """Each device, its count and its first samples."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    for title, justify in (("", "left"), ("on", "left"), ("count", "right"), ("first samples", "left")):
+        table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    before = ""
+    for row in plan.rows:
+        name = ("edits by " if row.kind == "edit" else "scores by ") + one_line(row.model)
+        first = ", ".join(map(str, row.first)) or Text("as they come", style="dim")
+        table.add_row("" if name == before else name, devices(row.devices), str(row.units), first)
+        before = name
+    schedule = tagged("schedule", "dim", Text.assemble(plan.schedule, (f"  {plan.explanation}", "dim")))
+    return Padding(Group(schedule, Padding(table, (0, 0, 0, TAG + 2))), (1, 0))
+
+
+# -- bars --
+
+
+def bars_of(snapshot: Snapshot, meters: Mapping[str, Gpu], now: float, height: int) -> ConsoleRenderable:
+    """The lower part of the screen: a row a device, as many as fit into `height`, and the whole."""
+    rows = list(snapshot.devices)
+    room = max(1, height - 6)
+    rest = rows[room - 1 :] if len(rows) > room else []
+    rows = rows[: len(rows) - len(rest)]
+    names = max((cell_len(view.device) for view in rows), default=0)
+    table = _grid(max(TAG, names))
+    for _ in range(2 if meters else 0):
+        table.add_column(justify="right", no_wrap=True)
+    for view in rows:
+        table.add_row(view.device, *_device(view, now), *(_meter(meters.get(view.device)) if meters else ()))
+    if rest:
+        doing = Counter(view.activity or "free" for view in rest)
+        more = f"and {len(rest)} more: " + ", ".join(f"{count} {what}" for what, count in doing.most_common())
+        table.add_row("", "", "", Text(more, style="dim"))
+    whole = _grid(max(TAG, names))
+    whole.add_column(justify="right", no_wrap=True, style="dim")
+    percent = f"{int(100 * snapshot.fraction)} %"
+    bar = ProgressBar(1.0, snapshot.fraction, width=BAR, complete_style="green", finished_style="green")
+    whole.add_row(Text("overall", style="bold"), bar, percent, left(snapshot), _clock(snapshot.seconds))
+    words = Text(", ".join(counts(snapshot)))
+    if snapshot.failed:
+        words.append(", ").append(f"{snapshot.failed} failed", style="red")
+    return Group(Text(""), table, whole, Padding(words, (0, 0, 0, max(TAG, names) + 2)))
+
+
+def _grid(names: int) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    table.add_column(width=names, justify="right", no_wrap=True)
+    table.add_column(width=BAR)
+    table.add_column(width=9, no_wrap=True)
+    table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def _device(view: DeviceView, now: float) -> tuple[ConsoleRenderable, str, Text]:
+    """Bar, figures, and what it is about."""
+    fraction, figures = view.fraction, view.figures
+    if view.activity == "loading":
+        seconds = max(0.0, now - view.since)
+        figures = f"{seconds:.0f} s"
+        fraction = min(1.0, seconds / view.expected) if view.expected else 0.0
+    colour = _COLOURS.get(view.activity, "")
+    bar: ConsoleRenderable = Text("")
+    if fraction is not None and colour:
+        bar = ProgressBar(1.0, fraction, width=BAR, complete_style=colour, finished_style=colour)
+    if view.activity in ("editing", "judging"):
+        about = Text(one_line(view.about))
+    elif view.activity in ("starting", "loading", "unloading"):
+        about = Text(one_line(f"{view.activity} {view.model}"), style="dim")
+    else:
+        about = Text(view.activity or "free", style="red" if view.activity == "given up" else "dim")
+    return bar, figures, about
+
+
+def _meter(gpu: Gpu | None) -> tuple[str, str]:
+    """Utilisation and memory."""
+    if gpu is None:
+        return "", ""
+    used = ""
+    if gpu.memory is not None and gpu.free is not None:
+        used = f"{(gpu.memory - gpu.free) / 2**30:.0f}/{gpu.memory / 2**30:.0f} GiB"
+    return "" if gpu.utilisation is None else f"{gpu.utilisation} %", used
+
+
+def _clock(seconds: float) -> str:
+    """`0:31:20`."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

@@ -1,0 +1,141 @@
+"""The results on a terminal: coverage first, then tables that fit 80 columns. Colour only where it is a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from edit_eval.reporting import formats
+from edit_eval.reporting.entries import Entry, category_names, entries
+from edit_eval.reporting.texts import name_of, short_category, text
+
+_PROBLEM = "yellow"
+
+
+def print_summary(summary: Mapping[str, Any], console: Console, *, language: str = "en") -> None:
+    """Coverage, the results of every (edit model, judge), their categories, and where the devices' time went."""
+    parts = entries(summary)
+    console.print(coverage_line(summary, language))
+    judges = list(dict.fromkeys(part.judge for part in parts))
+    for judge in judges:
+        of_judge = [part for part in parts if part.judge == judge]
+        if len(judges) > 1:
+            console.print()
+            console.print(_plain(text("judged_by", language, judge=judge)), style="bold")
+        tables = [results_table(of_judge, language)]
+        if any(part.categories for part in of_judge):
+            tables.append(categories_table(of_judge, language))
+        for table in tables:
+            console.print()
+            console.print(table)
+    if (summary.get("timing") or {}).get("devices"):
+        console.print()
+        console.print(device_times_table(summary, language))
+
+
+def coverage_line(summary: Mapping[str, Any], language: str = "en") -> Text:
+    """`887 of 900 scored. Not scored: 8 edit failed, 5 judge refused.`, and whether that is enough."""
+    coverage = summary["coverage"]
+    complete = formats.is_complete(coverage)
+    line = Text(
+        text("coverage.short", language, scored=coverage["scored"], total=coverage["total"]),
+        style="bold" if complete else f"bold {_PROBLEM}",
+    )
+    unscored = [
+        f"{count} {name_of('status', status, language)}"
+        for status, count in (coverage.get("by_status") or {}).items()
+        if status != "ok" and count
+    ]
+    if unscored:
+        parts = text("list.separator", language).join(unscored)
+        line.append(" " + text("coverage.rest", language, parts=parts), style="not bold")
+    if not coverage.get("reached", True):
+        required = formats.share(coverage["required"], 1)
+        line.append(" " + text("coverage.below", language, required=required), style="bold")
+    if summary.get("status") != "complete":
+        line.append(" " + text("run.incomplete", language), style="not bold")
+    return line
+
+
+def results_table(parts: Sequence[Entry], language: str = "en") -> Table:
+    """A row for each edit model under one judge; worst to best case only where something is unscored."""
+    incomplete = any(not formats.is_complete(part.coverage) for part in parts)
+    table = _table(text("edit_model", language), roomy=not incomplete)
+    _add_numbers(table, _number_names(language, incomplete))
+    for part in parts:
+        table.add_row(_plain(part.edit_model), *_numbers(part.overall, part.coverage, incomplete))
+    return table
+
+
+def categories_table(parts: Sequence[Entry], language: str = "en") -> Table:
+    """A row for each category; with several edit models a row for each of them under the category's name."""
+    blocks = [block for part in parts for block in part.categories.values()]
+    incomplete = any(not formats.is_complete(block.get("coverage")) for block in blocks)
+    table = _table(text("category", language), roomy=not incomplete)
+    _add_numbers(table, _number_names(language, incomplete))
+    for name in category_names(parts):
+        title = _plain(short_category(name, language))
+        if len(parts) > 1:
+            table.add_row(title, style="bold")
+        for part in parts:
+            if name in part.categories:
+                block = part.categories[name]
+                first = Text("  ").append_text(_plain(part.edit_model)) if len(parts) > 1 else title
+                table.add_row(first, *_numbers(block, block.get("coverage"), incomplete))
+    return table
+
+
+def device_times_table(summary: Mapping[str, Any], language: str = "en") -> Table:
+    """Where each device's time went, and the share of it spent editing or judging."""
+    kinds = ("loading", "editing", "judging", "unloading", "idle")
+    table = _table(text("time.device", language), roomy=True)
+    names = [name_of("kind", kind, language) for kind in kinds]
+    _add_numbers(table, [*names, text("time.utilisation", language)])
+    for device, seconds in summary["timing"]["devices"].items():
+        busy = formats.share(seconds["editing"] + seconds["judging"], sum(seconds.values()))
+        times = [formats.short_duration(seconds[kind]) for kind in kinds]
+        table.add_row(_plain(device), *times, busy)
+    return table
+
+
+def _table(first_column: str, *, roomy: bool) -> Table:
+    """A table whose first column takes the lines that its names need; the numbers never break."""
+    padding = (0, 1, 0, 0) if roomy else (0, 0)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=padding, header_style="dim")
+    table.add_column(first_column, overflow="fold")
+    return table
+
+
+def _add_numbers(table: Table, names: Iterable[str]) -> None:
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+
+
+def _number_names(language: str, incomplete: bool) -> list[str]:
+    keys = ["scored", "mean.column", "interval"]
+    keys += ["worst_to_best.short"] if incomplete else []
+    return [text(key, language) for key in (*keys, "std", "median", "min", "max")]
+
+
+def _numbers(
+    block: Mapping[str, Any], coverage: Mapping[str, Any] | None, with_bounds: bool
+) -> list[Text | str]:
+    complete = formats.is_complete(coverage)
+    bounds = [formats.NOTHING if complete else formats.worst_to_best(block)] if with_bounds else []
+    return [
+        Text(formats.coverage(coverage), style="" if complete else _PROBLEM),
+        Text(formats.score(block.get("mean")), style="bold"),
+        formats.span(block.get("ci95")),
+        *bounds,
+        *(formats.score(block.get(key)) for key in ("std", "median", "min", "max")),
+    ]
+
+
+def _plain(words: str) -> Text:
+    """Text that can neither be markup nor steer the terminal."""
+    return Text(formats.line(words))

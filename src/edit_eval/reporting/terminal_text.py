@@ -1,0 +1,70 @@
+"""Text from data (ids, answers, reasons, paths) as a terminal may have it: no escape sequence of it is ever obeyed."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+
+_LONGEST = 10_000
+_LONGEST_SHORTENED = 2_000
+"""Characters of a text that are looked at, whole or to be shortened: more than a terminal shows, whatever they are."""
+
+_ESCAPE_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor, screen
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]{0,2000}(?:\x07|\x1b\\|\x9c)"  # titles, links, clipboard
+    r"|\x1b[ -/]*[0-~]"
+)
+
+
+def one_line(text: object, cells: int | None = None) -> str:
+    """`text` on one line without control characters, with an ellipsis where it is wider than `cells` columns.
+
+    Escape sequences and invisible format characters (which can turn the direction of writing) vanish, half surrogate
+    pairs and characters that nobody has assigned become U+FFFD. A CJK character takes two columns.
+    """
+    longest = _LONGEST if cells is None else _LONGEST_SHORTENED
+    line = " ".join(_without_controls(str(text)[:longest]).split())
+    if cells is None or cell_len(line) <= cells:
+        return line
+    return set_cell_size(line, max(0, cells - 1)).rstrip() + "…"
+
+
+def lines_of(text: object) -> list[str]:
+    """`text` like `one_line`, but each of its lines on its own; lines without anything at the ends are left out."""
+    return [one_line(line) for line in str(text).strip().splitlines()]
+
+
+def padded(text: str, cells: int) -> str:
+    """`text` in exactly `cells` columns, shortened or filled up with spaces."""
+    return set_cell_size(one_line(text, cells), cells)
+
+
+def readable(document: object) -> object:
+    """A plain document (dicts, lists, text, numbers) whose text can be written as UTF-8."""
+    if isinstance(document, str):
+        return document.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(document, dict):
+        return {readable(key): readable(value) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [readable(value) for value in document]
+    return document
+
+
+def stdout_console() -> Console:
+    """Where the verbs that read print to: the terminal's width (80 without one), colours only on a terminal."""
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+def _without_controls(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(map(_character, _ESCAPE_SEQUENCE.sub("", text)))
+
+
+def _character(character: str) -> str:
+    if character.isprintable() or character.isspace():
+        return character
+    return "" if unicodedata.category(character) in ("Cc", "Cf") else "\ufffd"

@@ -1,0 +1,57 @@
+"""How long a run will still take, of what is left to do and how long things took so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+MODELS_LOOKED_AT = 6
+"""Every set of at most so many models is looked at; with more models, only all of them and each alone."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What is left for one model."""
+
+    kind: str
+    """`edit` or `judge`."""
+    devices: frozenset[str]
+    """Where the model may run."""
+    units: float
+    """Edits or judgements left; those under way count by the part that is left of them."""
+    seconds: float | None
+    """Seconds that one of them takes of one device; None before the first."""
+    load: float = 0.0
+    """Seconds that a device will still need to load the model, as far as is known."""
+
+
+@dataclass(frozen=True)
+class TimeLeft:
+    """A prediction."""
+
+    seconds: float | None
+    """None while nothing is known."""
+    missing: tuple[str, ...] = ()
+    """The kinds (`edit`, `judge`) of which something is left and nothing known: they come on top."""
+
+
+def time_left(demands: Sequence[Demand]) -> TimeLeft:
+    """The time that the busiest set of devices needs if it shares its work evenly.
+
+    For every set of models: their device seconds over the number of devices on which any of them may run. The largest
+    of these is the length of the best schedule of work that can be divided at will (McNaughton's bound, for models
+    that are bound to devices), which pulling comes close to while much is left.
+    """
+    open_demands = [d for d in demands if d.units > 0 and d.devices]
+    known = [d for d in open_demands if d.seconds is not None]
+    missing = tuple(dict.fromkeys(d.kind for d in open_demands if d.seconds is None))
+    if not known:
+        return TimeLeft(None if missing else 0.0, missing)
+    sizes = range(1, len(known) + 1) if len(known) <= MODELS_LOOKED_AT else (1, len(known))
+    return TimeLeft(max(_seconds(some) for size in sizes for some in combinations(known, size)), missing)
+
+
+def _seconds(demands: Sequence[Demand]) -> float:
+    devices = frozenset[str]().union(*(d.devices for d in demands))
+    return sum(d.units * (d.seconds or 0.0) + d.load * len(d.devices) for d in demands) / len(devices)

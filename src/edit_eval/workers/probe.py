@@ -1,0 +1,199 @@
+"""Looks at an environment from within: what `edit-eval doctor` asks a model's interpreter, before anything is loaded.
+
+Started like a worker, with one pipe to speak into; the order is a JSON object on stdin. Answers are JSON objects, one a
+line, to be merged; `doing` says what is under way, so that a process that dies or hangs has said where. Nothing of the
+model is loaded, and no memory of a device is taken.
+
+    python, pip                    version; whether there is a pip to install with
+    pillow                         version; empty where there is none
+    libraries                      versions of installed packages, by name (nothing is imported for it)
+    missing_class, class_error     why the class cannot be imported: a module that is not there, or another error
+    needs                          one {name, version, missing, error} for each library that the class imports
+    torchvision                    why an installed torchvision cannot be imported
+    token_types                    whether diffusers' Qwen pipelines pass `mm_token_type_ids`
+    cuda                           {built, devices, error, architectures} of torch
+
+Standard library only at module level, as everything beside a model; Pillow may be what is missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from typing import Any
+
+Say = Callable[..., None]
+
+IMPLIED = ("accelerate", "safetensors")
+"""What diffusers and transformers need to put weights straight onto a device, and import only then."""
+
+
+def main(arguments: list[str]) -> None:
+    """Answers the order on stdin into the descriptor given as `arguments[0]`."""
+    out = int(arguments[0])
+
+    def say(**found: Any) -> None:
+        os.write(out, json.dumps(found).encode() + b"\n")
+
+    look(json.load(sys.stdin), say)
+    os._exit(0)  # at once: what was imported need not tidy up
+
+
+def look(order: dict[str, Any], say: Say) -> None:
+    """Finds out everything, the cheap things first. `order`: class_path, path, parameters, methods, libraries."""
+    say(python=".".join(map(str, sys.version_info[:3])), pip=importlib.util.find_spec("pip") is not None)
+    say(libraries={name: version for name in order["libraries"] if (version := _version(name))})
+    say(doing="importing Pillow")
+    pillow = _import("PIL.Image")
+    say(pillow=pillow["version"], **({"pillow_error": pillow["error"]} if pillow["error"] else {}))
+    if pillow["missing"] or pillow["error"]:
+        return
+    needs: list[str] = []
+    if order["class_path"]:
+        say(doing=f"importing {order['class_path']}")
+        needs = _look_at_class(order, say)
+    else:
+        needs = [name for name in ("torch", "diffusers", "transformers") if _version(name)]
+    found = []
+    for name in needs:
+        say(doing=f"importing {name}")
+        found.append(_import(name))
+        say(needs=found)
+    if "torch" not in sys.modules:
+        return
+    if importlib.util.find_spec("torchvision") is not None and {"transformers", "diffusers"} & set(needs):
+        say(doing="importing torchvision")
+        say(**_fault("torchvision", _import("torchvision")))
+    if "diffusers" in needs:
+        say(token_types=_passes_token_types())
+    say(doing="asking torch for GPUs")
+    say(cuda=_cuda())
+
+
+def _look_at_class(order: dict[str, Any], say: Say) -> list[str]:
+    """Imports the model's class as a worker does; returns the libraries that it will need."""
+    from edit_eval.workers.process import find_class, make_parameters
+
+    try:
+        model_class = find_class(order["class_path"], order["path"])
+        make_parameters(model_class, order["parameters"])
+        absent = [name for name in order["methods"] if not callable(getattr(model_class, name, None))]
+        if absent:
+            say(class_error=f"it has no method `{absent[0]}`")
+    except ModuleNotFoundError as error:
+        say(missing_class=error.name or str(error))
+        return []
+    except (Exception, SystemExit) as error:
+        say(class_error=_one_line(error))
+        return []
+    named = getattr(model_class, "requires", None)
+    if named is not None:
+        return [str(name) for name in named]
+    return needed_modules(model_class.__module__)
+
+
+def needed_modules(module: str) -> list[str]:
+    """The libraries that a module of models imports for certain, at whatever depth of its functions, in order.
+
+    An import under an `if` or a `try` is one that it can do without. Of edit-eval's own modules their imports count.
+    """
+    found: dict[str, None] = {}
+    todo, seen = [module], set()
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for imported in _imports(name):
+            top = imported.partition(".")[0]
+            if top == "edit_eval":
+                todo.append(imported)
+            elif top not in sys.stdlib_module_names and top != "PIL":
+                found[top] = None
+    if module.startswith("edit_eval.") and {"diffusers", "transformers"} & set(found):
+        found.update(dict.fromkeys(IMPLIED))
+    order = ("torch", "diffusers", "transformers")  # so that an error names the first of a chain
+    return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
+
+
+def _imports(module: str) -> Iterator[str]:
+    try:
+        spec = importlib.util.find_spec(module) if module not in sys.modules else sys.modules[module].__spec__
+        source = spec.loader.get_source(module) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
+        tree = ast.parse(source or "")
+    except (ImportError, AttributeError, SyntaxError, ValueError, OSError):
+        return
+    todo: list[ast.AST] = list(tree.body)
+    while todo:
+        node = todo.pop(0)
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            yield node.module
+            if node.module.startswith("edit_eval"):  # perhaps modules of that package
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif not isinstance(node, (ast.If, ast.Try)):
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def _import(name: str) -> dict[str, str]:
+    """Imports a library: its version, or the name of what is missing, or another error."""
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        return {"name": name, "version": "", "missing": error.name or name, "error": ""}
+    except (Exception, SystemExit) as error:
+        return {"name": name, "version": "", "missing": "", "error": _one_line(error)}
+    version = getattr(module, "__version__", None) or _version(name.partition(".")[0])
+    return {"name": name, "version": str(version or ""), "missing": "", "error": ""}
+
+
+def _fault(key: str, found: dict[str, str]) -> dict[str, str]:
+    text = found["error"] or (f"No module named {found['missing']}" if found["missing"] else "")
+    return {key: text} if text else {}
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except (metadata.PackageNotFoundError, ValueError):
+        return ""
+
+
+def _passes_token_types() -> bool:
+    spec = importlib.util.find_spec("diffusers")
+    folder = os.path.dirname(spec.origin) if spec is not None and spec.origin else ""
+    path = os.path.join(folder, "pipelines", "qwenimage", "pipeline_qwenimage_edit.py")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return "mm_token_type_ids" in file.read()
+    except OSError:
+        return False
+
+
+def _cuda() -> dict[str, Any]:
+    import torch
+
+    found: dict[str, Any] = {"built": torch.version.cuda or "", "devices": 0, "error": "", "architectures": []}
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if torch.cuda.is_available():
+                found["devices"] = torch.cuda.device_count()
+            found["architectures"] = torch.cuda.get_arch_list()
+        found["error"] = next((" ".join(str(w.message).split()) for w in caught if "CUDA" in str(w.message)), "")
+    except Exception as error:
+        found["error"] = _one_line(error)
+    return found
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:400]}".rstrip(": ")

@@ -1,0 +1,229 @@
+"""Sources are found where they may be, decoded once, and kept; later starts read nothing again."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from five_dimension_files import Place, encoded, item, picture
+from PIL import Image
+
+from edit_eval.benchmarks import json_items, source_cache
+from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.records import Sample
+
+
+class TestSourcesByPath:
+    def laid(self, place: Place, path: str, **changes: Any) -> Sample:
+        return place.samples([item(0, src_img_b64=None, **({"src_img_path": path} | changes))])[0]
+
+    def test_relative_to_the_file(self, place: Place) -> None:
+        (place.path.parent / "images").mkdir()
+        (place.path.parent / "images" / "a.png").write_bytes(picture(9))
+        for path in (
+            "images/a.png",
+            "./images/../images/a.png",
+            "images\\a.png",
+            str(place.path.parent / "images/a.png"),
+        ):
+            sample = self.laid(place, path)
+            assert sample.fault == ""
+            assert Path(sample.source).read_bytes() == picture(9)
+            assert sample.source_digest == hashlib.sha256(picture(9)).hexdigest()
+
+    def test_by_the_original_path(self, place: Place) -> None:
+        (place.path.parent / "a.png").write_bytes(picture(9))
+        assert self.laid(place, "", original_image_path="a.png").id == "a"
+        assert self.laid(place, "none.png", original_image_path="a.png").fault == ""
+
+    def test_the_embedded_picture_counts(self, place: Place) -> None:
+        (place.path.parent / "a.png").write_bytes(picture(9))
+        sample = place.samples([item(3, original_image_path="a.png", src_img_path="a.png")])[0]
+        assert Path(sample.source).read_bytes() == picture(3)
+
+    @pytest.mark.parametrize("path", ["../secret.png", "images/../../secret.png", "/etc/hostname", "..", "a\0.png"])
+    def test_never_outside_of_the_folder(self, place: Place, path: str) -> None:
+        (place.folder / "secret.png").write_bytes(picture(66))
+        sample = self.laid(place, path)
+        assert "leads out of the benchmark's folder" in sample.fault
+        assert "copy or link" in sample.fault
+        assert not any(path.is_file() and path.read_bytes() == picture(66) for path in place.cache.rglob("*"))
+
+    def test_links_in_the_folder_are_the_users_own(self, place: Place) -> None:
+        (place.folder / "elsewhere").mkdir()
+        (place.folder / "elsewhere" / "a.png").write_bytes(picture(9))
+        (place.path.parent / "images").symlink_to(place.folder / "elsewhere")
+        assert self.laid(place, "images/a.png").fault == ""
+
+    def test_faults(self, place: Place) -> None:
+        (place.path.parent / "broken.png").write_bytes(picture()[:-30])
+        os.mkfifo(place.path.parent / "pipe.png")
+        (place.path.parent / "folder.png").mkdir()
+        with open(place.path.parent / "huge.png", "wb") as file:
+            file.truncate(1 << 30)
+        assert "src_img_path 'broken.png': truncated" in self.laid(place, "broken.png").fault
+        assert "no file src_img_path 'pipe.png'" in self.laid(place, "pipe.png").fault
+        assert "no file src_img_path 'folder.png'" in self.laid(place, "folder.png").fault
+        assert "more than 512 MiB" in self.laid(place, "huge.png").fault
+        assert "src_img_path is a number" in self.laid(place, "", src_img_path=5).fault
+
+    def test_a_file_that_changes_or_comes_is_noticed(self, place: Place) -> None:
+        path = place.path.parent / "a.png"
+        assert "no file" in self.laid(place, "a.png").fault
+        path.write_bytes(picture(1))
+        assert place.samples()[0].source_digest == hashlib.sha256(picture(1)).hexdigest()
+        path.write_bytes(picture(2, size=(20, 20)))
+        assert place.samples()[0].source_digest == hashlib.sha256(picture(2, size=(20, 20))).hexdigest()
+
+
+class TestTheCache:
+    @pytest.fixture
+    def decoded(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """How often a picture was decoded: one entry each."""
+        calls: list[int] = []
+        real = source_cache.read_picture
+
+        def counted(*args: Any, **options: Any) -> Any:
+            calls.append(1)
+            return real(*args, **options)
+
+        monkeypatch.setattr(source_cache, "read_picture", counted)
+        return calls
+
+    @pytest.fixture
+    def passes(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """How often a benchmark's file was parsed: one entry each."""
+        calls: list[int] = []
+        real = json_items.ItemReader.items
+
+        def counted(reader: json_items.ItemReader) -> Any:
+            calls.append(1)
+            return real(reader)
+
+        monkeypatch.setattr(json_items.ItemReader, "items", counted)
+        return calls
+
+    def test_the_second_start_reads_nothing_again(self, place: Place, decoded: list[int], passes: list[int]) -> None:
+        first = place.samples([item(0), item(1, src_img_b64="bad"), item(2), item(2)])
+        assert (len(decoded), len(passes)) == (2, 1)  # one is no base64, two are the same
+        decoded.clear()
+        assert place.samples() == first
+        assert (len(decoded), len(passes)) == (0, 1)
+        assert [each.instruction for each in place.samples(language="zh")] == ["让它变红。"] * 4
+        assert len(passes) == 1
+
+    def test_a_changed_file_is_read_but_known_pictures_are_not_decoded(
+        self, place: Place, decoded: list[int], passes: list[int]
+    ) -> None:
+        place.samples([item(0), item(1)])
+        decoded.clear()
+        assert [each.index for each in place.samples([item(0), item(1), item(2)])] == [0, 1, 2]
+        assert (len(decoded), len(passes)) == (1, 2)
+
+    def test_other_fields_are_another_index(self, place: Place, passes: list[int]) -> None:
+        place.samples([item(0, prompt="Other.")])
+        assert place.samples(fields={"instruction": "prompt"})[0].instruction == "Other."
+        assert place.samples()[0].instruction == "Make it red."
+        assert len(passes) == 2
+
+    @pytest.mark.parametrize("damage", [os.unlink, lambda path: os.truncate(path, 10)])
+    def test_a_lost_or_shortened_source_is_laid_again(self, place: Place, damage: Callable[[str], None]) -> None:
+        before = place.samples([item(0), item(1)])
+        damage(before[1].source)
+        after = place.samples()
+        assert after == before
+        assert Path(after[1].source).read_bytes() == picture(1)
+
+    @pytest.mark.parametrize("rest", [b"", b"{", b"[]", b'{"head": 1}', b"null"])
+    def test_a_damaged_index_is_no_index(self, place: Place, rest: bytes) -> None:
+        before = place.samples([item(0)])
+        (index,) = (place.cache / "indexes").iterdir()
+        index.write_bytes(rest)
+        assert place.samples() == before
+
+    def test_an_index_with_a_damaged_entry_is_no_index(self, place: Place) -> None:
+        before = place.samples([item(0)])
+        (path,) = (place.cache / "indexes").iterdir()
+        index = json.loads(path.read_bytes())
+        del index["findings"][0]["item"]["index"]
+        path.write_text(json.dumps(index))
+        assert place.samples() == before
+
+    def test_one_copy_of_one_picture(self, place: Place) -> None:
+        samples = place.samples([item(0), item(1, src_img_b64=encoded(picture(0)))])
+        assert samples[0].source == samples[1].source
+        assert sum(path.is_file() for path in place.cache.rglob("*.png")) == 1
+
+    def test_bad_pictures_are_not_kept(self, place: Place) -> None:
+        place.samples([item(0, src_img_b64=encoded(picture()[:-20]))])
+        assert list(place.cache.rglob("*.png")) == []
+        assert list(place.cache.rglob(".tmp-*")) == []
+
+    def test_the_disk_is_full(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(data: bytes, path: Path) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(source_cache, "write_durably", full)
+        with pytest.raises(Stopped, match=r"the disk is full: the source images need about \d+ MB more") as caught:
+            place.samples([item(0)])
+        assert "benchmark.cache_dir" in str(caught.value)
+
+    def test_a_cache_that_cannot_be_written(self, place: Place) -> None:
+        (place.folder / "file").touch()
+        with pytest.raises(ConfigurationError, match=r"cannot be written \(.*\): set benchmark.cache_dir"):
+            place.samples([item(0)], cache_dir=str(place.folder / "file"))
+
+    def test_a_file_that_changes_under_the_pass(self, place: Place) -> None:
+        place.write([item(0), item(1)])
+        samples = iter(place.benchmark().samples())
+        next(samples)
+        with open(place.path, "ab") as file:
+            file.write(b"\n")
+        with pytest.raises(ConfigurationError, match="was changed while"):
+            list(samples)
+        assert len(place.samples()) == 2
+
+    def test_two_at_once(self, place: Place) -> None:
+        place.write([item(number) for number in range(5)])
+        one, two = iter(place.benchmark().samples()), iter(place.benchmark().samples())
+        pairs = list(itertools.zip_longest(one, two))
+        assert all(first == second and not first.fault for first, second in pairs)
+
+
+def test_memory(place: Place) -> None:
+    """A pass over a file of 40 MB keeps none of its pictures: the process grows by less than half of it."""
+    noise = Image.effect_noise((1200, 1100), 120)
+    with open(place.path, "w") as file:
+        for number in range(20):
+            buffer = io.BytesIO()
+            noise.rotate(number, expand=False).save(buffer, "PNG", compress_level=1, compress_type=3)
+            file.write(json.dumps(item(number, src_img_b64=encoded(buffer.getvalue()))) + "\n")
+    assert place.path.stat().st_size > 25_000_000
+    code = """
+import sys, ijson
+from PIL import Image
+from edit_eval.benchmarks.five_dimensions import FiveDimensions
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+Image.init()
+before = peak()
+benchmark = FiveDimensions(FiveDimensions.Parameters(sys.argv[1], cache_dir=sys.argv[2]))
+faults = [sample.fault for sample in benchmark.samples()]
+assert faults == [""] * 20, faults
+print(peak() - before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, place.path, place.cache], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert int(done.stdout) < 0.5 * place.path.stat().st_size

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import sys
+from pathlib import Path
+
+import pytest
+
+from edit_eval.config.components import (
+    BUILT_IN,
+    KINDS,
+    METHODS,
+    Kind,
+    NotHere,
+    describe,
+    import_class,
+    kinds_of,
+    known,
+    locate,
+    normalise_class_path,
+    resolve,
+)
+from edit_eval.config.loading import load_configuration
+from edit_eval.config.parameters import parameters_of
+from edit_eval.config.placement import PLACEMENT_KEYS
+from edit_eval.errors import ConfigurationError
+
+ALL = [(kind, name) for kind in KINDS for name in BUILT_IN[kind]]
+
+
+@pytest.mark.parametrize(("kind", "name"), ALL, ids=[f"{k}-{n}" for k, n in ALL])
+def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> None:
+    cls = resolve(kind, name)
+    assert all(callable(getattr(cls, method)) for method in METHODS[kind])
+    nested = parameters_of(cls)
+    assert nested is not None
+    assert nested.__pydantic_config__["extra"] == "forbid"
+    description = describe(kind, name)
+    assert description.summary
+    assert not description.problem
+    assert not {p.name for p in description.parameters} & {"seed", *PLACEMENT_KEYS}
+
+
+def test_the_list_imports_nothing() -> None:
+    for module in [m for m in sys.modules if m.startswith("edit_eval.testing")]:
+        del sys.modules[module]
+    entries = {e.name: e for e in known("edit_model")}
+    assert entries["testing"].summary.startswith("Tints the source")
+    assert entries["testing"].origin == "built in"
+    assert "edit_eval.testing.fake_models" not in sys.modules
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed package that registers an edit model, and one that cannot be imported."""
+    package = tmp_path / "their_models"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise RuntimeError('imported too early')")
+    (package / "broken.py").write_text('class Broken:\n    """Needs what is not here."""\n')
+    (tmp_path / "their_editor.py").write_text(
+        'class Theirs:\n    """Edits as they do.\n\n    More."""\n    def load(self, devices): ...\n'
+        "    def edit(self, *args): ...\n"
+    )
+    info = tmp_path / "theirs-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[edit_eval.edit_models]\ntheirs = their_editor:Theirs\nbroken = their_models.broken:Broken\n"
+        "testing = their_editor:Theirs\nnowhere = no_such_module:X\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    return tmp_path
+
+
+def test_entry_points_are_listed_and_found(plugin: Path) -> None:
+    entries = {e.name: e for e in known("edit_model")}
+    assert (entries["theirs"].origin, entries["theirs"].summary) == ("theirs", "Edits as they do.")
+    assert entries["broken"].summary == "Needs what is not here."
+    assert entries["nowhere"].summary == ""
+    assert entries["testing"].origin == "built in", "a built-in name is never replaced"
+    assert resolve("edit_model", "theirs").__name__ == "Theirs"
+    with pytest.raises(NotHere, match="imported too early"):
+        resolve("edit_model", "broken")
+    described = describe(None, "broken")
+    assert "imported too early" in described.problem
+    assert described.summary == "Needs what is not here."
+    with pytest.raises(ConfigurationError, match="`thiers` is not an edit model; did you mean `theirs`"):
+        resolve("edit_model", "thiers")
+
+
+def test_a_name_that_two_packages_claim(plugin: Path) -> None:
+    info = plugin / "others-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[edit_eval.edit_models]\ntheirs = other_editor:Other\n")
+    importlib.invalidate_caches()
+    with pytest.raises(ConfigurationError, match=r"registered more than once, by .*; give `class_path`"):
+        locate("edit_model", "theirs")
+
+
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [("a.b:C", "a.b:C"), ("a.b.C", "a.b:C"), ("a:B.C", "a:B.C"), (" a:B ", "a:B")],
+)
+def test_class_paths(written: str, path: str) -> None:
+    assert normalise_class_path(written) == path
+
+
+@pytest.mark.parametrize("written", ["C", ":C", "a:", "a b:C", "a-b:C", "a..b:C", "a:1", ""])
+def test_what_is_no_class_path(written: str) -> None:
+    with pytest.raises(ConfigurationError, match="is no path to a class"):
+        normalise_class_path(written)
+
+
+def test_a_file_counts_from_the_current_directory(folder: Path) -> None:
+    path = normalise_class_path("own_models.py:Editor")
+    assert path == f"{folder / 'own_models.py'}:Editor"
+    assert import_class("edit_model", path).__name__ == "Editor"
+    with pytest.raises(ConfigurationError, match="has no class `Editr`; did you mean `Editor`"):
+        import_class("edit_model", path.replace("Editor", "Editr"))
+
+
+def test_two_folders_may_each_have_a_module_of_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        text = f"class Mine:\n    number = {number}\n    def load(self, d): ...\n    def edit(self, *a): ...\n"
+        (folder / "namesake_model.py").write_text(text)
+    for number in (1, 2, 1):
+        assert import_class("edit_model", "namesake_model:Mine", tmp_path / str(number)).number == number
+
+
+def test_nothing_of_the_users_takes_the_place_of_edit_eval(folder: Path) -> None:
+    (folder / "edit_eval").mkdir()
+    (folder / "edit_eval" / "__init__.py").write_text("raise RuntimeError")
+    loaded = sys.modules["edit_eval"]
+    before = list(sys.path)
+    import_class("edit_model", BUILT_IN["edit_model"]["testing"], folder)
+    import_class("edit_model", "own_models:Editor", folder)
+    assert sys.modules["edit_eval"] is loaded
+    assert sys.path == [str(folder), *before]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("import no_such_library", "`bad_model:Mine` cannot be imported here: ModuleNotFoundError: No module named"),
+        ("class Mine(:", "cannot be imported here: SyntaxError"),
+        ("raise SystemExit(3)", "cannot be imported here: SystemExit: 3"),
+        ("import os; os.no_such_thing", "cannot be imported here: AttributeError: module 'os' has no attribute"),
+    ],
+)
+def test_a_module_that_fails(folder: Path, text: str, problem: str) -> None:
+    (folder / "bad_model.py").write_text(text)
+    with pytest.raises(NotHere) as caught:
+        import_class("edit_model", "bad_model:Mine", folder)
+    assert problem in str(caught.value)
+    with pytest.raises(ConfigurationError, match="cannot be imported here"):
+        load_configuration("config.yaml", overrides=["diffusion_model={class_path: 'bad_model:Mine'}"])
+    elsewhere = "diffusion_model={class_path: 'bad_model:Mine', params: {conda_env: theirs, x: 3, batch_size: 1}}"
+    configuration = load_configuration("config.yaml", overrides=[elsewhere])
+    assert configuration.edit_models["Mine"].parameters == {"x": 3}
+    assert configuration.notes == (
+        "diffusion_model.params: checked when the worker of bad_model:Mine starts, not before",
+    )
+
+
+def test_a_wrong_class_is_found_whatever_the_environment(folder: Path) -> None:
+    override = "diffusion_model={class_path: 'own_models:Editr', params: {conda_env: theirs}}"
+    with pytest.raises(ConfigurationError, match="did you mean `Editor`"):
+        load_configuration("config.yaml", overrides=[override])
+
+
+def test_describe(folder: Path) -> None:
+    by_path = describe(None, "own_models:Judge", folder)
+    assert (by_path.kind, by_path.class_path) == ("judge", "own_models:Judge")
+    assert by_path.summary == "A judge of one's own."
+    assert by_path.placement_keys == ("seed", *PLACEMENT_KEYS)
+    assert describe(None, "own_models:Judge") == by_path, "the current directory is searched"
+    assert describe("judge", "testing").class_path.endswith(":FakeJudge")
+    assert kinds_of("testing") == ("edit_model", "judge")
+    assert kinds_of("nobody") == ()
+    with pytest.raises(
+        ConfigurationError, match="`qwen_image` is no benchmark, edit model or judge; did you mean `qwen_"
+    ):
+        describe(None, "qwen_image")
+    with pytest.raises(ConfigurationError, match="there is no module `no_models`"):
+        describe(None, "no_models:X", folder)

@@ -1,0 +1,137 @@
+"""The configurations in `configs/` and the page that documents every key."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from edit_eval.config.base_system import REPLACED, TYPES
+from edit_eval.config.loading import load_configuration
+from edit_eval.config.placement import PLACEMENT_KEYS, Placement
+from edit_eval.config.schema import EvaluationSection, ExecutionSection, Filters
+from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROMPT_KEYS, TOP_KEYS
+from edit_eval.config.yaml_text import parse
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SHIPPED = sorted((REPOSITORY / "configs").glob("*.yaml"))
+PAGE = (REPOSITORY / "docs" / "configuration.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "benchmark.json").write_text("[]")
+    return tmp_path
+
+
+def test_all_are_there() -> None:
+    names = "demo full_multi_gpu multi_gpu multi_gpu_edit_single_gpu_judge one_small_gpu single_gpu"
+    assert " ".join(path.stem for path in SHIPPED) == names
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_it_is_right_and_names_no_environment(path: Path, here: Path) -> None:
+    configuration = load_configuration(path)
+    assert configuration.name == path.stem
+    assert configuration.notes == ()
+    models = [*configuration.edit_models.values(), *configuration.judges.values()]
+    assert not any(model.placement.foreign for model in models)
+    assert len(models) == 2
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("# "), "it says at its top whom it is for"
+    assert len(lines) < 60
+
+
+def test_the_full_setting_is_the_papers(here: Path) -> None:
+    configuration = load_configuration(REPOSITORY / "configs" / "full_multi_gpu.yaml")
+    editor, judge = configuration.edit_models["qwen_image_edit"], configuration.judges["qwen3_vl"]
+    six = tuple(f"cuda:{i}" for i in range(6))
+    assert editor.placement.device_ids == judge.placement.device_ids == six
+    assert (editor.parameters["num_inference_steps"], editor.parameters["true_cfg_scale"]) == (50, 4.0)
+    assert judge.placement.batch_size == 2
+
+
+def test_what_is_commented_out_is_right_too(here: Path) -> None:
+    text = (REPOSITORY / "configs" / "one_small_gpu.yaml").read_text(encoding="utf-8")
+    text = text.replace("    offload: group", "    #").replace("    # offload: none", "    offload: none")
+    (here / "small.yaml").write_text(re.sub(r"^    # (load:|  t)", r"    \1", text, flags=re.M))
+    parameters = load_configuration("small.yaml").edit_models["qwen_image_edit"].parameters
+    assert sorted(parameters["load"]) == ["text_encoder", "transformer"]
+    assert all(part["quantization_config"]["load_in_4bit"] is True for part in parameters["load"].values())
+
+
+# -- docs/configuration.md --
+
+
+def _rows(heading: str) -> dict[str, str]:
+    """Key -> default of every table in one section of the page."""
+    section = re.split(r"^##+ ", PAGE.split(f"{heading}\n", 1)[1], maxsplit=1, flags=re.M)[0]
+    rows = re.findall(r"^\| `([a-z_]+)` \| (?:`([^|]*)`|([^|]*?)) ?\|", section, flags=re.M)
+    return {key: code or text for key, code, text in rows}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+@pytest.mark.parametrize(
+    ("heading", "model"),
+    [
+        ("## `evaluation`", EvaluationSection),
+        ("## `execution`", ExecutionSection),
+        ("## `benchmark`", Filters),
+        ("### `params`: where and how a model runs", Placement),
+    ],
+)
+def test_every_key_is_documented_with_its_default(heading: str, model: type[BaseModel]) -> None:
+    rows = _rows(heading)
+    for key, field in model.model_fields.items():
+        if key == "single":  # not written in a file: it stands for `device`
+            continue
+        documented = rows.pop(key)
+        if field.default is None or field.default == ():
+            assert documented in ("", "null", "[]"), key
+        else:
+            assert parse(documented, key) == _plain(field.default), key
+    if model in (EvaluationSection, ExecutionSection):
+        assert not rows, "the page knows keys that do not exist"
+
+
+def test_every_other_key_is_documented() -> None:
+    for heading, keys in (
+        ("## `benchmark`", BENCHMARK_KEYS),
+        ("## `diffusion_model` and `reward_model`", MODEL_KEYS),
+        ("## `prompts`", PROMPT_KEYS),
+    ):
+        assert set(keys) <= set(_rows(heading)), heading
+    for key in (*TOP_KEYS, *PLACEMENT_KEYS, "seed", *TYPES):
+        assert f"`{key}" in PAGE or f": {key}`" in PAGE, key
+    assert set(_rows("### `params`: where and how a model runs")) <= {*PLACEMENT_KEYS, "seed"}
+
+
+@pytest.mark.parametrize("place", sorted(REPLACED))
+def test_every_refused_key_is_documented(place: str) -> None:
+    last_part = PAGE.split("These keys mean nothing here")[1]
+    assert re.search(rf"[`.]{place.rpartition('.')[2]}`", last_part)
+
+
+def test_the_examples_on_the_page_are_right(here: Path) -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.S)
+    (here / "my_editor.py").write_text(re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)[0])
+    rest = {
+        "benchmark": "benchmark: {data_path: benchmark.json}",
+        "diffusion_model": "diffusion_model: {type: testing}",
+        "reward_model": "reward_model: {type: testing}",
+    }
+    several = {"diffusion_model": "edit_models:", "reward_model": "judges:"}
+    assert len(examples) == 4
+    for example in examples:
+        missing = [
+            text for key, text in rest.items() if f"{key}:" not in example and several.get(key, "...") not in example
+        ]
+        (here / "example.yaml").write_text("\n".join([example, *missing]), encoding="utf-8")
+        assert load_configuration("example.yaml").notes == ()

@@ -1,0 +1,137 @@
+"""Edits made elsewhere: found by the sample's id and by nothing else."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from pydantic import TypeAdapter, ValidationError
+
+from edit_eval.edit_models.image_folder import ImageFolder
+from edit_eval.errors import ConfigurationError, LoadError, ModelError, PictureError
+from edit_eval.pictures import check_edit, open_picture
+
+EDITS = Path(__file__).parents[3] / "shared" / "data" / "five_dimensions_mini" / "edits_en"
+
+
+def loaded(folder: Path) -> ImageFolder:
+    model = ImageFolder(ImageFolder.Parameters(str(folder)))
+    model.load([])
+    return model
+
+
+def edit(model: ImageFolder, sample_id: str) -> Image.Image:
+    source = Image.new("RGB", (8, 8), "white")
+    source.info["sample_id"] = sample_id
+    steps: list[tuple[int, int]] = []
+    edited = model.edit(source, "an instruction", 0, lambda step, of: steps.append((step, of)))
+    assert steps == [(1, 1)]
+    return edited
+
+
+def put(path: Path, colour: str = "red") -> None:
+    Image.new("RGB", (8, 8), colour).save(path)
+
+
+@pytest.mark.skipif(not EDITS.is_dir(), reason="the five real items are not here")
+def test_a_real_models_edits() -> None:
+    model = loaded(EDITS)
+    for path in EDITS.iterdir():
+        edited = edit(model, path.stem)
+        assert edited.tobytes() == open_picture(path).tobytes()
+        assert check_edit(edited, Image.new("RGB", edited.size)) == ()
+    assert model.about()["pictures"] == "5"
+    assert len(ImageFolder.revision(ImageFolder.Parameters(str(EDITS)))) == 64
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "jpeg", "webp", "PNG"])
+def test_suffixes(tmp_path: Path, suffix: str) -> None:
+    put(tmp_path / f"v1.5_a.{suffix}")
+    assert edit(loaded(tmp_path), "v1.5_a").getpixel((0, 0))[0] > 200
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("other", ["NFC", "NFD"])
+def test_both_forms_of_unicode(tmp_path: Path, form: str, other: str) -> None:
+    put(tmp_path / f"{unicodedata.normalize(form, 'café_が')}.png")
+    assert edit(loaded(tmp_path), unicodedata.normalize(other, "café_が")).size == (8, 8)
+
+
+def test_nothing_outside_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "edits" / "deep").mkdir(parents=True)
+    for path in (tmp_path / "x.png", tmp_path / "edits" / "deep" / "x.png", tmp_path / "edits" / ".x.png"):
+        put(path)
+    model = loaded(tmp_path / "edits")
+    for hostile in ("../x", "deep/x", str(tmp_path / "x"), "x", "*", "x\0", "..", "", "x\ny"):
+        with pytest.raises(ModelError) as caught:
+            edit(model, hostile)
+        assert "\n" not in str(caught.value)
+
+
+@given(st.text())
+def test_any_id_is_a_picture_or_an_error(sample_id: str) -> None:
+    with pytest.raises(ModelError):
+        edit(ImageFolder(ImageFolder.Parameters("nowhere")), sample_id)
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    put(tmp_path / "a.png")
+    with pytest.raises(ModelError, match=r"no edit of sample 'b' in .* \(\.png, \.jpg, \.jpeg, \.webp\)"):
+        edit(loaded(tmp_path), "b")
+
+
+def test_two_for_one_sample(tmp_path: Path) -> None:
+    put(tmp_path / "a.png")
+    put(tmp_path / "a.jpg")
+    with pytest.raises(ModelError, match=r"more than one edit of sample 'a' in .*: a\.jpg, a\.png"):
+        edit(loaded(tmp_path), "a")
+
+
+def test_a_damaged_picture(tmp_path: Path) -> None:
+    put(tmp_path / "a.png")
+    os.truncate(tmp_path / "a.png", 40)
+    with pytest.raises(PictureError, match=r"a\.png"):
+        edit(loaded(tmp_path), "a")
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(LoadError, match="cannot be read"):
+        loaded(tmp_path / "none")
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        ImageFolder.revision(ImageFolder.Parameters(str(tmp_path / "none")))
+    with pytest.raises(ConfigurationError, match="no pictures in it"):
+        ImageFolder.revision(ImageFolder.Parameters(str(tmp_path)))
+
+
+def test_the_revision_knows_names_and_contents_only(tmp_path: Path) -> None:
+    def revision() -> str:
+        return ImageFolder.revision(ImageFolder.Parameters(str(tmp_path)))
+
+    put(tmp_path / "a.png")
+    put(tmp_path / "b.png", "blue")
+    first = revision()
+    os.utime(tmp_path / "a.png", (1, 1))
+    (tmp_path / "notes.txt").write_text("x")
+    assert revision() == first
+    seen = {first}
+    data = bytearray((tmp_path / "a.png").read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "a.png").write_bytes(data)  # the same size
+    seen.add(revision())
+    (tmp_path / "b.png").rename(tmp_path / "c.png")
+    seen.add(revision())
+    (tmp_path / "c.png").unlink()
+    seen.add(revision())
+    assert len(seen) == 4
+
+
+def test_parameters_as_the_configuration_makes_them() -> None:
+    adapter = TypeAdapter(ImageFolder.Parameters)
+    assert adapter.validate_python({"folder": "x"}) == ImageFolder.Parameters("x")
+    with pytest.raises(ValidationError):
+        adapter.validate_python({"folder": "x", "folders": "y"})

@@ -1,0 +1,192 @@
+"""Blame, on simulated devices: exactly the bad samples are set aside, whatever else goes wrong."""
+
+import random
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from edit_eval.errors import Stopped
+from edit_eval.execution.driver import WorkerSpecification
+from edit_eval.execution.engine import Engine, Limits
+from edit_eval.execution.simulated import Fate, SimulatedDriver
+from edit_eval.records import Activity
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.tasks import Model, Task, Work
+from edit_eval.workers.messages import Message
+
+
+class Notes:
+    """Records for a test: what was done, and what was set aside and why."""
+
+    start_number = 1
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.finished: list[int] = []
+        self.set_aside: dict[int, str] = {}
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.activities: list[Activity] = []
+
+    def about(self, task: Task) -> str:
+        return ",".join(map(str, task.units))
+
+    def order(self, task: Task) -> Message:
+        return {"do": "run", "task": task.number, "units": task.units}
+
+    def done(self, task: Task, message: dict[str, Any], device: str) -> None:
+        self.finished.extend(task.units)
+
+    def failed(self, task: Task, reason: str, device: str) -> None:
+        for unit in task.units:
+            self.set_aside[unit] = reason
+
+    def attempt(self, task: Task, reason: str) -> None: ...
+
+    def activity(self, activity: Activity) -> None:
+        self.activities.append(activity)
+
+    def event(self, name: str, **fields: Any) -> None:
+        self.events.append((name, fields))
+
+    def sync(self) -> None: ...
+
+
+class Silence:
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments, **named: None
+
+
+class Case:
+    """A run of `count` tasks on `devices` simulated devices, with the given fates."""
+
+    def __init__(self, count: int, devices: int, task: Any, load: Any = lambda model, device: 5.0, units: int = 1) -> None:
+        model = Model("m", "edit", tuple((f"gpu:{i}",) for i in range(devices)))
+        self.work = Work()
+        policy = Policy([model], self.work, Estimates())
+        for first in range(0, count, units):
+            self.work.add(model.key, range(first, min(first + units, count)))
+        self.notes = Notes(self.work)
+        specifications = {(model.key, place): WorkerSpecification("w", model.key, "", place, "") for place in model.places}
+        driver = SimulatedDriver(load=load, task=task)
+        limits = {model.key: Limits(timeout=20.0, load_timeout=50.0)}
+        self.engine = Engine(driver, policy, self.work, self.notes, Silence(), specifications, limits)
+
+    def run(self) -> "Case":
+        self.engine.run()
+        return self
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_exactly_the_bad_samples_are_set_aside(seed: int) -> None:
+    draw = random.Random(seed)
+    count = draw.randrange(20, 80)
+    fault = {n: draw.choice(["crash", "hang", "fail"]) for n in draw.sample(range(count), draw.randrange(1, 6))}
+    flaky = {n for n in range(count) if n not in fault and draw.random() < 0.05}
+    batch = draw.choice([1, 1, 2, 3])
+    attempts: dict[int, int] = defaultdict(int)
+
+    def task(model: str, message: Message) -> Fate:
+        seconds = draw.uniform(0.5, 3.0)
+        end = "done"
+        for unit in message["units"]:
+            attempts[unit] += 1
+            bad = fault.get(unit) or ("fail" if unit in flaky and attempts[unit] == 1 else None)
+            if bad and end == "done":
+                end = {"crash": "dies", "hang": "hangs", "fail": "failed"}[bad]
+        return Fate(seconds, end, f"{end} on purpose")
+
+    case = Case(count, draw.choice([1, 2, 4]), task, units=batch).run()
+    assert set(case.notes.set_aside) == set(fault)
+    assert sorted(case.notes.finished) == sorted(set(range(count)) - set(fault))
+    assert case.work.finished
+
+
+def test_a_machine_that_kills_workers_costs_no_sample_anything() -> None:
+    """Loads that die and workers that die between tasks are the machine's affair."""
+    loads = iter([Fate(1.0, "dies", "host out of memory"), 5.0, 5.0, 5.0])
+    case = Case(10, 2, lambda model, message: Fate(1.0), load=lambda model, device: next(loads)).run()
+    assert sorted(case.notes.finished) == list(range(10))
+    assert not case.notes.set_aside
+
+
+def test_a_device_on_which_the_model_cannot_be_loaded_is_dropped_with_its_reason() -> None:
+    def load(model: str, device: str) -> Any:
+        return Fate(1.0, "failed", "CUDA error: no kernel image") if device == "gpu:1" else 5.0
+
+    case = Case(10, 3, lambda model, message: Fate(1.0), load=load).run()
+    assert sorted(case.notes.finished) == list(range(10))
+    retired = [fields for name, fields in case.notes.events if name == "retired"]
+    assert [(r["replica"], r["reason"]) for r in retired] == [("m on gpu:1", "CUDA error: no kernel image")]
+
+
+def test_without_any_device_left_the_run_stops_with_the_first_reason() -> None:
+    case = Case(3, 2, lambda model, message: Fate(1.0), load=lambda model, device: Fate(1.0, "failed", f"no {device}"))
+    with pytest.raises(Stopped, match="m: no gpu:0"):
+        case.run()
+    assert case.notes.finished == []
+    assert case.notes.set_aside == {}
+
+
+def test_a_load_that_takes_too_long_is_given_up() -> None:
+    def load(model: str, device: str) -> Any:
+        return Fate(1.0, "hangs") if device == "gpu:0" else 5.0
+
+    case = Case(4, 2, lambda model, message: Fate(1.0), load=load).run()
+    assert sorted(case.notes.finished) == list(range(4))
+
+
+def test_the_same_failure_again_and_again_stops_the_run() -> None:
+    case = Case(200, 2, lambda model, message: Fate(1.0, "failed", "RuntimeError: the disk is dead"))
+    with pytest.raises(Stopped, match="of the last 50 tasks failed in the same way"):
+        case.run()
+    assert len(case.notes.set_aside) < 100
+
+
+def test_a_device_that_kills_everything_it_touches_is_retired_and_nobody_is_blamed() -> None:
+    """Every task dies on gpu:0 and works on gpu:1: the suspects prove their innocence there."""
+    where: dict[int, str] = {}
+
+    class Driver(SimulatedDriver):
+        def submit(self, worker: int, message: Message) -> None:
+            if message["do"] == "run":
+                where[message["task"]] = self._workers[worker].device if worker in self._workers else "?"
+            super().submit(worker, message)
+
+    def task(model: str, message: Message) -> Fate:
+        return Fate(1.0, "dies", "Xid 79") if where[message["task"]] == "gpu:0" else Fate(1.0)
+
+    case = Case(60, 2, task)
+    case.engine._driver = Driver(load=lambda model, device: 1.0, task=task)
+    case.run()
+    assert sorted(case.notes.finished) == list(range(60))
+    assert not case.notes.set_aside
+    assert [fields["replica"] for name, fields in case.notes.events if name == "retired"] == ["m on gpu:0"]
+
+
+def test_out_of_memory_is_final_and_names_what_would_help() -> None:
+    class Driver(SimulatedDriver):
+        def _later(self, seconds: float, worker: int, message: Message) -> None:
+            if message["event"] == "failed":
+                message = {**message, "kind": "out_of_memory", "memory": {"device_peak": 78 * 2**30}}
+            super()._later(seconds, worker, message)
+
+    def task(model: str, message: Message) -> Fate:
+        return Fate(1.0, "failed" if message["units"] == (1,) else "done", "OutOfMemoryError: CUDA out of memory")
+
+    case = Case(4, 1, task)
+    case.engine._driver = Driver(load=lambda model, device: 1.0, task=task)
+    case.run()
+    assert set(case.notes.set_aside) == {1}
+    assert "78.0 GiB" in case.notes.set_aside[1]
+    assert "offload: model" in case.notes.set_aside[1]
+
+
+def test_the_timeline_adds_up() -> None:
+    case = Case(12, 2, lambda model, message: Fate(2.0)).run()
+    for device in ("gpu:0", "gpu:1"):
+        spans = sorted((a.begin, a.end) for a in case.notes.activities if a.device == device)
+        assert all(later[0] >= earlier[1] - 1e-6 for earlier, later in zip(spans, spans[1:], strict=False))
+    assert sum(a.end - a.begin for a in case.notes.activities if a.kind == "editing") == pytest.approx(24.0)
+    assert sum(a.end - a.begin for a in case.notes.activities if a.kind == "loading") == pytest.approx(10.0)

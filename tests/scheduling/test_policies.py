@@ -1,0 +1,152 @@
+"""The policy, driven by the simulated driver: how long runs take, and that every combination comes to its end."""
+
+import itertools
+import random
+
+import pytest
+
+from edit_eval.execution.prediction import Durations, Prediction, simulate
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import State
+from edit_eval.scheduling.tasks import Model, Work
+
+SIZES = {"physical": 50, "environmental": 50, "social": 70, "causal": 50, "referential": 50}
+CATEGORIES = [name for name, count in SIZES.items() for _ in range(count)]
+
+
+def models(devices: int, width: int = 1) -> list[Model]:
+    places = tuple(tuple(f"cuda:{i + k}" for k in range(width)) for i in range(0, devices, width))
+    return [Model("editor", "edit", places), Model("judge", "judge", places)]
+
+
+def run(devices: int = 6, edit: float = 7.5, judge: float = 0.2, load: float = 60.0, **options: object) -> Prediction:
+    known = bool(options.pop("known", True))
+    jitter = float(options.pop("jitter", 0.02))  # type: ignore[arg-type]
+    durations = Durations(
+        {"edit:editor": load, "judge:judge": load},
+        {"edit:editor": edit, "judge:judge": judge},
+        jitter=jitter,
+        known=known,
+    )
+    return simulate(models(devices), CATEGORIES, durations, batch_size=2, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("edit", [7.5, 25.0])
+@pytest.mark.parametrize("jitter", [0.02, 0.2])
+def test_the_default_is_within_three_per_cent_of_the_bound(edit: float, jitter: float) -> None:
+    result = run(edit=edit, jitter=jitter)
+    assert 1.0 <= result.makespan / result.lower_bound < 1.03
+
+
+def loads(result: Prediction, model: str) -> list[str]:
+    return [a.device for a in result.activities if a.kind == "loading" and a.model == model]
+
+
+def test_only_as_many_devices_take_the_judge_as_shorten_the_run() -> None:
+    quick = run(judge=0.2, keep_activities=True)
+    assert len(loads(quick, "judge")) == 1
+    slow = run(judge=20.0, keep_activities=True)
+    assert len(loads(slow, "judge")) >= 5
+
+
+def test_each_model_is_loaded_at_most_once_a_device() -> None:
+    for known in (True, False):
+        for judge in (0.2, 2.0, 20.0):
+            result = run(judge=judge, known=known, keep_activities=True)
+            for model in ("editor", "judge"):
+                assert len(set(loads(result, model))) == len(loads(result, model))
+
+
+def test_without_knowledge_a_device_edits_until_no_edit_is_left() -> None:
+    result = run(known=False, keep_activities=True)
+    last_begin = max(a.begin for a in result.activities if a.kind == "editing")
+    first_judge = min(a.begin for a in result.activities if a.model == "judge")
+    assert first_judge >= last_begin
+
+
+def test_models_that_stay_together_are_loaded_once_and_never_compute_at_the_same_time() -> None:
+    result = run(placement="together", keep_activities=True)
+    assert result.makespan < run().makespan
+    for device in result.busy:
+        spans = sorted((a.begin, a.end) for a in result.activities if a.device == device and a.kind.endswith("ing"))
+        work = [s for s in spans if s[0] >= 60.0]
+        assert all(later[0] >= earlier[1] - 1e-3 for earlier, later in itertools.pairwise(work))
+
+
+def test_two_disjoint_lists_of_devices_are_a_split() -> None:
+    split = [Model("editor", "edit", (("cuda:0",), ("cuda:1",))), Model("judge", "judge", (("cuda:2",),))]
+    durations = Durations({"edit:editor": 60, "judge:judge": 60}, {"edit:editor": 7.5, "judge:judge": 0.2})
+    result = simulate(split, CATEGORIES, durations, keep_activities=True)
+    assert {a.device for a in result.activities if a.model == "judge"} == {"cuda:2"}
+    assert min(a.begin for a in result.activities if a.model == "judge") == 0.0
+    assert result.makespan == pytest.approx(60 + 270 * 7.5 / 2, rel=0.01)
+
+
+def test_several_devices_a_replica() -> None:
+    durations = Durations({"edit:editor": 60, "judge:judge": 60}, {"edit:editor": 7.5, "judge:judge": 0.2})
+    result = simulate(models(4, width=2), CATEGORIES, durations)
+    assert result.makespan == pytest.approx(60 + 270 * 7.5 / 2 + 60 + 270 * 0.2 / 2, rel=0.02)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_combination_of_choices_comes_to_its_end(seed: int) -> None:
+    draw = random.Random(seed)
+    devices = draw.choice([1, 2, 3, 5])
+    layout = models(devices)
+    if draw.random() < 0.3:
+        layout.insert(1, Model("second", "edit", layout[0].places[:: draw.choice([1, 2])]))
+    if draw.random() < 0.3:
+        layout.append(Model("other", "judge", (("cuda:9",),)))
+    categories = [draw.choice("abc") for _ in range(draw.randrange(1, 25))]
+    durations = Durations(
+        {m.key: draw.uniform(0, 50) for m in layout},
+        {m.key: draw.uniform(0.01, 20) for m in layout},
+        jitter=draw.choice([0.0, 0.3]),
+        prepare=draw.choice([0.0, 3.0]),
+        unload=draw.choice([0.0, 1.0]),
+        known=draw.random() < 0.5,
+    )
+    options = {
+        "schedule": draw.choice(["pull", "round_robin", "batch_sync"]),
+        "order": draw.choice(["by_stage", "by_category"]),
+        "placement": draw.choice(["swap", "together"]),
+        "start": draw.choice(["asap", "together"]),
+        "load_concurrency": draw.choice([None, 1, 2]),
+        "batch_size": draw.choice([1, 2, 3]),
+    }
+    result = simulate(layout, categories, durations, **options)  # type: ignore[arg-type]
+    assert result.makespan > 0
+
+
+def test_draining_stops_what_is_idle_and_waits_for_what_is_not() -> None:
+    work = Work()
+    policy = Policy(models(2), work, Estimates())
+    for number in range(4):
+        work.add("edit:editor", [number])
+    commands = policy.begin()
+    assert [c.verb for c in commands] == ["prepare", "prepare"]
+    first, second = (c.replica for c in commands)
+    assert [c.verb for c in policy.prepared(first)] == ["load"]
+    (given, *_) = policy.loaded(first, 1.0, 1)
+    assert given.verb == "run"
+    stopped = policy.drain()
+    assert [(c.verb, c.replica) for c in stopped] == [("stop", second)]
+    assert given.task is not None
+    last = policy.done(first, given.task, 1.0)
+    while first.hands:
+        last = policy.done(first, next(iter(first.hands.values())), 1.0)
+    assert [(c.verb, c.replica) for c in last] == [("stop", first)]
+    assert first.state is State.STOPPING
+
+
+def test_at_most_so_many_replicas_load_at_once() -> None:
+    work = Work()
+    policy = Policy(models(3), work, Estimates(), load_concurrency=1)
+    for number in range(9):
+        work.add("edit:editor", [number])
+    replicas = [c.replica for c in policy.begin()]
+    first = [c for replica in replicas for c in policy.prepared(replica)]
+    assert [c.verb for c in first] == ["load"]
+    following = policy.loaded(first[0].replica, 1.0, 1)
+    assert [c.verb for c in following].count("load") == 1

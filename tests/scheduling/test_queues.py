@@ -1,0 +1,83 @@
+"""Who gets which task under each schedule."""
+
+import pytest
+
+from edit_eval.scheduling.queues import QUEUES, BatchSyncQueue, PullQueue, RoundRobinQueue
+from edit_eval.scheduling.replicas import Replica
+from edit_eval.scheduling.tasks import Model, Task
+
+MODEL = Model("editor", "edit", (("cuda:0",), ("cuda:1",)))
+
+
+def replicas() -> list[Replica]:
+    return [Replica(i, MODEL, i, place) for i, place in enumerate(MODEL.places)]
+
+
+def tasks(count: int, alone: bool = False) -> list[Task]:
+    return [Task(i, MODEL.key, (i,), alone=alone) for i in range(count)]
+
+
+@pytest.mark.parametrize("schedule", QUEUES)
+def test_every_task_is_taken_exactly_once(schedule: str) -> None:
+    queue, (first, second) = QUEUES[schedule](2), replicas()
+    for task in tasks(7):
+        queue.put(task)
+    assert len(queue) == 7
+    taken = []
+    while len(queue):
+        for replica in (first, second):
+            task = queue.take(replica)
+            if task is not None:
+                taken.append(task.number)
+                queue.finish(task)
+    assert sorted(taken) == list(range(7))
+
+
+@pytest.mark.parametrize("schedule", QUEUES)
+def test_suspects_come_last_and_alone(schedule: str) -> None:
+    queue, (first, _) = QUEUES[schedule](1), replicas()
+    suspect, healthy = Task(0, MODEL.key, (0,), alone=True), Task(1, MODEL.key, (1,))
+    queue.put(suspect)
+    queue.put(healthy)
+    assert queue.take(first) is healthy
+    first.hands[1] = healthy
+    assert queue.take(first) is None
+    first.hands.clear()
+    queue.finish(healthy)
+    assert queue.take(first) is suspect
+
+
+def test_pull_takes_in_order_and_a_returned_task_is_the_next() -> None:
+    queue, (first, second) = PullQueue(2), replicas()
+    one, two, three = tasks(3)
+    for task in (one, two, three):
+        queue.put(task)
+    assert queue.take(first) is one
+    assert queue.take(second) is two
+    queue.give_back(one)
+    assert queue.take(second) is one
+    assert queue.take(first) is three
+
+
+def test_round_robin_deals_i_mod_n_and_a_retired_replica_leaves_its_tasks_to_others() -> None:
+    queue, (first, second) = RoundRobinQueue(2), replicas()
+    made = tasks(5)
+    for task in made:
+        queue.put(task)
+    assert [queue.take(second), queue.take(second), queue.take(second)] == [made[1], made[3], None]
+    queue.retire(0)
+    assert [queue.take(second) for _ in range(4)] == [made[0], made[2], made[4], None]
+
+
+def test_batch_sync_hands_out_the_next_n_when_the_last_n_are_finished() -> None:
+    queue, (first, second) = BatchSyncQueue(2), replicas()
+    made = tasks(3)
+    for task in made:
+        queue.put(task)
+    assert queue.take(first) is made[0]
+    assert queue.take(first) is None
+    assert queue.take(second) is made[1]
+    queue.finish(made[0])
+    assert queue.take(first) is None, "the other one of the batch is not finished"
+    queue.finish(made[1])
+    assert queue.take(first) is made[2]

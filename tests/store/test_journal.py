@@ -1,0 +1,98 @@
+"""Journals can be believed: nothing false is accepted, and nothing but the damaged line is lost."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edit_eval.store.journal import Damage, Segment, read, seal, unseal
+
+RECORDS = [{"key": f"{i:04x}", "text": "评分：8.5 “quoted” \n", "score": i / 3} for i in range(4)]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(), JSON, min_size=1, max_size=5))
+def test_what_is_sealed_comes_back(record: dict[str, object]) -> None:
+    line = seal(record)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert unseal(line[:-1]) == record
+
+
+def test_the_line_is_json_with_the_crc_as_its_last_field() -> None:
+    assert list(json.loads(seal(RECORDS[0]))) == ["key", "text", "score", "crc"]
+
+
+def test_no_flipped_bit_is_accepted() -> None:
+    line = seal(RECORDS[1])[:-1]
+    for place in range(len(line)):
+        for bit in range(8):
+            changed = bytearray(line)
+            changed[place] ^= 1 << bit
+            assert unseal(bytes(changed)) is None
+
+
+def write(folder: Path, name: str, data: bytes) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(data)
+
+
+def test_a_journal_cut_at_any_byte_loses_only_the_torn_line(tmp_path: Path) -> None:
+    data = b"".join(map(seal, RECORDS))
+    for cut in range(len(data) + 1):
+        write(tmp_path / "j", "0001.jsonl", data[:cut])
+        write(tmp_path / "j", "0002.jsonl", seal({"later": 1}))
+        damage = Damage()
+        found = list(read(tmp_path / "j", damage))
+        whole = data[:cut].count(b"\n") + (data[cut : cut + 1] == b"\n")
+        assert found == [*RECORDS[:whole], {"later": 1}]
+        assert damage.total == (1 if data[:cut] and not data[:cut].endswith(b"\n") and data[cut : cut + 1] != b"\n" else 0)
+
+
+def test_segments_are_read_in_the_order_of_their_numbers_and_strangers_are_left_alone(tmp_path: Path) -> None:
+    for number in (10, 2, 1):
+        write(tmp_path / "j", f"{number:04d}.jsonl", seal({"n": number}))
+    write(tmp_path / "j", "notes.txt", b"hello")
+    write(tmp_path / "j", "copy of 0001.jsonl", seal({"n": 99}))
+    assert [r["n"] for r in read(tmp_path / "j", Damage())] == [1, 2, 10]
+
+
+def test_a_segment_exists_only_when_something_was_written_and_belongs_to_one_writer(tmp_path: Path) -> None:
+    segment = Segment(tmp_path / "j" / "0001.jsonl")
+    segment.close()
+    assert not (tmp_path / "j").exists()
+    segment.append({"a": 1})
+    with pytest.raises(FileExistsError):
+        Segment(tmp_path / "j" / "0001.jsonl").append({"b": 2})
+    segment.close()
+
+
+def test_a_short_write_on_a_full_disk_harms_no_other_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    segment = Segment(tmp_path / "j" / "0001.jsonl")
+    segment.append({"n": 1})
+    really = os.write
+    calls = iter([10, None])
+
+    def full(descriptor: int, data: bytes) -> int:
+        length = next(calls)
+        if length is None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return really(descriptor, data[:length])
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space"):
+        segment.append({"n": 2})
+    monkeypatch.setattr(os, "write", really)
+    segment.append({"n": 3})
+    segment.close()
+    damage = Damage()
+    assert [r["n"] for r in read(tmp_path / "j", damage)] == [1, 3]
+    assert damage.total == 1

@@ -1,0 +1,42 @@
+"""What is part of a key, and what is not."""
+
+from dataclasses import replace
+
+from edit_eval.store.keys import Identity, edit_key, judgement_key
+
+MODEL = Identity("mine", "qwen_image_edit", "abc", {"num_inference_steps": 50, "true_cfg_scale": 4.0}, seed=7)
+
+
+def test_what_decides_the_pixels_decides_the_key() -> None:
+    key = edit_key(MODEL, "source", "make it red", 3)
+    others = {
+        edit_key(MODEL, "other source", "make it red", 3),
+        edit_key(MODEL, "source", "make it blue", 3),
+        edit_key(MODEL, "source", "make it red", 4),
+        edit_key(replace(MODEL, revision="def"), "source", "make it red", 3),
+        edit_key(replace(MODEL, type="other"), "source", "make it red", 3),
+        edit_key(replace(MODEL, parameters={"num_inference_steps": 15}), "source", "make it red", 3),
+    }
+    assert len(others) == 6
+    assert key not in others
+
+
+def test_names_and_the_order_of_parameters_do_not() -> None:
+    key = edit_key(MODEL, "source", "make it red", 3)
+    assert key == edit_key(replace(MODEL, name="renamed"), "source", "make it red", 3)
+    turned = dict(reversed(MODEL.parameters.items()))
+    assert key == edit_key(replace(MODEL, parameters=turned), "source", "make it red", 3)
+
+
+def test_what_decides_the_answer_decides_the_judgements_key() -> None:
+    arguments = (MODEL, "pixels", "source", "system", "user", 0)
+    keys = {judgement_key(*arguments)}
+    for place in range(1, 6):
+        changed = list(arguments)
+        changed[place] = 1 if place == 5 else "changed"
+        keys.add(judgement_key(*changed))  # type: ignore[arg-type]
+    assert len(keys) == 6
+
+
+def test_keys_do_not_change_between_versions_by_accident() -> None:
+    assert edit_key(MODEL, "s", "环境", 3) == "857a0e56c72fd9ed5224652706824194c2736b02d862f9e9a36e899dd137c179"
