@@ -19,9 +19,9 @@ from pathlib import Path
 
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "reporting"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from reported_runs import build_run, landscape
+from reporting.reported_runs import build_run, landscape
 
 from edit_eval.records import Results
 from edit_eval.reporting.files import write_report

@@ -44,10 +44,6 @@ def main() -> None:
         app(standalone_mode=True)
     except SystemExit:
         raise
-    except KeyboardInterrupt as interruption:
-        number = int(getattr(interruption, "signal", 2))
-        print("interrupted: all that was done is kept; the same command goes on", file=sys.stderr)
-        sys.exit(128 + number)
     except EditEvalError as error:
         _fail(error, error.exit_code)
     except Exception as error:
@@ -72,6 +68,15 @@ def _words(text: str | None) -> list[str] | None:
 
 def _print_json(document: Any) -> None:
     print(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def _show(run: Any) -> None:
+    from rich.console import Console
+
+    from edit_eval.reporting.tables import print_summary
+
+    print_summary(run.summary, Console())
+    print(f"report: {run.page}")
 
 
 @app.command()
@@ -99,7 +104,6 @@ def run(
     from edit_eval.config.loading import load_configuration
     from edit_eval.evaluation import evaluate
     from edit_eval.reporting.live import live_progress
-    from edit_eval.reporting.tables import print_run
 
     overrides = [*(set_ or ()), *([f"execution.progress={progress}"] if progress else ())]
     configuration = load_configuration(
@@ -115,13 +119,17 @@ def run(
     for note in configuration.notes:
         print(f"note: {note}", file=sys.stderr)
     spectator = live_progress(configuration.execution.progress)
-    made = evaluate(
-        configuration, run_dir=run_dir, reuse_from=reuse or (), retry=_words(retry) or (), spectator=spectator
-    )
+    try:
+        made = evaluate(
+            configuration, run_dir=run_dir, reuse_from=reuse or (), retry=_words(retry) or (), spectator=spectator
+        )
+    except KeyboardInterrupt as interruption:
+        print("interrupted: all that was done is kept; the same command goes on", file=sys.stderr)
+        sys.exit(128 + int(getattr(interruption, "signal", 2)))
     if as_json:
         _print_json(made.summary)
     else:
-        print_run(made.results, made.summary, made.page)
+        _show(made)
     if not made.reached:
         coverage = made.summary["coverage"]
         raise Unscored(
@@ -137,14 +145,13 @@ def report(
 ) -> None:
     """Makes the report again, from the records alone."""
     from edit_eval.evaluation import Run
-    from edit_eval.reporting.tables import print_run
 
     made = Run(run)
     made.draw()
     if as_json:
         _print_json(made.summary)
     else:
-        print_run(made.results, made.summary, made.page)
+        _show(made)
 
 
 @app.command()

@@ -21,7 +21,9 @@ from edit_eval.benchmarks.selection import refuse_bad, select
 from edit_eval.config.components import NotHere, import_class
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.errors import RunDirectoryError
+from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.execution import examination
+from edit_eval.execution.findings import Finding
 from edit_eval.execution.session import Session, Spectator
 from edit_eval.protocols.rubric_score import RubricScore
 from edit_eval.records import Results, Sample, Status
@@ -41,6 +43,7 @@ def evaluate(
     reuse_from: Sequence[str | Path] = (),
     retry: Collection[str] = (),
     spectator: Spectator | None = None,
+    report: bool = True,
     **options: Any,
 ) -> Run:
     """Runs an evaluation, or goes on with one, and returns it with its numbers.
@@ -48,7 +51,7 @@ def evaluate(
     `configuration` is a YAML file's path, its content as a mapping, or what `load_configuration` returned; `options`
     are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). Without `run_dir` a new
     folder under `runs/` is made; with one that exists the run goes on. `retry` names statuses (`edit_failed`,
-    `judge_error`, ...) whose failures are forgotten and tried again.
+    `judge_error`, ...) whose failures are forgotten and tried again. With `report` the report is drawn at the end.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `KeyboardInterrupt` when the run ended early: all that was done is kept.
@@ -86,13 +89,34 @@ def evaluate(
         if directory.damage.total:
             spectator.note(f"{directory.damage.total} damaged lines in the journals were left out")
         spectator.note(what_is_left(matrix))
-        if pending(matrix):
+        run = Run(directory.path)
+        if pending(matrix) or directory.is_empty:
             directory.write_configuration(resolved(configuration, matrix, protocol))
             directory.write_samples(chosen)
             session.run(matrix, directory, spectator, [sample.category for sample in samples])
+        elif run.page.exists():
+            report = False
+        if report:
+            run.draw()
     finally:
         directory.end()
-    return Run(directory.path)
+    return run
+
+
+def examine(source: str | Path | None = None, *, run_dir: Path = Path("runs"), **options: Any) -> list[Finding]:
+    """Looks at this machine, and at whether a configuration would run on it; `options` as for `evaluate`."""
+    if source is None:
+        return examination.examine()
+    try:
+        configuration = load_configuration(source, **options)
+    except ConfigurationError as error:
+        return [*examination.refusal(error), *examination.examine()]
+    return examination.examine(
+        configuration,
+        load_samples=load_samples,
+        check_categories=lambda configuration, categories: load_protocol(configuration).check(categories),
+        run_folder=run_dir,
+    )
 
 
 # -- what a run is made of --

@@ -77,9 +77,11 @@ def landscape(number: int, size: tuple[int, int], shift: float = 0.0) -> Image.I
 
 
 def _colour(hue: float, saturation: float, value: float) -> tuple[int, int, int]:
-    return Image.new("HSV", (1, 1), tuple(round(255 * part) for part in (hue % 1, saturation, value))).convert(
-        "RGB"
-    ).getpixel((0, 0))  # type: ignore[return-value]
+    return (
+        Image.new("HSV", (1, 1), tuple(round(255 * part) for part in (hue % 1, saturation, value)))
+        .convert("RGB")
+        .getpixel((0, 0))
+    )  # type: ignore[return-value]
 
 
 def build_run(

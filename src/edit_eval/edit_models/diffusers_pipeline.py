@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from edit_eval.errors import PictureError
 from edit_eval.pretrained.folders import Location
-from edit_eval.pretrained.loading import check_complete, device_map, dtype_named, on_cpu
+from edit_eval.pretrained.loading import check_complete, check_dtype, device_map, dtype_named, on_cpu
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -19,16 +19,13 @@ def load_part(
 ) -> Any:
     """Loads one network of the pipeline at `location`, straight to where it will compute (to the host for an offload).
 
-    `load` is further keywords of `from_pretrained`. Raises `LoadError` where weights are missing from the files.
+    `load` is further keywords of `from_pretrained`; a `dtype` among them is this part's own. Raises `LoadError` where
+    weights are missing from the files.
     """
     library, class_name = location.index[name]
     part_class = getattr(importlib.import_module(library), class_name)
-    settings: dict[str, Any] = {
-        _dtype_keyword(library): dtype_named(dtype),
-        "use_safetensors": True,
-        **location.keywords,
-        **load,
-    }
+    settings: dict[str, Any] = {"use_safetensors": True, **location.keywords, **load}
+    settings[_dtype_keyword(library)] = dtype_named(settings.pop("dtype", dtype))
     if offload == "none":
         settings.setdefault("device_map", device_map(devices))
     part, report = part_class.from_pretrained(location.name, subfolder=name, output_loading_info=True, **settings)
@@ -45,6 +42,18 @@ def _dtype_keyword(library: str) -> str:
         if tuple(int(number) for number in diffusers.__version__.split(".")[:2]) < (0, 40):
             return "torch_dtype"  # `dtype` would be ignored there in silence
     return "dtype"
+
+
+def check_load(load: Mapping[str, Any], parts: Sequence[str]) -> None:
+    """Raises `ValueError` for a parameter `load` that no part can be loaded with. Imports nothing heavy."""
+    for part in parts:
+        own = load.get(part, {})
+        if not isinstance(own, Mapping):
+            raise ValueError(f"load.{part}: {own!r} is no mapping of keywords")
+        for keywords in (load, own):
+            check_dtype(str(keywords.get("dtype", "float32")))
+            if clash := sorted(set(keywords) & {"device_map", "torch_dtype", "revision", "output_loading_info"}):
+                raise ValueError(f"load: {', '.join(clash)} cannot be given there")
 
 
 def keywords_for(part: str, parts: Sequence[str], load: Mapping[str, Any]) -> dict[str, Any]:

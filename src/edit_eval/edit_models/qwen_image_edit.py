@@ -9,16 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from edit_eval.errors import LoadError, PictureError
 from edit_eval.edit_models.contract import OnStep
 from edit_eval.edit_models.diffusers_pipeline import (
     attention_backend,
     check_finite,
+    check_load,
     keywords_for,
     load_part,
     offload_weights,
     to_picture,
 )
+from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import check_call, check_dtype, library_versions, load_errors, prepare_devices
 from edit_eval.pretrained.processors import IMAGE_BACKEND, PROCESSORS, load_processor
@@ -31,9 +32,10 @@ PARTS = ("transformer", "text_encoder", "vae")
 
 STOCK_CANVAS = 1024 * 1024
 """Pixels that both pipelines scale every source to, whatever its size."""
-SMALLEST_CANVAS = 32 * 32
+SHORTEST_SIDE = 32
+"""Sides are multiples of this."""
 LARGEST_RATIO = 200
-"""The text encoder's processor takes no picture that is longer than 200 times its width."""
+"""The text encoder's processor takes no picture that is more than 200 times as long as wide."""
 
 TAKEN = (
     "image",
@@ -68,7 +70,7 @@ class QwenImageEdit:
         """Branch, tag or commit on the Hub."""
         num_inference_steps: int = 50
         true_cfg_scale: float = 4.0
-        """Weight of the instruction against the negative prompt; at 1 or below there is no guidance, at half the time."""
+        """Weight of the instruction against the negative prompt; 1 and below is none, in half the time."""
         negative_prompt: str = " "
         """Always passed: without one diffusers drops the guidance in silence."""
         dtype: str = "bfloat16"
@@ -76,17 +78,18 @@ class QwenImageEdit:
         canvas: int | None = None
         """Area in pixels on which the pipeline works; null: its own 1048576. 4096 is 64 x 64."""
         load: dict[str, Any] = field(default_factory=dict)
-        """Keywords of `from_pretrained`: those under `transformer`, `text_encoder` and `vae` for that part, others for each."""
+        """Keywords of `from_pretrained`; under `transformer`, `text_encoder` or `vae` for that part alone."""
         call: dict[str, Any] = field(default_factory=dict)
         """Further keywords of the pipeline's call."""
 
         def __post_init__(self) -> None:
             check_dtype(self.dtype)
             check_call(self.call, TAKEN)
+            check_load(self.load, PARTS)
             if self.num_inference_steps < 1:
                 raise ValueError(f"num_inference_steps: {self.num_inference_steps}, but at least 1 step is needed")
-            if self.canvas is not None and self.canvas < SMALLEST_CANVAS:
-                raise ValueError(f"canvas: {self.canvas} pixels; the pipeline needs at least {SMALLEST_CANVAS}")
+            if self.canvas is not None and self.canvas < SHORTEST_SIDE**2:
+                raise ValueError(f"canvas: {self.canvas} pixels; the pipeline needs at least {SHORTEST_SIDE**2}")
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
@@ -106,15 +109,12 @@ class QwenImageEdit:
         is.
         """
         parameters = self.parameters
-        location = folders.locate(
-            parameters.model_name, parameters.revision, "model_index.json", "a diffusers pipeline"
-        )
-        class_name = str(location.index.get("_class_name"))
-        if class_name not in PIPELINES:
-            raise LoadError(
-                f"model_name: {parameters.model_name} is a {class_name}; qwen_image_edit runs {' and '.join(PIPELINES)}"
-            )
-        with load_errors(parameters.model_name):
+        name = parameters.model_name
+        with load_errors(name):
+            location = folders.locate(name, parameters.revision, "model_index.json", "a diffusers pipeline")
+            class_name = str(location.index.get("_class_name"))
+            if class_name not in PIPELINES:
+                raise LoadError(f"model_name: {name} is a {class_name}; qwen_image_edit runs {' and '.join(PIPELINES)}")
             prepare_devices(devices, offload)
             import diffusers
 
@@ -132,11 +132,9 @@ class QwenImageEdit:
                 for part in PARTS
             }
             processor = load_processor(
-                location.name, PROCESSORS["qwen2_vl"], subfolder="processor", **location.keywords
+                location.name, PROCESSORS["qwen2_vl"], {}, subfolder="processor", **location.keywords
             )
-            pipeline = pipeline_class.from_pretrained(
-                location.name, processor=processor, **parts, **location.keywords
-            )
+            pipeline = pipeline_class.from_pretrained(location.name, processor=processor, **parts, **location.keywords)
             pipeline.set_progress_bar_config(disable=True)
             repaired = repair_token_types(pipeline)
             if offload != "none":
@@ -164,7 +162,11 @@ class QwenImageEdit:
             raise LoadError("the edit model is not loaded: call load(devices) first")
         parameters = self.parameters
         picture = image.convert("RGB")
-        self._check_shape(picture)
+        if max(picture.size) > LARGEST_RATIO * min(picture.size):
+            raise PictureError(
+                f"the source is {picture.width} x {picture.height} pixels; Qwen-Image-Edit takes no picture that is "
+                f"more than {LARGEST_RATIO} times as long as wide"
+            )
 
         def after_step(pipeline: Any, step: int, timestep: Any, tensors: dict[str, Any]) -> dict[str, Any]:
             steps = pipeline.num_timesteps
@@ -191,23 +193,6 @@ class QwenImageEdit:
         """Versions, the pipeline's class, kernels, the commit of the weights, and the repairs made."""
         return dict(self._about)
 
-    def _check_shape(self, picture: Image) -> None:
-        width, height = picture.size
-        if max(picture.size) > LARGEST_RATIO * min(picture.size):
-            raise PictureError(
-                f"the source is {width} x {height} pixels; Qwen-Image-Edit takes ratios of up to {LARGEST_RATIO}"
-            )
-        names = inspect.unwrap(self._call).__globals__ if self._call else {}
-        areas = {STOCK_CANVAS, names.get("VAE_IMAGE_SIZE"), names.get("CONDITION_IMAGE_SIZE")} - {None}
-        for area in areas:
-            scaled = names["calculate_dimensions"](area, width / height)[:2]
-            if min(scaled) < 32:
-                canvas = self.parameters.canvas or STOCK_CANVAS
-                raise PictureError(
-                    f"the source is {width} x {height} pixels, which Qwen-Image-Edit would scale to "
-                    f"{scaled[0]} x {scaled[1]} on a canvas of {canvas} pixels"
-                )
-
 
 def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any]:
     """The pipeline's `__call__`, working on `canvas` pixels instead of its own 1048576 (and in proportion where it
@@ -230,12 +215,15 @@ def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any
         raise LoadError(f"canvas: {pipeline_class.__name__} of this diffusers ({versions}) cannot be given another one")
 
     def calculate_dimensions(target_area: float, ratio: float) -> Any:
-        return sizes(target_area * scale, ratio)
+        width, height, *rest = sizes(target_area * scale, ratio)
+        # On a small canvas a long picture's short side is rounded to 0.
+        return max(width, SHORTEST_SIDE), max(height, SHORTEST_SIDE), *rest
 
     names = {**code.__globals__, "calculate_dimensions": calculate_dimensions}
     own = types.FunctionType(code.__code__, names, code.__name__, code.__defaults__, code.__closure__)
     own.__kwdefaults__ = code.__kwdefaults__
-    return torch.no_grad()(own)
+    on_canvas: Callable[..., Any] = torch.no_grad()(own)
+    return on_canvas
 
 
 class _Seen(Exception):

@@ -175,7 +175,12 @@ def places(
     environment = os.environ if environment is None else environment
     if device_ids == "auto":
         names = [gpu.name for gpu in gpus(environment)]
-        reason = f"auto: {len(names)} visible GPUs" if names else "auto: no GPU is visible, so one worker on the CPU"
+        plural = "s" if len(names) > 1 else ""
+        if 0 < len(names) < per_replica:
+            raise ConfigurationError(f"devices_per_replica: {per_replica}, but only {len(names)} visible GPU{plural}")
+        reason = f"auto: {len(names)} visible GPU{plural}" if names else "auto: no GPU is visible, so one CPU worker"
+        if left := len(names) % per_replica:
+            reason += f", {left} left over"
         names = names[: len(names) // per_replica * per_replica] or ["cpu:0"]
     else:
         names = list(device_ids)

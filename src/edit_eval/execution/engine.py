@@ -168,8 +168,10 @@ class Engine:
     def _end_or_explain(self) -> None:
         if self._draining:
             raise KeyboardInterrupt
-        if self._work.finished:
-            return
+        if not self._work.finished:
+            self._explain()
+
+    def _explain(self) -> None:
         reasons = [f"{model.partition(':')[2]}: {error}" for model, error in self._first_load_error.items()]
         raise Stopped(
             "nothing is left that could do the rest; " + ("; ".join(reasons) or "every replica failed too often")
@@ -203,6 +205,8 @@ class Engine:
         busy = any(w.replica.busy for w in self._workers.values())
         if busy or self._work.finished or self._draining:
             return
+        if self._first_load_error:
+            self._explain()
         held = ", ".join(w.replica.name for w in self._workers.values()) or "nobody"
         raise Stopped(
             f"no progress: work is left, and {held} cannot do it; this is a fault of edit-eval, please report it"

@@ -22,7 +22,7 @@ from edit_eval.execution.devices import Gpu, gpus, places
 from edit_eval.execution.environments import interpreter, uv_folder, uv_is_made
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.fitting import Wanted, fit_findings, host_findings, together_findings
-from edit_eval.execution.machine import disk_findings, free_host_memory, gpu_findings, host_finding
+from edit_eval.execution.machine import disk_findings, free_host_memory, gb, gpu_findings, host_finding
 from edit_eval.execution.probing import Question, environment_findings, probe
 from edit_eval.execution.weights import Weights, find_weights, hub_cache, is_hub_name, offline
 from edit_eval.records import Sample
@@ -39,17 +39,18 @@ def examine(
     load_samples: LoadSamples | None = None,
     check_categories: CheckCategories | None = None,
     run_folder: Path = Path("runs"),
+    refused: EditEvalError | None = None,
 ) -> list[Finding]:
     """Looks at this machine, and at whether `configuration` would run on it.
 
     `load_samples` makes the benchmark's samples, and `check_categories` raises `ConfigurationError` for a category
-    that has no rubric; without them the benchmark is not looked at. `run_folder` is where the run would write. What is
-    wrong is a finding, not an exception.
+    that has no rubric; without them the benchmark is not looked at. `run_folder` is where the run would write.
+    `refused` is why there is no configuration although one was given. What is wrong is a finding, not an exception.
     """
     environment = dict(os.environ)
     visible = gpus(environment)
     host_free = free_host_memory()
-    findings = _configuration_findings(configuration)
+    findings = refusal(refused) if refused is not None else _configuration_findings(configuration)
     findings += gpu_findings(visible, environment)
     findings.append(host_finding(host_free))
     if configuration is None:
@@ -206,7 +207,7 @@ def _weight_findings(
         if not is_hub_name(weights.name):
             text = f"{who}: there is no folder {Path(weights.name).expanduser().absolute()}"
             return [Finding("models", "problem", text, "give the folder of a model, or a name on the Hugging Face Hub")]
-        size = f" ({weights.stored / 1e9:.1f} GB)" if weights.stored else ""
+        size = f" ({gb(weights.stored)})" if weights.stored else ""
         text = f"{who}: {weights.name}{size} is not in the cache {cache}"
         if variable:
             advice = f"where there is a network: {command}; {variable} forbids it here"
@@ -218,7 +219,7 @@ def _weight_findings(
         level: Any = "warning" if cached and not variable else "problem"
         advice = f"{command} fetches what is missing" if cached else "copy or download the model's files again"
         return [Finding("models", level, f"{who}: {fault}", advice) for fault in weights.faults]
-    return [Finding("models", "ok", f"{who}: {weights.stored / 1e9:.1f} GB of weights in {weights.folder}, whole")]
+    return [Finding("models", "ok", f"{who}: {gb(weights.stored)} of weights in {weights.folder}, whole")]
 
 
 # -- benchmark and keys --

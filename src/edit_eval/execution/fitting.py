@@ -154,6 +154,8 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
                 ways.append(f"offload: {offload} (slower)")
                 break
     current = need_of(wanted)
+    if wanted.section.parameters.get("dtype") == "float32" and current is not None and current.total / 2 <= room:
+        ways.append("dtype: bfloat16")
     unquantised = not wanted.section.parameters.get("load")
     if current is not None and unquantised and current.weights * 0.3 + current.work <= room:
         parts = [part for part in wanted.weights.parts if part not in ("vae", "model")]
@@ -174,7 +176,7 @@ def _on_host(wanted: Wanted, need: Need, host_free: int | None) -> list[Finding]
     if host_free is not None and wants > host_free:
         each = wanted.weights.loaded + CONTEXT
         fitting = host_free // each
-        advice = f"device_ids: cpu:{fitting}" if fitting else "it needs a GPU, or a machine with more memory"
+        advice = f"device_ids: cpu:{fitting}" if fitting else "a GPU, a machine with more memory, or a smaller model"
         return [Finding("models", "problem", f"{text}, but {gib(host_free)} are free", advice)]
     if wanted.weights.loaded > 8 * GIB:
         return [Finding("models", "warning", f"{text}; a model of this size takes hours a sample on a CPU")]

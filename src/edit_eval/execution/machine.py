@@ -118,7 +118,7 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
     else:
         needs[run_folder] = (f"the run ({images} edits of about 2 MB)", images * IMAGE_BYTES)
     for folder, count in downloads.items():
-        needs[folder] = (f"weights to be downloaded ({count / 1e9:.1f} GB)", count)
+        needs[folder] = (f"weights to be downloaded ({gb(count)})", count)
     on_disk: dict[int, int] = {}
     findings = []
     for folder, (what, count) in needs.items():
@@ -129,13 +129,13 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
             findings.append(Finding("disk", "problem", f"{existing} cannot be looked at: {error.strerror}"))
             continue
         on_disk[disk] = on_disk.get(disk, 0) + count  # two of them may share it
-        text = f"{what}: {free / 1e9:.1f} GB free at {existing}"
+        text = f"{what}: {gb(free)} free at {existing}"
         kind = file_system(existing)
         if not os.access(existing, os.W_OK):
             advice = "give a folder that can be written (--run-dir, HF_HOME)"
             findings.append(Finding("disk", "problem", f"{what}: {existing} cannot be written", advice))
         elif on_disk[disk] > free:
-            advice = f"free {(on_disk[disk] - free) / 1e9:.1f} GB, or use another disk (--run-dir, HF_HOME)"
+            advice = f"free {gb(on_disk[disk] - free)}, or use another disk (--run-dir, HF_HOME)"
             findings.append(Finding("disk", "problem", text, advice))
         elif on_disk[disk] * 1.5 > free or free < 1e9:
             advice = "that is little; a full disk stops the run, which goes on once there is room"
@@ -149,6 +149,11 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
             text = f"{existing} is a network file system ({kind}): each image is synced, which may take its time there"
             findings.append(Finding("disk", "note", text))
     return findings
+
+
+def gb(count: float) -> str:
+    """`57.7 GB`; small numbers in MB. For files; memory counts in GiB."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
 def nearest_folder(path: Path) -> Path:

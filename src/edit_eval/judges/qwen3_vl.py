@@ -61,12 +61,11 @@ class Qwen3VL:
         """A smaller picture is scaled up to this area."""
         attn_implementation: str = "sdpa"
         stop_at_score: bool = True
-        """Ends an answer whose first line is a score of three decimals and nothing else; what would follow is not waited
-        for."""
+        """Ends an answer whose first line is a score of three decimals and nothing else; nobody waits for the rest."""
         load: dict[str, Any] = field(default_factory=dict)
         """Further keywords of the model's `from_pretrained`."""
         call: dict[str, Any] = field(default_factory=dict)
-        """Further keywords of `generate`. Without any the answer is greedy: the settings in the model's files do not count."""
+        """Further keywords of `generate`. Without any it is greedy: the settings in the model's files do not count."""
 
         def __post_init__(self) -> None:
             check_dtype(self.dtype)
@@ -95,7 +94,7 @@ class Qwen3VL:
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
-        """What decides the answers besides the parameters: a digest of a local folder's files, or the Hub's revision."""
+        """What decides the answers besides the parameters: a digest of a local folder, or the Hub's revision."""
         return folders.revision(parameters.model_name, parameters.revision)
 
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
@@ -105,10 +104,9 @@ class Qwen3VL:
         `LoadError`; want of memory passes as it is.
         """
         parameters = self.parameters
-        location = folders.locate(
-            parameters.model_name, parameters.revision, "config.json", "a transformers model"
-        )
-        with load_errors(parameters.model_name):
+        name = parameters.model_name
+        with load_errors(name):
+            location = folders.locate(name, parameters.revision, "config.json", "a transformers model")
             prepare_devices(devices, offload)
             from transformers import AutoModelForImageTextToText
 
@@ -169,7 +167,7 @@ class Qwen3VL:
         given = {name: value for name, value in pixels.items() if value is not None}
         class_name = PROCESSORS.get(str(location.index.get("model_type")))
         if class_name:
-            processor = load_processor(location.name, class_name, pixels=given, **location.keywords)
+            processor = load_processor(location.name, class_name, given, **location.keywords)
         else:  # a relative that this file does not know: the library's own choice
             from transformers import AutoProcessor
 
@@ -219,7 +217,9 @@ class Qwen3VL:
     def _pictures(self, request: JudgeRequest) -> list[Image]:
         missing = [name for name in self.parameters.images if name not in request.images]
         if missing:
-            raise ModelError(f"the judge is to be shown {missing[0]}, which the request for {request.sample_id!r} lacks")
+            raise ModelError(
+                f"the judge is to be shown {missing[0]}, which the request for {request.sample_id!r} lacks"
+            )
         return [request.images[name].convert("RGB") for name in self.parameters.images]
 
     def _stops(self, start: int) -> Any:
@@ -236,7 +236,7 @@ class Qwen3VL:
 
 
 def _stop_at_score(tokenizer: Any, start: int) -> Any:
-    """A stopping criterion that ends each row whose text begins with `SCORE_LINE`; a row's text begins at token `start`.
+    """A stopping criterion that ends each row whose text, from token `start`, begins with `SCORE_LINE`.
 
     It waits for the line's end: `7.500` may go on (`7.5001`, `7.500/10`), and a `1` may become `10.000`. A row that
     ends itself, as a bare answer should, ends no later.

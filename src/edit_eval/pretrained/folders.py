@@ -15,7 +15,7 @@ from edit_eval.errors import LoadError
 
 BLOCK_BYTES = 4096
 BLOCKS = 256
-"""Of a file larger than 256 blocks (1 MiB), 256 blocks spread evenly over it are read, the first and the last included."""
+"""Of a file larger than 256 blocks (1 MiB), 256 are read, evenly spread, the first and the last included."""
 
 IGNORED_SUFFIXES = {".md", ".png", ".jpg", ".jpeg", ".webp", ".gif", ".mp4", ".pdf", ".lock"}
 
@@ -55,7 +55,7 @@ def revision(name: str, revision: str | None) -> str:
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256, hexadecimal, over the files of a folder of weights; pictures, texts (`.md`) and hidden files do not count."""
+    """SHA-256, hexadecimal, over the files of a folder of weights; pictures, `.md` and hidden files do not count."""
     digest = hashlib.sha256()
     for path in sorted(_files(folder), key=lambda path: path.relative_to(folder).as_posix()):
         size = path.stat().st_size
@@ -100,7 +100,7 @@ def locate(name: str, revision: str | None, index_file: str, kind: str) -> Locat
         return Location(str(folder), "", _read(folder / index_file))
     if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) or name.startswith("."):
         raise LoadError(
-            f"model_name: there is no folder {Path(name).expanduser().absolute()}; give the folder of {kind}, "
+            f"model_name: there is no folder {os.path.abspath(os.path.expanduser(name))}; give the folder of {kind}, "
             "or a name on the Hugging Face Hub"
         )
     path = _from_hub(name, revision, index_file, kind)
@@ -124,16 +124,20 @@ def _from_hub(name: str, revision: str | None, index_file: str, kind: str) -> Pa
     try:
         return Path(hf_hub_download(name, index_file, revision=revision))
     except errors.GatedRepoError as error:
-        raise LoadError(f"model_name: {name} asks for an account: accept its terms on the Hub and run `hf auth login`") from error
+        raise LoadError(
+            f"model_name: {name} asks for an account: accept its terms on the Hub and run `hf auth login`"
+        ) from error
     except errors.RepositoryNotFoundError as error:
-        raise LoadError(f"model_name: the Hub has no {name}, or your account may not see it; is it spelt right?") from error
+        raise LoadError(
+            f"model_name: the Hub has no {name}, or your account may not see it; is it spelt right?"
+        ) from error
     except errors.RevisionNotFoundError as error:
         raise LoadError(f"revision: {name} has no revision {revision}") from error
     except errors.LocalEntryNotFoundError as error:
         download = f"hf download {name}" + (f" --revision {revision}" if revision else "")
         raise LoadError(
-            f"model_name: there is no folder {name} here, and {at} is not in this machine's Hugging Face cache while the "
-            f"Hub cannot be reached; where there is a network run `{download}`, or give the path of a folder"
+            f"model_name: there is no folder {name} here, and {at} is not in this machine's Hugging Face cache "
+            f"while the Hub cannot be reached; where there is a network run `{download}`, or give the path of a folder"
         ) from error
     except errors.EntryNotFoundError as error:
         raise LoadError(f"model_name: {at} holds no {index_file}, so it is not {kind}") from error

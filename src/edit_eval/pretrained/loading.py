@@ -56,7 +56,9 @@ def prepare_devices(devices: Sequence[str], offload: str) -> None:
             "install a torch built for this driver, or run on `device_ids: cpu`"
         )
     if offload != "none" and len(devices) > 1:
-        raise LoadError(f"offload: {offload} is for one device a replica; set devices_per_replica to 1 or offload to none")
+        raise LoadError(
+            f"offload: {offload} is for one device a replica; set devices_per_replica to 1 or offload to none"
+        )
 
 
 def device_map(devices: Sequence[str]) -> dict[str, str] | str:
@@ -114,7 +116,8 @@ def check_complete(report: Mapping[str, Any], part: str) -> None:
         if keys:
             more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
             raise LoadError(
-                f"{len(keys)} weights {what} the files of {part} ({', '.join(keys[:3])}{more}); they would be random numbers"
+                f"{len(keys)} weights {what} the files of {part} ({', '.join(keys[:3])}{more}); "
+                "they would be random numbers"
             )
 
 

@@ -1,8 +1,8 @@
 """Processors of the Qwen-VL family for pictures and text alone: no video, and so no torchvision.
 
-The libraries' own processors load a video processor, too, and that needs torchvision, which has to be built for the very
-torch beside it. Pictures are resized with Pillow here, with torchvision and without, so that the same picture gives the
-same numbers in every environment (the two differ by up to 2 of 255 levels).
+The libraries' own processors load a video processor, too, and that needs torchvision, which has to be built for
+the very torch beside it. Pictures are resized with Pillow here, with torchvision and without, so that the same picture
+gives the same numbers in every environment (the two differ by up to 2 of 255 levels).
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ def image_processor_class() -> Any:
         return transformers.Qwen2VLImageProcessor
 
 
-def load_processor(source: str, class_name: str, *, pixels: dict[str, int] | None = None, **keywords: Any) -> Any:
+def load_processor(source: str, class_name: str, pixels: dict[str, int], **keywords: str) -> Any:
     """Loads a processor for pictures and text. `pixels` overrides `min_pixels` and `max_pixels` (areas in pixels).
 
     `keywords` (`subfolder`, `revision`) go to `from_pretrained`.
     """
     processor = image_only(class_name).from_pretrained(source, **keywords)
-    processor.image_processor = _load_image_processor(source, pixels or {}, keywords)
+    processor.image_processor = _load_image_processor(source, pixels, keywords)
     return processor
 
 
-def _load_image_processor(source: str, pixels: dict[str, int], keywords: dict[str, Any]) -> Any:
+def _load_image_processor(source: str, pixels: dict[str, int], keywords: dict[str, str]) -> Any:
     images = image_processor_class()
     settings, _ = images.get_image_processor_dict(source, **keywords)
     # The same two areas go by two names. transformers 4 sets `size` aside where the file lacks the older names.
@@ -78,7 +78,7 @@ def _load_image_processor(source: str, pixels: dict[str, int], keywords: dict[st
 
 
 def check_processor(processor: Any, model: str) -> Any:
-    """Returns the processor; raises `LoadError` for a bare tokenizer, which `AutoProcessor` falls back to in silence."""
+    """Returns the processor; raises `LoadError` for a tokenizer, to which `AutoProcessor` falls back in silence."""
     if getattr(processor, "image_processor", None) is None or getattr(processor, "tokenizer", None) is None:
         raise LoadError(
             f"{model}: transformers finds no processor for its pictures, only a {type(processor).__name__}; "

@@ -2,7 +2,7 @@
 
 Every chart is made in one language from the summary and the records. Colours that must follow the page's theme
 are left to it (`templates/charts.js`); the score's axis is always the whole scale, 0 to 10. Vega-Lite
-writes names into expressions, which the page only interprets; they are cut to one line first (`formats.line`).
+writes names into expressions, which the page only interprets; they are cut to one line first (`one_line`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, category_names, entries
 from edit_eval.reporting.failures import failures
+from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.texts import name_of, short_category, text
 from edit_eval.reporting.timeline import timeline, utilisation
 
@@ -35,7 +36,7 @@ _BINS = 20  # half a point each
 def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[str, list[Specification]]:
     """All charts by name; a name may have several (a histogram for each series), or none where nothing is known."""
     parts = entries(summary)
-    names = {(part.edit_model, part.judge): formats.line(part.series) for part in parts}
+    names = {(part.edit_model, part.judge): one_line(part.series) for part in parts}
     series = list(names.values())
     made: dict[str, list[alt.Chart | alt.LayerChart]] = {
         "overall": _overall(parts, series, language),
@@ -110,9 +111,7 @@ def _intervals(
     names = list(dict.fromkeys(row["group"] for row in rows))
     several = len(series) > 1
     row_height = (15 * len(series) + 18) if several and not one_each else 30
-    base = alt.Chart(
-        alt.Data(values=rows), width="container", height=max(2, len(names)) * row_height
-    ).encode(
+    base = alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(names)) * row_height).encode(
         y=alt.Y("group:N", scale=alt.Scale(domain=names), title=None).axis(ticks=False, domain=False),
         tooltip=_interval_tooltips(language, several),
     )
@@ -131,9 +130,7 @@ def _intervals(
             base.mark_rule(strokeWidth=2).encode(x=scale, x2="high:Q"),
             base.mark_point(**dot).encode(x="mean:Q").transform_filter("!datum.complete"),
             base.mark_point(**dot, filled=True).encode(x="mean:Q").transform_filter("datum.complete"),
-            base.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(
-                x="label_at:Q", text="label:N"
-            ),
+            base.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(x="label_at:Q", text="label:N"),
         ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 0})
     ]
 
@@ -147,8 +144,8 @@ def _interval_row(
     right = [end for end in (block.get("mean"), high, None if complete else best) if end is not None]
     written = formats.score(block.get("mean"))
     return {
-        "group": formats.line(label),
-        "series": formats.line(series),
+        "group": one_line(label),
+        "series": one_line(series),
         "mean": block.get("mean"),
         "low": low,
         "high": high,
@@ -201,9 +198,7 @@ def _histograms(results: Results, names: SeriesNames, language: str) -> list[alt
     return [_histogram(name, bins, highest, list(counts), language) for name, bins in counts.items()]
 
 
-def _histogram(
-    name: str, counts: Sequence[int], highest: int, series: list[str], language: str
-) -> alt.Chart:
+def _histogram(name: str, counts: Sequence[int], highest: int, series: list[str], language: str) -> alt.Chart:
     width = 10 / _BINS
     rows = [
         {"from": place * width, "to": (place + 1) * width, "count": count, "series": name}
@@ -213,11 +208,13 @@ def _histogram(
         alt.Chart(alt.Data(values=rows), width="container", height=150)
         .mark_bar(binSpacing=1.5)
         .encode(
-            x=alt.X("from:Q", bin="binned", scale=alt.Scale(domain=[0, 10]), title=text("axis.score", language))
-            .axis(grid=False, values=list(range(0, 11, 2)), format="d"),
+            x=alt.X("from:Q", bin="binned", scale=alt.Scale(domain=[0, 10]), title=text("axis.score", language)).axis(
+                grid=False, values=list(range(0, 11, 2)), format="d"
+            ),
             x2="to:Q",
-            y=alt.Y("count:Q", scale=alt.Scale(domain=[0, highest]), title=None)
-            .axis(values=_whole_numbers(highest), format="d"),
+            y=alt.Y("count:Q", scale=alt.Scale(domain=[0, highest]), title=None).axis(
+                values=_whole_numbers(highest), format="d"
+            ),
             tooltip=[
                 alt.Tooltip("from:Q", title=text("filter.score", language)),
                 alt.Tooltip("to:Q", title=text("filter.score.to", language)),
@@ -276,9 +273,9 @@ def _failures(results: Results, names: SeriesNames, language: str) -> list[alt.C
 
 def _failure_row(status: str, reason: str, series: str, count: int) -> dict[str, Any]:
     return {
-        "label": formats.line(f"{status}: {reason}" if reason else status, _LABEL_LENGTH),
+        "label": one_line(f"{status}: {reason}" if reason else status, _LABEL_LENGTH),
         "status": status,
-        "reason": formats.line(reason, 300),
+        "reason": one_line(reason, 300),
         "series": series,
         "count": count,
     }

@@ -38,9 +38,7 @@ def costs(results: Results, summary: Mapping[str, Any]) -> Costs:
     answer_seconds = [judgement.seconds for judgement in results.judgements if judgement.seconds > 0]
     return Costs(
         wall_seconds=timing.get("wall_seconds") or 0.0,
-        starts=max(
-            len(results.wall_seconds), max((one.start_number for one in results.activities), default=0)
-        ),
+        starts=max(len(results.wall_seconds), max((one.start_number for one in results.activities), default=0)),
         device_seconds=sum(sum(kinds.values()) for kinds in devices.values()),
         working_seconds=sum(kinds["editing"] + kinds["judging"] for kinds in devices.values()),
         on_gpus=bool(devices) and not any(name.startswith("cpu") for name in devices),

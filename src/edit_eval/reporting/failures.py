@@ -1,4 +1,4 @@
-"""What has no score, counted by its reason."""
+"""What ended without a score, counted by its reason. What is still to be done is no failure."""
 
 from __future__ import annotations
 
@@ -20,14 +20,11 @@ class Failure:
 
 
 def failures(results: Results) -> list[Failure]:
-    """Every (status, reason, edit model, judge) without a score, the most frequent first."""
+    """Every (status, reason, edit model, judge) that ended without a score, the most frequent first."""
     counts = Counter(
         (judgement.status, " ".join(judgement.reason.split()), judgement.edit_model, judgement.judge)
         for judgement in results.judgements
-        if judgement.status is not Status.OK
+        if judgement.status not in (Status.OK, Status.PENDING)
     )
     ordered = sorted(counts.items(), key=lambda item: (-item[1], *map(str, item[0])))
-    return [
-        Failure(status, reason, edit_model, judge, count)
-        for (status, reason, edit_model, judge), count in ordered
-    ]
+    return [Failure(status, reason, edit_model, judge, count) for (status, reason, edit_model, judge), count in ordered]

@@ -29,9 +29,7 @@ class ReportFiles:
     page: Path
 
 
-def write_report(
-    results: Results, summary: Mapping[str, Any], folder: Path, *, language: str = "en"
-) -> ReportFiles:
+def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str = "en") -> ReportFiles:
     """Writes the four files of a report into `folder`, which is made if need be. The same input, the same bytes.
 
     `summary` is what `statistics.summary.summarise` returned. `language` (`en` or `zh`) is that of the Markdown,

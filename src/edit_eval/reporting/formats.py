@@ -8,12 +8,6 @@ from typing import Any
 NOTHING = "–"
 
 
-def line(words: str, length: int | None = None) -> str:
-    """The words on one line, without control characters, cut to `length` letters if there are more."""
-    clean = " ".join("".join(one if one.isprintable() else " " for one in words).split())
-    return clean if length is None or len(clean) <= length else clean[: length - 1] + "…"
-
-
 def score(value: float | None) -> str:
     """`6.43`; a dash where there is none."""
     return NOTHING if value is None else f"{value:.2f}"

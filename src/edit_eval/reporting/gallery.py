@@ -84,9 +84,7 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     return {
         "category": {name: {one: name_of("short_category", name, one) for one in LANGUAGES} for name in categories},
         "category_title": {name: {one: name_of("category", name, one) for one in LANGUAGES} for name in categories},
-        "difficulty": {
-            name: {one: name_of("difficulty", name, one) for one in LANGUAGES} for name in difficulties
-        },
+        "difficulty": {name: {one: name_of("difficulty", name, one) for one in LANGUAGES} for name in difficulties},
     }
 
 

@@ -38,9 +38,7 @@ PATIENCE = 2.0
 """Seconds that the end waits for a display that hangs."""
 
 
-def live_progress(
-    mode: str, stream: TextIO | None = None, environment: Mapping[str, str] | None = None
-) -> Progress:
+def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[str, str] | None = None) -> Progress:
     """The progress for `auto`, `rich`, `plain` or `none`, on stderr. What was chosen is its `mode` and `reason`.
 
     Raises `ConfigurationError` for another mode.

@@ -15,7 +15,7 @@ from edit_eval.reporting.entries import category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.texts import name_of, text
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&!])")
+_SPECIAL = re.compile(r"([\\`*\[\]<>|#~$&!]|(?<!\w)_|_(?!\w))")  # an underscore within a word is only itself
 
 
 def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str:

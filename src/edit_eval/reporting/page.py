@@ -85,9 +85,7 @@ def _json(data: Any) -> str:
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _document(
-    results: Results, summary: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]]
-) -> str:
+def _document(results: Results, summary: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]]) -> str:
     style = "\n".join(_asset(name) for name in _STYLES)
     script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
     early, vega = _asset(_EARLY), _vega()
@@ -112,8 +110,7 @@ def _document(
             failures=failures(results),
             facts=_facts(results),
             most_tags=MOST_TAGS if any(len(part.tags) > MOST_TAGS for part in parts) else None,
-            configuration=_as_yaml(results.configuration),
-            environment=_as_yaml(results.environment),
+            listings=_listings(results),
             version=__version__,
             data_here=Markup(_DATA_HERE),
         )
@@ -209,6 +206,18 @@ def _weights(results: Results, section: str, name: str) -> str:
     parameters = model.get("params") if isinstance(model, Mapping) else None
     weights = parameters.get("model_name") if isinstance(parameters, Mapping) else None
     return str(weights) if weights else ""
+
+
+def _listings(results: Results) -> list[tuple[str, str]]:
+    """(text key, YAML) of all that it takes to repeat the run."""
+    configuration = dict(results.configuration)
+    # These the run adds to what can be written in a configuration.
+    added = {key: configuration.pop(key) for key in ("rubrics", "identities", "name") if key in configuration}
+    return [
+        ("configuration", _as_yaml(configuration)),
+        ("prompts", _as_yaml({"rubrics": added["rubrics"]}) if added.get("rubrics") else ""),
+        ("environment", _as_yaml(results.environment)),
+    ]
 
 
 def _as_yaml(data: Mapping[str, object]) -> str:

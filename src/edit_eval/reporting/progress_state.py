@@ -256,7 +256,7 @@ class ProgressState:
             at_work = sum(v.state == "loaded" for v in self._of_model[replica.model.key])
             share = self._work.units_left(replica.model.key) / max(1, at_work)
             fraction = view.settled / (view.settled + share) if view.settled else 0.0
-            figures = f"{view.settled} scored" if view.settled else ""
+            figures = f"{view.settled} judged" if view.settled else ""
         elif activity == "loading":
             expected = self._estimates.load.get(replica.model.key, Mean()).value
         return DeviceView(
@@ -275,20 +275,22 @@ class ProgressState:
         for key, views in self._of_model.items():
             alive = [v for v in views if v.replica.state is not State.RETIRED]
             model = views[0].replica.model
-            under_way = sum(
-                v.step / v.steps for v in alive if v.steps and v.activity == "editing" and v.replica.capacity == 1
-            )
+            units = self._work.units_left(key)
+            under_way = [v.step / v.steps for v in alive if v.steps and v.activity == "editing"]
+            under_way = under_way if all(v.replica.capacity == 1 for v in alive) else []
             unit = self._estimates.unit.get(key, Mean()).value
             load = self._estimates.load.get(key, Mean()).value
             there = any(v.state == "loaded" for v in alive)
             per_replica = max((len(v.replica.place) / v.replica.capacity for v in alive), default=1.0)
+            least_done = min(under_way, default=0.0) if len(under_way) >= units else 0.0
             demands.append(
                 Demand(
                     kind=model.kind,
                     devices=frozenset(device for v in alive for device in v.replica.place),
-                    units=max(0.0, self._work.units_left(key) - under_way),
+                    units=max(0.0, units - sum(under_way)),
                     seconds=None if unit is None else unit * per_replica,
                     load=0.0 if there or load is None else load,
+                    longest=0.0 if unit is None or not units else unit * (1 - least_done),
                 )
             )
         return time_left(demands)

@@ -128,7 +128,7 @@ class DeviceView:
     about: str = ""
     """The samples it is working on."""
     figures: str = ""
-    """`32/50` steps, `31 scored`."""
+    """`32/50` steps, `31 judged`."""
     fraction: float | None = None
     """How full its bar is, 0 to 1."""
     since: float = 0.0

@@ -43,7 +43,7 @@ from edit_eval.reporting.progress_view import (
 )
 from edit_eval.reporting.terminal_text import one_line, padded
 
-BAR = 18
+BAR = 16
 """Columns of a bar."""
 TAG = 8
 """Columns of the word that begins a line."""

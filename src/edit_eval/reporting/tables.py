@@ -12,6 +12,7 @@ from rich.text import Text
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, category_names, entries
+from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.texts import name_of, short_category, text
 
 _PROBLEM = "yellow"
@@ -122,9 +123,7 @@ def _number_names(language: str, incomplete: bool) -> list[str]:
     return [text(key, language) for key in (*keys, "std", "median", "min", "max")]
 
 
-def _numbers(
-    block: Mapping[str, Any], coverage: Mapping[str, Any] | None, with_bounds: bool
-) -> list[Text | str]:
+def _numbers(block: Mapping[str, Any], coverage: Mapping[str, Any] | None, with_bounds: bool) -> list[Text | str]:
     complete = formats.is_complete(coverage)
     bounds = [formats.NOTHING if complete else formats.worst_to_best(block)] if with_bounds else []
     return [
@@ -138,4 +137,4 @@ def _numbers(
 
 def _plain(words: str) -> Text:
     """Text that can neither be markup nor steer the terminal."""
-    return Text(formats.line(words))
+    return Text(one_line(words))

@@ -7,6 +7,7 @@ import unicodedata
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
+from rich.text import Text
 
 _LONGEST = 10_000
 _LONGEST_SHORTENED = 2_000
@@ -56,6 +57,20 @@ def readable(document: object) -> object:
 def stdout_console() -> Console:
     """Where the verbs that read print to: the terminal's width (80 without one), colours only on a terminal."""
     return Console(markup=False, emoji=False, highlight=False)
+
+
+def print_beside(console: Console, head: Text | str, body: Text) -> None:
+    """Prints `body` beside `head`, wrapped within the columns that are left; nothing stands behind a line's end.
+
+    A word that does not fit, such as a path, is left to the terminal to wrap, so that it can be copied whole.
+    """
+    head = Text(head) if isinstance(head, str) else head
+    room = max(1, console.width - head.cell_len)
+    too_long = any(cell_len(word) > room and ("/" in word or word.isascii()) for word in body.plain.split())
+    for line in [body] if too_long else body.wrap(console, room):
+        line.rstrip()
+        console.print(head + line, soft_wrap=True)
+        head = Text(" " * head.cell_len)
 
 
 def _without_controls(text: str) -> str:

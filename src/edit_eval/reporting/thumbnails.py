@@ -12,7 +12,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image, ImageOps
+from PIL import Image
+
+from edit_eval.errors import PictureError
+from edit_eval.pictures import open_picture
 
 PAGE_BUDGET = 56_000_000
 """Bytes of base64 that all thumbnails of a page may take together: a page of 60 MB still opens at once."""
@@ -41,13 +44,10 @@ def size_for(count: int, budget: int = PAGE_BUDGET) -> Size:
 def thumbnail(path: Path, size: Size) -> bytes | None:
     """The picture at `path` as a small WebP; None if it is no picture that can be read."""
     try:
-        with Image.open(path) as opened:
-            # A JPEG is decoded at a fraction of its size; for other formats this does nothing.
-            opened.draft("RGB", (2 * size.side, 2 * size.side))
-            picture = ImageOps.exif_transpose(_as_rgb(opened))
-            picture.thumbnail((size.side, size.side), Image.Resampling.LANCZOS, reducing_gap=2.0)
+        picture = open_picture(path)
+        picture.thumbnail((size.side, size.side), Image.Resampling.LANCZOS, reducing_gap=2.0)
         return _encode(picture, size.file_bytes)
-    except Exception:  # whatever is wrong with one picture must not cost the report
+    except (PictureError, OSError, ValueError):  # one bad picture must not cost the report
         return None
 
 
@@ -70,18 +70,6 @@ def _ahead(pool: ThreadPoolExecutor, paths: Iterable[Path], size: Size, ahead: i
             yield under_way.popleft().result()
     while under_way:
         yield under_way.popleft().result()
-
-
-def _as_rgb(picture: Image.Image) -> Image.Image:
-    """RGB; what is transparent becomes white, as on paper."""
-    if picture.mode.startswith("I;16"):
-        picture = picture.point(lambda value: value / 256).convert("L")
-    if picture.has_transparency_data:
-        ground = Image.new("RGBA", picture.size, "white")
-        ground.alpha_composite(picture.convert("RGBA"))
-        ground.info = picture.info
-        return ground.convert("RGB")
-    return picture if picture.mode == "RGB" else picture.convert("RGB")
 
 
 def _encode(picture: Image.Image, file_bytes: int) -> bytes:

@@ -24,6 +24,8 @@ class Demand:
     """Seconds that one of them takes of one device; None before the first."""
     load: float = 0.0
     """Seconds that a device will still need to load the model, as far as is known."""
+    longest: float = 0.0
+    """Seconds that the edit or judgement needs of which most is left: no number of devices makes it shorter."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class TimeLeft:
 
 
 def time_left(demands: Sequence[Demand]) -> TimeLeft:
-    """The time that the busiest set of devices needs if it shares its work evenly.
+    """The time that the busiest set of devices needs if it shares its work evenly, or one thing alone if that is longer.
 
     For every set of models: their device seconds over the number of devices on which any of them may run. The largest
     of these is the length of the best schedule of work that can be divided at will (McNaughton's bound, for models
@@ -49,7 +51,8 @@ def time_left(demands: Sequence[Demand]) -> TimeLeft:
     if not known:
         return TimeLeft(None if missing else 0.0, missing)
     sizes = range(1, len(known) + 1) if len(known) <= MODELS_LOOKED_AT else (1, len(known))
-    return TimeLeft(max(_seconds(some) for size in sizes for some in combinations(known, size)), missing)
+    shared = max(_seconds(some) for size in sizes for some in combinations(known, size))
+    return TimeLeft(max(shared, *(d.longest for d in known)), missing)
 
 
 def _seconds(demands: Sequence[Demand]) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from edit_eval.records import Activity, Results
-from edit_eval.reporting import formats
+from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.texts import name_of, text
 
 KINDS = ("loading", "editing", "judging", "unloading")
@@ -30,7 +30,7 @@ def timeline(results: Results, language: str) -> list[alt.Chart | alt.LayerChart
     begins = _start_times(results)
     last = max(begins[one.start_number] + one.end for one in results.activities)
     unit, seconds = _unit(last)
-    present = {formats.line(one.device) for one in results.activities}
+    present = {one_line(one.device) for one in results.activities}
     devices = [name for name in dict.fromkeys(map(formats.line, results.devices)) if name in present]
     devices += sorted(present.difference(devices))
     rows = [_activity_row(one, begins[one.start_number], seconds, language) for one in results.activities]
@@ -39,8 +39,7 @@ def timeline(results: Results, language: str) -> list[alt.Chart | alt.LayerChart
         alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(devices)) * 26)
         .mark_bar(size=16, clip=True)
         .encode(
-            y=alt.Y("device:N", scale=alt.Scale(domain=devices), title=None)
-            .axis(ticks=False, domain=False),
+            y=alt.Y("device:N", scale=alt.Scale(domain=devices), title=None).axis(ticks=False, domain=False),
             x=x.axis(grid=False, tickCount=8, format="~g"),
             x2="end:Q",
             color=_kind_colour(KINDS, language),
@@ -77,10 +76,10 @@ def _unit(last: float) -> tuple[str, float]:
 
 def _activity_row(one: Activity, start: float, unit_seconds: float, language: str) -> dict[str, Any]:
     return {
-        "device": formats.line(one.device),
-        "kind": name_of("kind", formats.line(one.kind), language),
-        "model": formats.line(one.model),
-        "what": formats.line(one.what, 80),
+        "device": one_line(one.device),
+        "kind": name_of("kind", one_line(one.kind), language),
+        "model": one_line(one.model),
+        "what": one_line(one.what, 80),
         # Enough digits for a screen; the records keep the rest.
         "begin": round((start + one.begin) / unit_seconds, 5),
         "end": round((start + one.end) / unit_seconds, 5),
@@ -97,7 +96,7 @@ def utilisation(summary: Mapping[str, Any], language: str) -> list[alt.Chart]:
         whole = sum(kinds.values())
         rows += [
             {
-                "device": formats.line(name),
+                "device": one_line(name),
                 "kind": name_of("kind", kind, language),
                 "order": place,
                 "share": kinds[kind] / whole,
@@ -112,7 +111,9 @@ def utilisation(summary: Mapping[str, Any], language: str) -> list[alt.Chart]:
         alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(devices)) * 26)
         .mark_bar(size=16)
         .encode(
-            y=alt.Y("device:N", scale=alt.Scale(domain=list(map(formats.line, devices))), title=None).axis(ticks=False, domain=False),
+            y=alt.Y("device:N", scale=alt.Scale(domain=list(map(formats.line, devices))), title=None).axis(
+                ticks=False, domain=False
+            ),
             x=alt.X("share:Q", title=text("axis.share", language), scale=alt.Scale(domain=[0, 1])).axis(
                 format="%", grid=False, tickCount=5
             ),

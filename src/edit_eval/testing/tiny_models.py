@@ -84,9 +84,7 @@ def _qwen2_5_vl(tokenizer: Any) -> Any:
         "fullatt_block_indexes": [1],
         "window_size": 56,
     }
-    config = Qwen2_5_VLConfig(
-        text_config=text, vision_config=vision, tie_word_embeddings=False, **token_ids(tokenizer)
-    )
+    config = Qwen2_5_VLConfig(text_config=text, vision_config=vision, tie_word_embeddings=False, **token_ids(tokenizer))
     return Qwen2_5_VLForConditionalGeneration(config).eval()
 
 
@@ -149,12 +147,8 @@ def _build_judge(folder: Path, family: str) -> None:
         model = _qwen3_vl(tokenizer, experts=family == "qwen3_vl_moe")
         size = {"shortest_edge": 64 * 64, "longest_edge": 128 * 128}
         half = [0.5, 0.5, 0.5]
-        processor = _processor(
-            "Qwen3VLProcessor", tokenizer, size=size, patch_size=16, image_mean=half, image_std=half
-        )
-    model.generation_config = GenerationConfig(
-        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
-    )
+        processor = _processor("Qwen3VLProcessor", tokenizer, size=size, patch_size=16, image_mean=half, image_std=half)
+    model.generation_config = GenerationConfig(eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
     write_answers(model, processor)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)

@@ -2,17 +2,20 @@
 
 How it works, on a stream of 64 numbers a token:
 
-* axis 0 is 1 in every text token, axis 1 in every picture token; axes 2 to 47 hold which text token it is, one axis for
-  each token of an answer; axes 48 to 63 hold what a picture token shows (the vision tower's random features, centred).
-* all layers but the last pass the stream on. The last one attends to picture tokens alone (axis 1 is the key, axis 0 the
-  query; text keys score about e^14 times less), so the prompt's length does not count, and adds their mean of axes 48 to 63.
+* axis 0 is 1 in every text token, axis 1 in every picture token; axes 2 to 47 hold which text token it is, one axis
+  for each token of an answer; axes 48 to 63 hold what a picture token shows (the vision tower's random features,
+  centred).
+* all layers but the last pass the stream on. The last one attends to picture tokens alone (axis 1 is the key, axis 0
+  the query; a text token weighs about e^14 times less), so the prompt's length does not count, and adds their mean of
+  axes 48 to 63.
 * the output layer is a chain: what follows a token is read off its own axis. Where a digit may stand, five digits are
-  equally likely, and the picture's mean decides: five directions in a plane of axes 48 to 63. The first digit is odd, the
+  equally likely, and the pictures decide: five directions in a plane of axes 48 to 63. The first digit is odd, the
   second even, so that each digit knows its place.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from random import Random
@@ -145,7 +148,7 @@ def _write_output(model: Any, processor: Any, pictures: Sequence[Image], axes: d
         for successor in successors:
             head[successor, axes[token]] += 1.5  # 12 at the token's own axis, 0 elsewhere
 
-    for token, successor in zip(before[:-1], before[1:]):  # noqa: B905, RUF007: Python 3.10 has both, `strict` says nothing here
+    for token, successor in itertools.pairwise(before):
         follow(token, [successor])
     follow(before[-1], first)
     follow(point, second)

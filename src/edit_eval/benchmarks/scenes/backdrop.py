@@ -17,9 +17,10 @@ FINE = 2
 
 def vertical(size: tuple[int, int], stops: list[tuple[float, Colour]]) -> Image.Image:
     """An RGB gradient from above (0) to below (1); `size` in pixels."""
-    column = Image.new("RGB", (1, 256))
-    for row in range(256):
-        place = row / 255
+    rows = 96
+    column = Image.new("RGB", (1, rows))
+    for row in range(rows):
+        place = row / (rows - 1)
         for (first, colour), (second, following) in zip(stops, stops[1:], strict=False):
             if place <= second:
                 column.putpixel((0, row), mix(colour, following, (place - first) / (second - first)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from PIL import Image, ImageChops, ImageDraw, ImageEnhance, ImageFilter
 
@@ -72,18 +73,33 @@ def draw(scene: Scene, shadows_of: Scene | None = None, hidden: frozenset[str] =
     """
     light = light_of(scene)
     sprites = {thing.name: sprite_of(scene, thing) for thing in scene.things if thing.name not in hidden}
-    image = sky(scene, light)
-    far_land(image, scene, light)
+    image = _behind(replace(scene, things=())).copy()
     shadows = _lay_ground(image, scene, light, sprites, shadows_of)
     silhouettes = _stand_things(image, scene, light, sprites)
     falling(image, scene)
     return Drawing(scene, image, silhouettes, shadows)
 
 
+@lru_cache(maxsize=4)
+def _behind(scene: Scene) -> Image.Image:
+    """Sky and far land of a scene without things; kept, for source and edits of a scene share it."""
+    light = light_of(scene)
+    image = sky(scene, light)
+    far_land(image, scene, light)
+    return image
+
+
+@lru_cache(maxsize=4)
+def _land(scene: Scene) -> tuple[Image.Image, Image.Image]:
+    """The ground of a scene without things, and where it lies; kept as well."""
+    return ground(scene)
+
+
 def _lay_ground(
     image: Image.Image, scene: Scene, light: Light, sprites: dict[str, Sprite], shadows_of: Scene | None
 ) -> dict[str, Image.Image]:
-    land, mask = ground(scene)
+    # Of all that the scene says, hour and sun do not change the ground's own colours.
+    land, mask = _land(replace(scene, things=(), time="day", sun="left", wind="", wet=False))
     if scene.weather == "rain" or scene.wet:
         land = ImageEnhance.Brightness(land).enhance(0.84)
     other = shadows_of or scene

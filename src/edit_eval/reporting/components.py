@@ -1,0 +1,101 @@
+"""`edit-eval list` and `edit-eval describe`: what a configuration can name, and with which parameters."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from edit_eval.config.components import KINDS, Description, Kind, describe, kinds_of, known
+from edit_eval.reporting.terminal_text import one_line, padded, print_beside, stdout_console
+
+_TITLES: dict[Kind, str] = {"benchmark": "Benchmarks", "edit_model": "Edit models", "judge": "Judges"}
+_SECTIONS: dict[Kind, str] = {"benchmark": "benchmark", "edit_model": "diffusion_model", "judge": "reward_model"}
+_WORDS: dict[Kind, str] = {"benchmark": "benchmark", "edit_model": "edit model", "judge": "judge"}
+
+
+# -- edit-eval list --
+
+
+def components_document() -> dict[str, Any]:
+    """`{"benchmarks": [...], "edit_models": [...], "judges": [...]}`: name, class path, origin and summary of each."""
+    return {f"{kind}s": [asdict(entry) for entry in known(kind)] for kind in KINDS}
+
+
+def print_components(console: Console | None = None) -> None:
+    """Prints the three groups, a line for each component."""
+    console = console or stdout_console()
+    entries = {kind: known(kind) for kind in KINDS}
+    width = max((len(entry.name) for some in entries.values() for entry in some), default=0)
+    for kind, some in entries.items():
+        console.print(Text(_TITLES[kind], style="bold").append(f"  ({_SECTIONS[kind]}: type)", style="dim"))
+        for entry in some:
+            words = Text(one_line(entry.summary))
+            if entry.origin != "built in":
+                words.append(f" ({one_line(entry.origin)})", style="dim")
+            print_beside(console, Text(f"  {padded(entry.name, width)}  ", style="cyan"), words)
+        console.print()
+    console.print(Text("`edit-eval describe TYPE` prints the parameters of one.", style="dim"))
+
+
+# -- edit-eval describe --
+
+
+def described(type_: str) -> list[Description]:
+    """What is known of a registered name, for every kind that it is registered as, or of a class path.
+
+    Raises `ConfigurationError` for what nobody knows.
+    """
+    kinds = kinds_of(type_)
+    return [describe(kind, type_) for kind in kinds] if kinds else [describe(None, type_)]
+
+
+def description_document(type_: str) -> dict[str, Any]:
+    """`{"type": ..., "components": [...]}` with one entry a kind. Raises `ConfigurationError` like `described`."""
+    return {"type": type_, "components": [_plain(description) for description in described(type_)]}
+
+
+def print_description(type_: str, console: Console | None = None) -> None:
+    """Prints parameters with type, default and meaning. Raises `ConfigurationError` like `described`."""
+    console = console or stdout_console()
+    for number, description in enumerate(described(type_)):
+        if number:
+            console.print()
+        _print(description, console)
+
+
+def _plain(description: Description) -> dict[str, Any]:
+    plain = asdict(description)
+    for shown, parameter in zip(plain["parameters"], description.parameters, strict=True):
+        shown["required"] = parameter.required
+        if parameter.required:
+            shown["default"] = None
+    return plain
+
+
+def _print(description: Description, console: Console) -> None:
+    head = Text(one_line(description.name), style="bold cyan").append(f"  {_WORDS[description.kind]}  ", style="bold")
+    print_beside(console, head, Text(one_line(description.class_path), style="dim"))
+    if description.summary:
+        print_beside(console, "  ", Text(one_line(description.summary)))
+    console.print()
+    if description.problem:
+        print_beside(console, "  ", Text(one_line(description.problem), style="yellow"))
+        print_beside(console, "  ", Text("Its parameters are known where it can be imported.", style="dim"))
+    elif not description.parameters:
+        print_beside(console, "  ", Text("It has no parameters."))
+    for parameter in description.parameters:
+        line = Text(one_line(parameter.name), style="cyan").append(f": {one_line(parameter.type)}", style="default")
+        if parameter.required:
+            line.append("  required", style="yellow")
+        else:
+            line.append(f" = {one_line(parameter.default)}", style="dim")
+        print_beside(console, "  ", line)
+        if parameter.doc:
+            print_beside(console, "      ", Text(one_line(parameter.doc)))
+    if description.placement_keys:
+        console.print()
+        print_beside(console, "  ", Text("Where and how it runs, beside these in `params`:", style="dim"))
+        print_beside(console, "      ", Text(", ".join(description.placement_keys), style="dim"))

@@ -1,0 +1,351 @@
+"""`edit-eval status`: what of a run is done, failed, skipped or pending, and everything known about a sample.
+
+Read from the records alone, so it works while the run is still going on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from edit_eval.config.faults import did_you_mean
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Edit, Judgement, Results, Sample, Status
+from edit_eval.reporting.formats import duration
+from edit_eval.reporting.terminal_text import lines_of, one_line, padded, print_beside, readable, stdout_console
+from edit_eval.store.run_directory import RunDirectory
+
+IDS_SHOWN = 8
+"""Sample ids that are printed of each group; `--json` has them all."""
+
+_FAILURES = tuple(s for s in Status if s not in (Status.OK, Status.PENDING, Status.SKIPPED))
+_SET_ASIDE = re.compile(r"failed \d+ times; the last time: ")
+"""How the engine begins the reason of what failed too often to be tried once more."""
+_COLOURS = {Status.OK: "green", Status.PENDING: "yellow", Status.SKIPPED: "yellow"}
+
+
+@dataclass
+class Failure:
+    """Edits or judgements that failed with the same status for the same reason."""
+
+    status: str
+    reason: str
+    """On one line; the sample's own id in it is written `<sample>`, so that equal failures are one."""
+    edit_model: str
+    judge: str
+    """Empty for an edit."""
+    set_aside: bool
+    """It was tried again, and failed again."""
+    count: int = 0
+    samples: list[str] = field(default_factory=list)
+
+
+# -- documents --
+
+
+def status_document(results: Results) -> dict[str, Any]:
+    """What is done, failed, set aside, skipped and pending, as plain data.
+
+    `edits` and `judgements` count every status; what waits for or was lost with an edit is `pending` or `edit_failed`
+    among the judgements, too. `failures` names an edit that failed once, not once more for each of its judgements.
+    """
+    edits = Counter(edit.status for edit in results.edits)
+    judgements = Counter(judgement.status for judgement in results.judgements)
+    document = {
+        "run": results.name,
+        "directory": results.directory,
+        "status": "incomplete" if judgements[Status.PENDING] else "complete",
+        "samples": len(results.samples),
+        "starts": len(results.wall_seconds),
+        "wall_seconds": sum(results.wall_seconds),
+        "edits": {"total": len(results.edits), **_by_status(edits)},
+        "judgements": {"total": len(results.judgements), **_by_status(judgements)},
+        "categories": _categories(results.judgements),
+        "failures": [asdict(failure) for failure in failures(results)],
+        "skipped": [{"sample": s.id, "reason": one_line(s.fault)} for s in results.samples if s.fault],
+        "pending": {
+            "edits": _ids(edit.sample_id for edit in results.edits if edit.status is Status.PENDING),
+            "judgements": _ids(j.sample_id for j in results.judgements if j.status is Status.PENDING),
+        },
+        "notes": list(results.notes),
+    }
+    return _plain(document)
+
+
+def sample_document(results: Results, sample_id: str) -> dict[str, Any]:
+    """Everything known about a sample, its edits and their judgements, as plain data.
+
+    Raises `ConfigurationError` for an id that is not in the run.
+    """
+    sample = _sample(results, sample_id)
+    judgements = [j for j in results.judgements if j.sample_id == sample.id]
+    edits = []
+    for edit in (e for e in results.edits if e.sample_id == sample.id):
+        belonging = [j for j in judgements if (j.edit_model, j.edit_seed) == (edit.edit_model, edit.edit_seed)]
+        edits.append({**asdict(edit), "judgements": [asdict(judgement) for judgement in belonging]})
+    return _plain({"run": results.name, "directory": results.directory, "sample": asdict(sample), "edits": edits})
+
+
+def failures(results: Results) -> list[Failure]:
+    """All failures, grouped; edits first, then judgements, the most frequent first within each."""
+    groups: dict[tuple[str, str, str, str, bool], Failure] = {}
+
+    def add(status: Status, reason: str, sample: str, edit_model: str, judge: str) -> None:
+        text, repeated = _SET_ASIDE.subn("", one_line(reason), count=1)
+        text = text.replace(one_line(sample), "<sample>") if sample else text
+        key = (status.value, text, edit_model, judge, bool(repeated))
+        group = groups.setdefault(key, Failure(status.value, text, edit_model, judge, bool(repeated)))
+        group.count += 1
+        if sample not in group.samples[-1:]:
+            group.samples.append(sample)
+
+    for edit in results.edits:
+        if edit.status is Status.EDIT_FAILED:
+            add(edit.status, edit.reason, edit.sample_id, edit.edit_model, "")
+    for one in results.judgements:
+        if one.status in _FAILURES and one.status is not Status.EDIT_FAILED:
+            add(one.status, one.reason, one.sample_id, one.edit_model, one.judge)
+    return sorted(groups.values(), key=lambda group: (bool(group.judge), -group.count))
+
+
+def _by_status(counts: Counter[Status]) -> dict[str, int]:
+    return {status.value: counts[status] for status in Status if counts[status]}
+
+
+def _categories(judgements: Iterable[Judgement]) -> list[dict[str, Any]]:
+    counts: dict[tuple[str, str, str], Counter[Status]] = {}
+    for one in judgements:
+        counts.setdefault((one.category, one.edit_model, one.judge), Counter())[one.status] += 1
+    return [
+        {"category": category, "edit_model": edit_model, "judge": judge, "total": of.total(), **_by_status(of)}
+        for (category, edit_model, judge), of in counts.items()
+    ]
+
+
+def _ids(ids: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(ids))
+
+
+def _plain(document: dict[str, Any]) -> dict[str, Any]:
+    plain = readable(document)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _sample(results: Results, sample_id: str) -> Sample:
+    for sample in results.samples:
+        if sample.id == sample_id:
+            return sample
+    hint = did_you_mean(sample_id, [sample.id for sample in results.samples])
+    if not hint and results.samples:
+        hint = f"; it has {len(results.samples)}, the first is `{results.samples[0].id}`"
+    raise ConfigurationError(one_line(f"`{one_line(sample_id, 80)}` is no sample of {results.directory}{hint}"))
+
+
+# -- print --
+
+
+def print_status(results: Results, console: Console | None = None) -> None:
+    """Prints what of a run is done, failed, set aside, skipped and pending."""
+    console = console or stdout_console()
+    document = status_document(results)
+    open_ = document["status"] == "incomplete"
+    title = Text(one_line(results.name), style="bold")
+    title.append("  ").append("incomplete" if open_ else "complete", style="yellow" if open_ else "green")
+    console.print(title)
+    _print_facts(console, _facts(document))
+    console.print()
+    console.print(_counts(document))
+    lost = document["judgements"].get(Status.EDIT_FAILED.value, 0)
+    if lost:
+        console.print(Text(f"({lost} of the judgements have no edit to judge)", style="dim"))
+    console.print()
+    console.print(_category_table(document, results))
+    for failure in document["failures"]:
+        _print_failure(console, failure)
+    if document["skipped"]:
+        console.print(Text("\nskipped samples", style="bold yellow"))
+        _print_facts(console, ((one_line(s["sample"], 30), one_line(s["reason"])) for s in document["skipped"]))
+    for note in document["notes"]:
+        console.print()
+        print_beside(console, "note: ", Text(one_line(note)))
+    for number, advice in enumerate(_advice(document)):
+        if not number:
+            console.print()
+        print_beside(console, "", Text(advice, style="dim"))
+
+
+def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    yield "in", one_line(document["directory"])
+    if document["starts"]:
+        times = "once" if document["starts"] == 1 else f"{document['starts']} times"
+        yield "started", f"{times}, {duration(document['wall_seconds'])} in all"
+    directory = RunDirectory(Path(document["directory"]))
+    if (directory.path / "holder.json").is_file():
+        yield "at work", one_line(directory.holder())
+
+
+def _counts(document: dict[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table.add_column("")
+    columns = ("done", "failed", "set aside", "skipped", "pending", "total")
+    for title in columns:
+        table.add_column(title, justify="right")
+    for name, of_edits in (("edits", True), ("judgements", False)):
+        counts = document[name]
+        aside = sum(f["count"] for f in document["failures"] if f["set_aside"] and (not f["judge"]) == of_edits)
+        failed = sum(counts.get(status.value, 0) for status in _FAILURES)
+        if not of_edits:
+            failed -= counts.get(Status.EDIT_FAILED.value, 0)
+        cells = [counts.get("ok", 0), failed - aside, aside, counts.get("skipped", 0), counts.get("pending", 0)]
+        styles = ("green", "red", "red", "yellow", "yellow")
+        shown = [Text(str(n), style=style if n else "dim") for n, style in zip(cells, styles, strict=True)]
+        table.add_row(name, *shown, str(counts["total"]))
+    return table
+
+
+def _category_table(document: dict[str, Any], results: Results) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table.add_column("category", overflow="fold")
+    several = (len(results.edit_models) > 1, len(results.judges) > 1)
+    for shown, title in zip(several, ("edit model", "judge"), strict=True):
+        if shown:
+            table.add_column(title, overflow="fold")
+    for title in ("scored", "failed", "pending"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in document["categories"]:
+        failed = sum(row.get(status.value, 0) for status in _FAILURES)
+        open_ = row.get("pending", 0)
+        names = [row["category"]] + [row[k] for k, s in zip(("edit_model", "judge"), several, strict=True) if s]
+        table.add_row(
+            *(Text(one_line(name)) for name in names),
+            f"{row.get('ok', 0)}/{row['total']}",
+            Text(str(failed), style="red" if failed else "dim"),
+            Text(str(open_), style="yellow" if open_ else "dim"),
+        )
+    return table
+
+
+def _print_failure(console: Console, failure: dict[str, Any]) -> None:
+    things = ("score" if failure["judge"] else "edit") + ("s" if failure["count"] != 1 else "")
+    who = " · ".join(one_line(name) for name in (failure["edit_model"], failure["judge"]) if name)
+    aside = ", set aside" if failure["set_aside"] else ""
+    console.print()
+    head = Text(failure["status"].replace("_", " "), style="bold red").append(f"  {failure['count']} {things}{aside}  ")
+    print_beside(console, head, Text(who, style="dim"))
+    ids = [one_line(sample) for sample in failure["samples"]]
+    more = f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else ""
+    print_beside(console, "  ", Text(failure["reason"] or "no reason was recorded"))
+    print_beside(console, "  ", Text(", ".join(ids[:IDS_SHOWN]) + more, style="dim"))
+
+
+def _advice(document: dict[str, Any]) -> list[str]:
+    lines = []
+    again = f"edit-eval run CONFIG --run-dir {one_line(document['directory'])}"
+    if document["status"] == "incomplete":
+        lines.append(f"`{again}` goes on.")
+    statuses = ",".join(dict.fromkeys(failure["status"] for failure in document["failures"]))
+    if statuses:
+        lines.append(f"`{again} --retry {statuses}` tries what failed once more.")
+    return lines
+
+
+def print_sample(results: Results, sample_id: str, console: Console | None = None) -> None:
+    """Prints everything known about a sample. Raises `ConfigurationError` for an id that is not in the run."""
+    console = console or stdout_console()
+    sample = _sample(results, sample_id)
+    console.print(Text(one_line(sample.id), style="bold"))
+    _print_facts(console, _sample_facts(sample))
+    for edit in (e for e in results.edits if e.sample_id == sample.id):
+        several = f", edit {edit.edit_seed}" if edit.edit_seed or _several_seeds(results) else ""
+        title = f"edit by {one_line(edit.edit_model)}{several}"
+        _print_part(console, 0, title, edit.status, _edit_facts(results, edit))
+        for one in results.judgements:
+            if (one.sample_id, one.edit_model, one.edit_seed) == (sample.id, edit.edit_model, edit.edit_seed):
+                repeat = f", repeat {one.repeat}" if one.repeat or _several_repeats(results) else ""
+                _print_part(console, 2, f"score by {one_line(one.judge)}{repeat}", one.status, _judgement_facts(one))
+
+
+def _print_part(
+    console: Console, indent: int, title: str, status: Status, facts: Iterable[tuple[str, str | Sequence[str]]]
+) -> None:
+    head = Text(title, style="bold").append("  ").append(str(status), style=_COLOURS.get(status, "red"))
+    console.print()
+    print_beside(console, " " * indent, head)
+    _print_facts(console, facts, indent)
+
+
+def _sample_facts(sample: Sample) -> Iterable[tuple[str, str]]:
+    yield "category", one_line(", ".join(filter(None, (sample.category, sample.difficulty))))
+    yield "index", str(sample.index)
+    if sample.tags:
+        yield "tags", one_line(", ".join(sample.tags))
+    for language, instruction in (sample.instructions or {sample.language: sample.instruction}).items():
+        used = ", as edited" if language == sample.language and len(sample.instructions) > 1 else ""
+        yield f"instruction ({one_line(language)}{used})", one_line(instruction)
+    if sample.description:
+        yield "description", one_line(sample.description)
+    if sample.rationale:
+        yield "rationale", one_line(sample.rationale)
+    yield "source", one_line(sample.source)
+    yield "SHA-256", sample.source_digest
+    if sample.fault:
+        yield "skipped", one_line(sample.fault)
+
+
+def _edit_facts(results: Results, edit: Edit) -> Iterable[tuple[str, str]]:
+    yield "seed", str(edit.seed)
+    yield "key", edit.key
+    if edit.reason:
+        yield "reason", one_line(edit.reason)
+    if edit.image:
+        yield "image", one_line(Path(results.directory) / edit.image)
+        yield "size", f"{edit.width} x {edit.height}, {edit.file_bytes:,} bytes"
+        yield "pixels", edit.pixels
+    if edit.flags:
+        yield "flags", one_line(", ".join(edit.flags))
+    if edit.seconds:
+        yield "time", f"{duration(edit.seconds)} on {one_line(edit.device)}"
+
+
+def _judgement_facts(judgement: Judgement) -> Iterable[tuple[str, str | Sequence[str]]]:
+    if judgement.score is not None:
+        yield "score", f"{judgement.score:.3f}"
+    if judgement.reason:
+        yield "reason", one_line(judgement.reason)
+    if judgement.answer:
+        yield "answer", lines_of(judgement.answer)
+    if judgement.answers > 1:
+        yield "asked", f"{judgement.answers} times"
+    if judgement.key:
+        yield "key", judgement.key
+    if judgement.seconds:
+        yield "time", f"{duration(judgement.seconds)} on {one_line(judgement.device)}"
+
+
+def _several_seeds(results: Results) -> bool:
+    return any(edit.edit_seed for edit in results.edits)
+
+
+def _several_repeats(results: Results) -> bool:
+    return any(judgement.repeat for judgement in results.judgements)
+
+
+def _print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:
+    """Names and values. Text is wrapped in its column; what cannot be, a path, stays whole so that it can be copied."""
+    rows = [(name, [value] if isinstance(value, str) else list(value)) for name, value in facts]
+    column = max((cell_len(name) for name, _ in rows), default=0)
+    for name, lines in rows:
+        head = Text(" " * (indent + 2)).append(padded(name, column), style="dim").append("  ")
+        for line in lines or [""]:
+            print_beside(console, head, Text(line))
+            head = Text(" " * head.cell_len)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from edit_eval.errors import ConfigurationError, LoadError
+from edit_eval.pretrained.loading import (
+    check_call,
+    check_complete,
+    check_dtype,
+    device_map,
+    library_versions,
+    load_errors,
+    on_cpu,
+)
+
+
+def test_device_map() -> None:
+    assert device_map(["cpu"]) == device_map(["cpu:3"]) == {"": "cpu"}
+    assert device_map(["cuda:0"]) == {"": "cuda:0"}
+    assert device_map(["cuda:0", "cuda:1"]) == "balanced"
+    assert on_cpu(["cpu:1"])
+    assert not on_cpu(["cuda:0"])
+
+
+def test_parameters_are_checked_without_torch() -> None:
+    check_dtype("bfloat16")
+    with pytest.raises(ValueError, match="'bf16' is none of bfloat16, float16, float32"):
+        check_dtype("bf16")
+    check_call({"height": 3}, ("image",))
+    with pytest.raises(ValueError, match="call: image cannot be given there"):
+        check_call({"image": 3}, ("image",))
+
+
+def test_other_errors_become_one_line() -> None:
+    with pytest.raises(LoadError, match="^a/model cannot be loaded: ValueError: two lines$"), load_errors("a/model"):
+        raise ValueError("two\n   lines")
+
+
+def test_a_missing_package_is_named_with_the_interpreter() -> None:
+    with pytest.raises(LoadError, match="needs the package nothing_of_this_name, which .*python"), load_errors("a/model"):
+        import nothing_of_this_name  # noqa: F401
+
+
+def test_our_own_errors_pass() -> None:
+    with pytest.raises(ConfigurationError, match="^as it is$"), load_errors("a/model"):
+        raise ConfigurationError("as it is")
+
+
+def test_want_of_memory_passes_as_it_is() -> None:
+    torch = pytest.importorskip("torch")
+    for error in (torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("CUDA error: out of memory"), MemoryError()):
+        with pytest.raises(type(error)) as caught, load_errors("a/model"):
+            raise error
+        assert caught.value is error
+
+
+def test_a_torchvision_that_does_not_fit_is_named() -> None:
+    with pytest.raises(LoadError, match="does not go with torch .*uninstall it"), load_errors("a/model"):
+        raise RuntimeError("operator torchvision::nms does not exist")
+
+
+def test_missing_and_misshapen_weights_are_named() -> None:
+    check_complete({"missing_keys": [], "mismatched_keys": [], "unexpected_keys": ["more"]}, "part")
+    with pytest.raises(LoadError, match="4 weights are missing from the files of part .a, b, c and 1 more."):
+        check_complete({"missing_keys": {"d", "b", "c", "a"}}, "part")
+    with pytest.raises(LoadError, match="1 weights have another shape"):
+        check_complete({"missing_keys": [], "mismatched_keys": [("a", (1,), (2,))]}, "part")
+
+
+def test_versions_of_what_is_installed() -> None:
+    versions = library_versions("pillow", "nothing-of-this-name")
+    assert list(versions) == ["pillow"]

@@ -1,0 +1,83 @@
+"""Reports written once for all tests of this room, and a browser to look at them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reporting.reported_runs import build_hostile_run, build_run
+from reporting.reports import Report, report_on
+
+SMALL = (96, 72)
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="session")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """One model, one judge, everything scored."""
+    return report_on(build_run(tmp_path_factory.mktemp("complete"), samples=10, size=SMALL))
+
+
+@pytest.fixture(scope="session")
+def incomplete(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """One model, one judge, failures of several kinds, two samples still to do, 30 samples: two pages of cards."""
+    run = build_run(tmp_path_factory.mktemp("incomplete"), samples=30, size=SMALL, failing=0.4, pending=2)
+    return report_on(run)
+
+
+@pytest.fixture(scope="session")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Two models and two judges, with the source of one sample and one edit gone from the disk."""
+    directory = tmp_path_factory.mktemp("several")
+    run = build_run(
+        directory, samples=10, size=SMALL, edit_models=("first", "second"), judges=("strict", "kind"), failing=0.15
+    )
+    Path(run.samples[3].source).unlink()
+    (directory / next(edit.image for edit in run.edits[5:] if edit.image)).unlink()
+    (directory / next(edit.image for edit in run.edits[8:] if edit.image)).write_bytes(b"no picture")
+    flagged = replace(run.edits[0], flags=("identical_to_source",))
+    return report_on(replace(run, edits=(flagged, *run.edits[1:])))
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """A run in which every word tries to be markup, a script or a path."""
+    return report_on(build_hostile_run(tmp_path_factory.mktemp("hostile")))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A headless Chromium, if there is one on this machine."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    with playwright.sync_playwright() as started:
+        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens a report from the disk; fails at the end if the page complained or asked for anything elsewhere."""
+    contexts, faults = [], []
+
+    def open_it(report: Report, address: str = "", **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+        tab.on("pageerror", lambda error: faults.append(str(error)))
+        tab.on("request", lambda made: None if made.url.startswith(("file:", "data:")) else faults.append(made.url))
+        tab.on("dialog", lambda shown: (faults.append(f"dialog: {shown.message}"), shown.dismiss()))
+        tab.goto(report.files.page.as_uri() + address)
+        return tab
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert faults == []

@@ -1,0 +1,73 @@
+"""A written report, and its page taken apart."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from edit_eval.records import Results
+from edit_eval.reporting.files import ReportFiles, write_report
+from edit_eval.statistics.summary import summarise
+
+
+@dataclass(frozen=True)
+class Report:
+    """A run, its summary and its written report."""
+
+    results: Results
+    summary: dict[str, Any]
+    files: ReportFiles
+
+    @property
+    def html(self) -> str:
+        return self.files.page.read_text(encoding="utf-8")
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The page's JSON, parsed from the page."""
+        return json.loads(Elements(self.html).text_of["data"])
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes, and the raw text of those that have an id."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.all: list[tuple[str, dict[str, str | None]]] = []
+        self.text_of: dict[str, str] = {}
+        self.scripts: list[str] = []
+        self.styles: list[str] = []
+        self._open: list[tuple[str, str | None]] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = dict(attributes)
+        self.all.append((tag, values))
+        self._open.append((tag, values.get("id")))
+        if tag == "script":
+            self.scripts.append("")
+        if tag == "style":
+            self.styles.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        tag, identifier = self._open[-1] if self._open else ("", None)
+        if identifier:
+            self.text_of[identifier] = self.text_of.get(identifier, "") + data
+        if tag == "script":
+            self.scripts[-1] += data
+        if tag == "style":
+            self.styles[-1] += data
+
+
+def report_on(results: Results, language: str = "en") -> Report:
+    summary = summarise(results)
+    files = write_report(results, summary, Path(results.directory) / "report", language=language)
+    return Report(results, summary, files)

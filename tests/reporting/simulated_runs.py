@@ -1,0 +1,222 @@
+"""Whole runs for the live progress to watch: the real engine, recorder and store on simulated devices and time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from edit_eval.benchmarks.categories import SUBSETS
+from edit_eval.errors import Stopped
+from edit_eval.execution.driver import WorkerSpecification
+from edit_eval.execution.engine import Engine, Limits
+from edit_eval.execution.recorder import Recorder
+from edit_eval.execution.session import Spectator
+from edit_eval.execution.simulated import Fate, SimulatedDriver
+from edit_eval.execution.workload import fill_work
+from edit_eval.protocols.rubric_score import RubricScore
+from edit_eval.records import Edit, Judgement, Sample
+from edit_eval.reporting.progress_state import ProgressState
+from edit_eval.reporting.progress_view import Display, Line, Snapshot
+from edit_eval.rubrics.loading import load_rubrics
+from edit_eval.scheduling.batches import cut_batches
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import Replica
+from edit_eval.scheduling.tasks import Model, Task, Work
+from edit_eval.store.keys import Identity
+from edit_eval.store.matrix import Matrix
+from edit_eval.store.run_directory import RunDirectory
+from edit_eval.workers.messages import Message
+
+STEPS = 50
+
+
+def samples(count: int, categories: int = 2) -> list[Sample]:
+    """Samples of the first categories in turn."""
+    names = list(SUBSETS)[:categories]
+    made = []
+    for index in range(count):
+        category = names[index * categories // count]
+        name = f"{index:05d}_{SUBSETS[category]}_hard"
+        made.append(Sample(name, index, category, f"/sources/{index}.png", f"{index:064x}", "Make it rain."))
+    return made
+
+
+class AnsweringDriver(SimulatedDriver):
+    """A simulated driver whose workers answer what real ones would, and report steps."""
+
+    def __init__(self, answers: Mapping[str, str], **times: Any) -> None:
+        super().__init__(**times)
+        self._answers = answers
+
+    @property
+    def now(self) -> float:
+        """Simulated seconds."""
+        return self._now
+
+    def submit(self, worker: int, message: Message) -> None:
+        if message["do"] == "run" and message["kind"] == "edit":
+            made = {"pixels": message["sample"], "width": 64, "height": 48, "file_bytes": 9, "flags": []}
+            message = {**message, "results": [made]}
+        elif message["do"] == "run":
+            texts = [self._answers.get(request["sample"], "Score: 6.500") for request in message["requests"]]
+            message = {**message, "results": [{"text": text} for text in texts]}
+        super().submit(worker, message)
+
+    def _later(self, seconds: float, worker: int, message: Message) -> None:
+        if message["event"] == "done" and self._workers[worker].model.startswith("edit:"):
+            for step in range(1, STEPS + 1):
+                told = {"event": "step", "task": message["task"], "step": step, "steps": STEPS}
+                super()._later(seconds * step / STEPS, worker, told)
+        super()._later(seconds, worker, message)
+
+
+class SimulatedRun:
+    """One run of `count` samples; `play` has it watched from beginning to end."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        count: int = 12,
+        devices: tuple[str, ...] = ("cuda:0", "cuda:1"),
+        schedule: str = "pull",
+        by_category: bool = False,
+        batch_size: int = 2,
+        edit_models: tuple[str, ...] = ("qwen_image_edit",),
+        judges: tuple[str, ...] = ("qwen3_vl",),
+        edit_seeds: int = 1,
+        repeats: int = 1,
+        fates: Mapping[str, Fate] | None = None,
+        answers: Mapping[str, str] | None = None,
+        load: Callable[[str, str], float | Fate] | None = None,
+        edit_seconds: float = 40.0,
+        judge_seconds: float = 3.0,
+    ) -> None:
+        protocol = RubricScore(load_rubrics(None, "en"), "en", "score", 1)
+        self.matrix = Matrix(
+            samples(count),
+            [Identity(name, "testing", "") for name in edit_models],
+            [Identity(name, "testing", "") for name in judges],
+            protocol,
+            edit_seeds=edit_seeds,
+            repeats=repeats,
+        )
+        places = tuple((device,) for device in devices)
+        models = [Model(name, "edit", places) for name in edit_models] + [Model(n, "judge", places) for n in judges]
+        self.work, self.estimates = Work(), Estimates()
+        self.policy = Policy(models, self.work, self.estimates, schedule=schedule)
+        fates = fates or {}
+
+        def task(model: str, message: Message) -> Fate:
+            if model.startswith("edit:"):
+                return fates.get(message["sample"], Fate(edit_seconds))
+            return Fate(judge_seconds * len(message["requests"]))
+
+        def loading(model: str, device: str) -> float:
+            return 30.0 if model.startswith("edit:") else 60.0
+
+        self.driver = AnsweringDriver(answers or {}, load=load or loading, task=task, prepare=lambda m, d: 5.0)
+        self.directory = RunDirectory(folder)
+        self.directory.begin()
+        self._batches = {name: cut_batches([s.category for s in self.matrix.samples], batch_size) for name in judges}
+        self._by_category = by_category
+        self._specifications = {
+            (model.key, place): WorkerSpecification(model.name, model.key, model.kind, place, "", {})
+            for model in models
+            for place in places
+        }
+
+    def play(self, spectator: Spectator) -> None:
+        """Runs to the end."""
+        recorder = Recorder(self.matrix, self.directory, self.work, spectator, 1)
+        fill_work(self.work, self.matrix, self._batches, by_category=self._by_category)
+        spectator.begin(self.matrix, self.policy, self.work, self.estimates)
+        limits = {f"{kind}:{identity.name}": Limits(500.0, 500.0) for kind, identity in self._identities()}
+        try:
+            Engine(
+                self.driver, self.policy, self.work, recorder, spectator, self._specifications, limits
+            ).run()
+        except Stopped:
+            pass
+        finally:
+            spectator.end()
+            self.directory.end()
+
+    def _identities(self) -> list[tuple[str, Identity]]:
+        return [("edit", m) for m in self.matrix.edit_models] + [("judge", j) for j in self.matrix.judges]
+
+
+class Recording:
+    """A display that keeps what it is shown."""
+
+    interval = 0.01
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.snapshots: list[Snapshot] = []
+        self.closed = False
+
+    def write(self, lines: Any) -> None:
+        self.lines.extend(lines)
+
+    def draw(self, lines: Any, snapshot: Snapshot) -> None:
+        self.lines.extend(lines)
+        self.snapshots.append(snapshot)
+
+    def close(self, lines: Any, snapshot: Snapshot) -> None:
+        self.draw(lines, snapshot)
+        self.closed = True
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        """All lines of a kind."""
+        return [line for line in self.lines if isinstance(line, kind)]
+
+
+class Watched:
+    """A spectator without a thread: shows everything at once, in simulated time."""
+
+    def __init__(self, run: SimulatedRun, display: Display) -> None:
+        self.run, self.display = run, display
+        self.state: ProgressState | None = None
+
+    @property
+    def _known(self) -> ProgressState:
+        assert self.state is not None
+        return self.state
+
+    @property
+    def _now(self) -> float:
+        return self.run.driver.now
+
+    def begin(self, matrix: Matrix, policy: Policy, work: Work, estimates: Estimates) -> None:
+        self.state = ProgressState(matrix, policy, work, estimates, self._now)
+        self.tick(0.0)
+
+    def tick(self, now: float) -> None:
+        self.display.draw(self._known.take_lines(), self._known.snapshot(self._now))
+
+    def end(self) -> None:
+        self.display.close(self._known.take_lines(), self._known.snapshot(self._now))
+
+    def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
+        self._known.replica(replica, state, message, self._now)
+
+    def running(self, replica: Replica, task: Task, about: str) -> None:
+        self._known.running(replica, task, about, self._now)
+
+    def step(self, replica: Replica, step: int, steps: int) -> None:
+        self._known.step(replica, step, steps)
+
+    def finished(self, replica: Replica, task: Task) -> None:
+        self._known.finished(replica, task)
+
+    def note(self, text: str) -> None:
+        self._known.note(text)
+
+    def edit(self, edit: Edit) -> None:
+        self._known.edit(edit, self._now)
+
+    def judgement(self, judgement: Judgement) -> None:
+        self._known.judgement(judgement, self._now)

@@ -1,0 +1,35 @@
+from dataclasses import replace
+
+import pytest
+from reporting.reports import Report
+
+from edit_eval.reporting.costs import costs
+from edit_eval.statistics.summary import summarise
+
+
+def test_costs_add_up(complete: Report) -> None:
+    cost = costs(complete.results, complete.summary)
+    assert cost.wall_seconds == complete.results.wall_seconds[0]
+    assert cost.device_seconds == pytest.approx(4 * cost.wall_seconds)
+    assert 0 < cost.working_seconds < cost.device_seconds
+    assert (cost.on_gpus, cost.starts, cost.edits, cost.answers) == (True, 1, 10, 10)
+    assert 38 <= cost.seconds_per_edit <= 46
+    assert cost.seconds_per_answer == pytest.approx(2.1)
+
+
+def test_nothing_measured_is_nothing(complete: Report) -> None:
+    results = replace(
+        complete.results,
+        activities=(),
+        wall_seconds=(),
+        edits=tuple(replace(edit, seconds=0.0) for edit in complete.results.edits),
+        judgements=tuple(replace(one, seconds=0.0) for one in complete.results.judgements),
+    )
+    cost = costs(results, summarise(results))
+    assert (cost.seconds_per_edit, cost.seconds_per_answer, cost.wall_seconds) == (None, None, 0.0)
+
+
+def test_workers_on_a_cpu_are_no_gpus(complete: Report) -> None:
+    activities = tuple(replace(one, device="cpu:0") for one in complete.results.activities)
+    results = replace(complete.results, activities=activities, devices=("cpu:0",))
+    assert not costs(results, summarise(results)).on_gpus

@@ -1,0 +1,43 @@
+import pytest
+
+from edit_eval.reporting import formats
+
+
+def test_what_is_not_known_is_no_number() -> None:
+    assert formats.score(None) == formats.span(None) == formats.span([None, 3.0]) == formats.duration(None) == "–"
+    assert formats.coverage(None) == formats.share(1, 0) == "–"
+
+
+def test_scores_and_intervals() -> None:
+    assert formats.score(6.4251) == "6.43"
+    assert formats.span([6.205, 10]) == "6.21–10.00"
+    assert formats.worst_to_best({"worst_case_mean": 6.3, "best_case_mean": 6.5}) == "6.30–6.50"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "long", "short"),
+    [
+        (0.0, "0.0 s", "0.0s"),
+        (0.84, "0.8 s", "0.8s"),
+        (9.96, "10 s", "10s"),
+        (59.4, "59 s", "59s"),
+        (59.6, "1 min 00 s", "1m00s"),
+        (200, "3 min 20 s", "3m20s"),
+        (3599.7, "1 h 00 min", "1h00m"),
+        (18240, "5 h 04 min", "5h04m"),
+    ],
+)
+def test_durations(seconds: float, long: str, short: str) -> None:
+    assert formats.duration(seconds) == long
+    assert formats.short_duration(seconds) == short
+
+
+@pytest.mark.parametrize(("part", "written"), [(0, "0%"), (0.1, "<1%"), (50, "50%"), (99.9, ">99%"), (100, "100%")])
+def test_a_share_is_all_or_nothing_only_if_it_is(part: float, written: str) -> None:
+    assert formats.share(part, 100) == written
+
+
+def test_complete_means_everything() -> None:
+    assert formats.is_complete({"scored": 3, "total": 3})
+    assert not formats.is_complete({"scored": 2, "total": 3})
+    assert not formats.is_complete(None)

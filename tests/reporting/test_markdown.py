@@ -1,0 +1,130 @@
+from pathlib import Path
+
+import pytest
+from reporting.reports import Report
+
+from edit_eval.records import Activity, Edit, Judgement, Results, Sample, Status
+from edit_eval.reporting.markdown import inline, markdown
+from edit_eval.statistics.summary import summarise
+
+GOLDEN = """\
+# Evaluation report: night run
+
+**Coverage: 2 of 3 scored.** 1 judge refused. **Below the required coverage of 100%.**
+
+Worth knowing:
+
+- one damaged line
+
+## Results
+
+| Edit model | Judge | Scored | Mean | 95% interval | Worst to best case | Mean of categories | Std | Median | Min | Max |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| model_a | judge | 2/3 | 7.00 | 0.00–10.00 | 4.67–8.00 | 7.00 | 1.41 | 7.00 | 6.00 | 8.00 |
+
+## Mean score by category
+
+| Category | Model | Scored | Mean | 95% interval | Worst to best case | Std | Median | Min | Max |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| Physical and geometric consistency | model_a | 1/1 | 6.00 | – | – | – | 6.00 | 6.00 | 6.00 |
+| Cause and effect | model_a | 1/2 | 8.00 | – | 4.00–9.00 | – | 8.00 | 8.00 | 8.00 |
+
+## Failures by reason
+
+| Count | Edit model | Judge | Status | Reason |
+| ---: | --- | --- | --- | --- |
+| 1 | model_a | judge | judge refused | no \\| pipe |
+
+## Time and cost
+
+Wall time: 1 min 40 s. GPU hours: 0.03. Time per edit: 20 s. Time per answer: 2.0 s.
+
+| Device | Loading | Editing | Judging | Unloading | Idle | Utilisation |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+| cuda:0 | 0.0 s | 1 min 00 s | 0.0 s | 0.0 s | 40 s | 60% |
+"""
+
+
+def small_run() -> Results:
+    categories = ("causal", "physical", "causal")
+    samples = tuple(
+        Sample(f"s{n}", n, category, f"/none/{n}.png", f"{n:064d}", "Do it.") for n, category in enumerate(categories)
+    )
+    edits = tuple(Edit(f"e{n}", f"s{n}", "model_a", n, 0, Status.OK, image=f"{n}.png", seconds=20.0) for n in range(3))
+    scores = (8.0, 6.0, None)
+    judgements = tuple(
+        Judgement(
+            f"j{n}",
+            f"s{n}",
+            categories[n],
+            "model_a",
+            "judge",
+            0,
+            0,
+            Status.OK if score is not None else Status.REFUSED,
+            score,
+            reason="" if score is not None else "no | pipe",
+            seconds=2.0,
+        )
+        for n, score in enumerate(scores)
+    )
+    return Results(
+        name="night run",
+        directory="/none",
+        samples=samples,
+        edits=edits,
+        judgements=judgements,
+        edit_models=("model_a",),
+        judges=("judge",),
+        activities=(Activity(1, "cuda:0", "editing", "model_a", 0.0, 60.0),),
+        wall_seconds=(100.0,),
+        devices=("cuda:0",),
+        notes=("one damaged line",),
+    )
+
+
+def test_the_whole_document() -> None:
+    results = small_run()
+    assert markdown(results, summarise(results), "en") == GOLDEN
+
+
+def test_it_can_be_chinese() -> None:
+    results = small_run()
+    document = markdown(results, summarise(results), "zh")
+    assert "# 评测报告: night run" in document
+    assert "物理与几何一致性" in document
+    assert "评审拒绝" in document
+
+
+def test_what_is_still_to_do_is_no_failure(incomplete: Report) -> None:
+    document = incomplete.files.markdown.read_text(encoding="utf-8")
+    coverage, rest = document.split("## Results")
+    assert "2 not done yet" in coverage
+    assert "This run is not finished." in coverage
+    assert "not done yet" not in rest
+
+
+def test_every_table_has_as_many_cells_in_each_row(hostile: Report) -> None:
+    document = hostile.files.markdown.read_text(encoding="utf-8")
+    widths = [line.replace("\\|", "").count("|") for line in document.splitlines()]
+    for before, after in zip(widths, widths[1:], strict=False):
+        assert not (before and after) or before == after
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        ("qwen_image_edit", "qwen_image_edit"),
+        ("_a_ *b* `c`", "\\_a\\_ \\*b\\* \\`c\\`"),
+        ("<img src=x>", "\\<img src=x\\>"),
+        ("a | b\n\n# c", "a \\| b \\# c"),
+        ("[x](y) ![z](w)", "\\[x\\](y) \\!\\[z\\](w)"),
+    ],
+)
+def test_words_from_the_records_are_no_markup(words: str, written: str) -> None:
+    assert inline(words) == written
+
+
+def test_the_file_is_that_document(complete: Report) -> None:
+    path: Path = complete.files.markdown
+    assert path.read_text(encoding="utf-8") == markdown(complete.results, complete.summary, "en")

@@ -1,0 +1,139 @@
+"""Plain lines: golden, sparse, and without anything that a log file should not hold."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from reporting.simulated_runs import SimulatedRun, Watched
+
+from edit_eval.execution.simulated import Fate
+from edit_eval.records import Edit, Judgement, Status
+from edit_eval.reporting.plain_progress import PlainProgress, devices, left, rate, sentences
+from edit_eval.reporting.progress_view import CategoryDone, Count, Died, EditFailed, Judged, Loaded, Note, Snapshot
+
+CLOCK = "{:.0f}"
+
+
+def log_of(run: SimulatedRun) -> str:
+    file = io.StringIO()
+    run.play(Watched(run, PlainProgress(file, lambda: f"{run.driver.now:4.0f}")))
+    return file.getvalue()
+
+
+def test_a_run_with_every_kind_of_trouble(tmp_path: Path) -> None:
+    run = SimulatedRun(
+        tmp_path,
+        fates={
+            "00003_物理_hard": Fate(20, "failed", "RuntimeError: no"),
+            "00008_环境_hard": Fate(10, "dies", "its process was killed by SIGKILL"),
+        },
+        answers={"00001_物理_hard": "no idea"},
+    )
+    assert log_of(run).splitlines() == [
+        "   0 schedule: pull, a free device takes the next sample",
+        "   0 edits by qwen_image_edit on cuda:0 1: 12, first 0, 1, 2, 3, 4",
+        "   0 scores by qwen3_vl on cuda:0 1: 12",
+        "  15 progress: 0 %, edits 0/12, scores 0/12, time left not known yet",
+        "  35 loaded: qwen_image_edit on cuda:0 in 30 s (1 of 2)",
+        "  35 loaded: qwen_image_edit on cuda:1 in 30 s (2 of 2)",
+        "  45 progress: 0 %, edits 0/12, scores 0/12, time left not known yet",
+        " 105 progress: 8 %, edits 2/12 (1.7/min), scores 0/12, 3 min 00 s left for the edits",
+        " 120 progress: 12 %, edits 3/12 (2.1/min), scores 0/12, 2 min 45 s left for the edits",
+        " 155 progress: 20 %, edits 5/12 (2.5/min), scores 0/12, 2 min 10 s left for the edits",
+        " 185 died: qwen_image_edit on cuda:1: its process was killed by SIGKILL",
+        " 220 loaded: qwen_image_edit on cuda:1 in 30 s (once more)",
+        " 235 progress: 33 %, edits 8/12 (2.4/min), scores 0/12, 1 min 13 s left for the edits",
+        " 275 progress: 41 %, edits 10/12 (2.5/min), scores 0/12, 40 s left for the edits",
+        " 280 failed: 00003_物理_hard: no edit: failed 2 times; the last time: RuntimeError: no",
+        " 285 failed: 00008_环境_hard: no edit: failed 2 times; the last time: its process was killed by SIGKILL",
+        " 285 died: qwen_image_edit on cuda:0: its process was killed by SIGKILL",
+        " 290 progress: 58 %, edits 10/12, scores 0/12, 2 failed, time left not known yet",
+        " 340 loaded: qwen3_vl on cuda:1 in 1 min 00 s (1 of 2)",
+        " 343 progress: 62 %, edits 10/12, scores 1/12 (20.0/min), 2 failed, 17 s left",
+        " 345 loaded: qwen3_vl on cuda:0 in 1 min 00 s (2 of 2)",
+        " 358 category environmental: mean 6.50, min 6.50, max 6.50, 5/6 scored",
+        " 358 progress: 95 %, edits 10/12, scores 9/12 (30.0/min), 2 failed, 3.0 s left",
+        " 360 failed: 00001_物理_hard: unparseable: the answer is not a score alone: `no idea`",
+        " 360 category physical: mean 6.50, min 6.50, max 6.50, 4/6 scored",
+        " 360 end: 10 of 12 edits, 9 of 12 scores, 3 failed, in 6 min 00 s",
+    ]
+
+
+def test_batch_sync_deals_out_and_counts_batches(tmp_path: Path) -> None:
+    log = log_of(SimulatedRun(tmp_path, count=7, schedule="batch_sync"))
+    assert "edits by qwen_image_edit on cuda:0: 4, first 0, 2, 4, 6" in log
+    assert "edits by qwen_image_edit on cuda:1: 3, first 1, 3, 5" in log
+    assert [part for part in log.split(", ") if part.startswith("batch")] == [
+        f"batch {n}/4" for n in (1, 1, 2, 3, 4)
+    ]
+
+
+@pytest.mark.parametrize("edit_seconds", [2.0, 90.0])
+def test_lines_of_progress_are_never_close_and_never_far(tmp_path: Path, edit_seconds: float) -> None:
+    run = SimulatedRun(tmp_path, count=500, edit_seconds=edit_seconds)
+    times = [float(line.split()[0]) for line in log_of(run).splitlines() if " progress: " in line]
+    gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    assert min(gaps) >= 15
+    assert max(gaps) <= 302  # and the half second between two looks
+    assert len(times) <= 12 + run.driver.now / 300 + 10
+
+
+def test_text_is_text() -> None:
+    file = io.StringIO()
+    evil = "\x1b[2J\x1b]0;owned\x07 line\nfailed: all of it"
+    PlainProgress(file, lambda: "now").write(
+        [
+            Note(evil),
+            Died(evil, evil, evil),
+            Loaded(evil, evil, 1.0, 1, 1),
+            EditFailed(Edit("", evil, evil, 0, 0, Status.EDIT_FAILED, reason=evil), evil),
+            Judged(Judgement("", evil, "c", "m", "j", 0, 0, Status.REFUSED, answer=evil), evil),
+            CategoryDone(evil, 1, 2, 3.0, 2.0, 4.0),
+        ]
+    )
+    assert file.getvalue().count("\n") == 6
+    assert file.getvalue().replace("\n", "").isprintable()
+    assert "owned" not in file.getvalue()
+
+
+def test_single_scores_are_not_said() -> None:
+    assert list(sentences(Judged(Judgement("", "s", "c", "m", "j", 0, 0, Status.OK, 5.0), "s"))) == []
+
+
+def test_a_category_without_any_score_has_no_numbers() -> None:
+    (sentence,) = sentences(CategoryDone("social", 0, 50, None, None, None))
+    assert sentence == "category social: no score, 0/50 scored"
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["cuda:0"], "cuda:0"),
+        (["cuda:2", "cuda:3", "cuda:0"], "cuda:2 3 0"),
+        (["cuda:0", "cpu:0"], "cuda:0 cpu:0"),
+        ([f"cuda:{n}" for n in range(64)], "cuda:0 to cuda:63 (64)"),
+    ],
+)
+def test_devices(names: list[str], shown: str) -> None:
+    assert devices(names) == shown
+
+
+@pytest.mark.parametrize(("per_minute", "shown"), [(0.449, "0.45/min"), (3.21, "3.2/min"), (120.4, "120/min")])
+def test_rate(per_minute: float, shown: str) -> None:
+    assert rate(per_minute) == shown
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "shown"),
+    [
+        (Snapshot(), "time left not known yet"),
+        (Snapshot(left=3720), "1 h 02 min left"),
+        (Snapshot(left=60, left_without=("judge",)), "1 min 00 s left for the edits"),
+        (Snapshot(left=60, left_without=("edit",)), "1 min 00 s left for the scores"),
+        (Snapshot(edits=Count(total=4)), "time left not known yet"),
+    ],
+)
+def test_left(snapshot: Snapshot, shown: str) -> None:
+    assert left(snapshot) == shown

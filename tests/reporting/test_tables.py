@@ -1,0 +1,104 @@
+import io
+from typing import Any
+
+import pytest
+from reporting.reports import Report
+from reporting.reported_runs import HOSTILE
+from rich.cells import cell_len
+from rich.console import Console
+
+from edit_eval.reporting.tables import print_summary
+
+
+def printed(summary: dict[str, Any], *, language: str = "en", terminal: bool = False, width: int = 80) -> str:
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=terminal, color_system="standard" if terminal else None)
+    print_summary(summary, console, language=language)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["complete", "incomplete", "several", "hostile"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_is_wider_than_80_columns(name: str, language: str, request: pytest.FixtureRequest) -> None:
+    report: Report = request.getfixturevalue(name)
+    text = printed(report.summary, language=language)
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+
+
+def test_coverage_comes_first(incomplete: Report) -> None:
+    first = printed(incomplete.summary, width=200).splitlines()[0]
+    coverage = incomplete.summary["coverage"]
+    assert first.startswith(f"{coverage['scored']} of 30 scored. Not scored: ")
+    assert "2 not done yet" in first
+    assert "Below the required coverage of 100%." in first
+
+
+def test_worst_and_best_stand_only_beside_what_is_incomplete(complete: Report, incomplete: Report) -> None:
+    assert "Worst–best" not in printed(complete.summary)
+    overall = incomplete.summary["overall"]
+    expected = f"{overall['worst_case_mean']:.2f}–{overall['best_case_mean']:.2f}"
+    assert expected in printed(incomplete.summary)
+
+
+def test_a_row_for_each_edit_model_and_judge(several: Report) -> None:
+    text = printed(several.summary)
+    for entry in several.summary["results"]:
+        section = text.split(f"judged by {entry['judge']}")[1].split("judged by")[0]
+        row = next(line for line in section.splitlines() if line.startswith(entry["edit_model"]))
+        coverage = entry["coverage"]
+        assert f"{coverage['scored']}/{coverage['total']}" in row
+        assert f"{entry['overall']['mean']:.2f}" in row
+
+
+def test_devices_with_their_times(complete: Report) -> None:
+    row = next(line for line in printed(complete.summary).splitlines() if line.startswith("cuda:0"))
+    assert row.endswith("%")
+    assert row.count("s") >= 5
+
+
+def test_colour_only_on_a_terminal(incomplete: Report) -> None:
+    assert "\x1b" not in printed(incomplete.summary)
+    assert "\x1b[" in printed(incomplete.summary, terminal=True)
+
+
+def test_names_are_neither_markup_nor_control_codes(complete: Report) -> None:
+    entry = {**complete.summary["results"][0], "edit_model": "[red]a[/red]\x1b[2J"}
+    text = printed({**complete.summary, "results": [entry]}, width=120)
+    assert "[red]a[/red]" in text
+    assert "[2J" not in text
+    assert "\x1b" not in text
+
+
+def test_hostile_names_are_shown_whole(hostile: Report) -> None:
+    assert "onerror" in printed(hostile.summary, width=300)
+    assert HOSTILE.split("|")[0] in printed(hostile.summary, width=300)
+
+
+def test_chinese_columns_stand_under_each_other(complete: Report) -> None:
+    lines = printed(complete.summary, language="zh").splitlines()
+    header = next(place for place, line in enumerate(lines) if line.startswith("类别"))
+    assert len({cell_len(line) for line in lines[header : header + 7]}) == 1
+
+
+def test_numbers_may_be_missing_anywhere() -> None:
+    nothing = {
+        "overall": {
+            "n": 0,
+            "mean": None,
+            "std": None,
+            "median": None,
+            "min": None,
+            "max": None,
+            "ci95": None,
+            "worst_case_mean": None,
+            "best_case_mean": None,
+        },
+        "coverage": {"scored": 0, "total": 0, "by_status": {}},
+    }
+    summary = {
+        "schema": 1,
+        "status": "complete",
+        "coverage": nothing["coverage"],
+        "results": [{"edit_model": "m", "judge": "j", "category_mean": None, "categories": {}, **nothing}],
+    }
+    assert "0 of 0 scored." in printed(summary)

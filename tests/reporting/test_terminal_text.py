@@ -1,0 +1,87 @@
+"""Hostile text cannot reach a terminal as anything but text."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from edit_eval.reporting.terminal_text import lines_of, one_line, padded, print_beside, readable
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("two\nlines\r\nand\ta tab\u2028here", "two lines and a tab here"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x9b2Jcleared", "cleared"),
+        ("\x1b]0;a title\x07after", "after"),
+        ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b]52;c;never ended", "52;c;never ended"),
+        ("\x1bPdevice control\x1b\\rest", "rest"),
+        ("bell\x07 back\x08 nul\x00", "bell back nul"),
+        ("\u202egpj.exe\u202c", "gpj.exe"),
+        ("half \ud800 pair", "half \ufffd pair"),
+        ("[bold]not markup[/bold] :smile:", "[bold]not markup[/bold] :smile:"),
+        ("把天空变成日落", "把天空变成日落"),
+        (12.5, "12.5"),
+    ],
+)
+def test_one_line(text: object, shown: str) -> None:
+    assert one_line(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"), [(14, "物理物理物理物"), (13, "物理物理物理…"), (12, "物理物理物…"), (1, "…")]
+)
+def test_a_cjk_character_takes_two_columns(cells: int, shown: str) -> None:
+    assert one_line("物理物理物理物", cells) == shown
+
+
+@given(st.text(st.characters(), max_size=60), st.integers(1, 40))
+def test_nothing_is_wider_than_asked_and_nothing_is_obeyed(text: str, cells: int) -> None:
+    line = one_line(text, cells)
+    assert cell_len(line) <= cells
+    assert line.isprintable()
+    assert cell_len(padded(text, cells)) == cells
+    line.encode("utf-8")
+
+
+def test_a_flood_of_marks_that_take_no_room_ends() -> None:
+    assert len(one_line("e" + "\u0301" * 1_000_000, 20)) <= 2_000
+
+
+def test_a_flood_of_openings_is_read_in_no_time() -> None:
+    assert one_line("\x1b]" * 1_000_000).strip() == ""
+
+
+def test_lines_of_keeps_lines() -> None:
+    assert lines_of("\nfirst\x1b[2J\n\n  second \n") == ["first", "", "second"]
+
+
+def test_readable_documents_can_be_written() -> None:
+    document = readable({"a\ud800": ["b\udfff", 1, None, 2.5, True, ("c",)]})
+    assert document == {"a?": ["b?", 1, None, 2.5, True, ["c"]]}
+    json.dumps(document, ensure_ascii=False).encode("utf-8")
+
+
+def test_print_beside_wraps_in_its_column_but_no_path() -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=24)
+    print_beside(console, "name  ", Text("one two three four five six"))
+    print_beside(console, Text("path  "), Text("/a/very/long/path/to/some/image.png"))
+    print_beside(console, "text  ", Text("把天空变成橙色的日落并加上云"))
+    assert file.getvalue().splitlines() == [
+        "name  one two three four",
+        "      five six",
+        "path  /a/very/long/path/to/some/image.png",
+        "text  把天空变成橙色的日",
+        "      落并加上云",
+    ]

@@ -1,0 +1,347 @@
+"""Whole evaluations with real workers: the same results whatever the schedule, failures that move no number, resuming."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_benchmark import configuration, sample_id, write_benchmark
+
+from edit_eval import evaluate
+from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError, Stopped
+from edit_eval.evaluation import Run
+from edit_eval.pictures import open_picture
+from edit_eval.records import Status
+
+ANSWERS = {sample_id(n): f"Score: {n}.5" for n in range(9)}
+
+
+def run(folder: Path, name: str = "run", *, retry: tuple[str, ...] = (), reuse: tuple[Path, ...] = (), **more: Any) -> Run:
+    return evaluate(configuration(folder, **more), run_dir=folder / name, report=False, retry=retry, reuse_from=reuse)
+
+
+def images(made: Run) -> dict[str, bytes]:
+    return {str(p.relative_to(made.path)): p.read_bytes() for p in sorted((made.path / "images").rglob("*.png"))}
+
+
+def verdicts(made: Run) -> list[tuple[object, ...]]:
+    """What must be equal between an undisturbed run and any other: all but times and workers."""
+    pixels = {(e.sample_id, e.edit_model, e.edit_seed): e.pixels for e in made.results.edits}
+    return [
+        (j.key, j.sample_id, j.edit_model, j.judge, j.repeat, j.status, j.score, j.answer, j.reason)
+        + (pixels[j.sample_id, j.edit_model, j.edit_seed],)
+        for j in made.results.judgements
+    ]
+
+
+def lines(made: Run, journal: str) -> list[dict[str, Any]]:
+    found = []
+    for path in sorted((made.path / journal).glob("*.jsonl")):
+        found += [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    return run(folder, judge={"answers": ANSWERS, "batch_size": 2})
+
+
+def test_a_whole_evaluation(undisturbed: Run) -> None:
+    summary = undisturbed.summary
+    assert summary["status"] == "complete"
+    assert summary["coverage"]["scored"] == summary["coverage"]["total"] == 9
+    assert summary["overall"]["mean"] == pytest.approx(4.5)
+    assert {name: block["mean"] for name, block in summary["categories"].items()} == {
+        "physical": 3.5,
+        "environmental": 4.5,
+        "social": 5.5,
+    }
+    assert undisturbed.reached
+    assert [s.id for s in undisturbed.results.samples] == [sample_id(n) for n in range(9)]
+    assert [e.seed for e in undisturbed.results.edits] == list(range(9))
+
+
+def test_the_run_directory_is_readable_by_people(undisturbed: Run) -> None:
+    first = lines(undisturbed, "edits")[0]
+    assert (undisturbed.path / first["image"]).stat().st_size == first["file_bytes"]
+    assert Path(first["image"]).name == f"{first['sample_id']}-{first['key'][:12]}.png"
+    assert {r["sample"]: r["text"] for r in lines(undisturbed, "judgements")} == ANSWERS
+    assert not list(undisturbed.path.rglob(".tmp-*"))
+    assert not (undisturbed.path / "holder.json").exists()
+    assert "testing" in (undisturbed.path / "config" / "0001.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("devices", "execution"),
+    [
+        ("cpu:1", {}),
+        ("cpu:4", {}),
+        ("cpu:2", {"schedule": "round_robin"}),
+        ("cpu:3", {"schedule": "batch_sync", "order": "by_category", "start": "together", "load_concurrency": 1}),
+        ("cpu:2", {"placement": "together"}),
+    ],
+)
+def test_no_schedule_changes_a_picture_or_an_answer(
+    tmp_path: Path, undisturbed: Run, devices: str, execution: dict[str, Any]
+) -> None:
+    edit = {"device_ids": devices}
+    made = run(tmp_path, edit=edit, judge={"answers": ANSWERS, "batch_size": 2, **edit}, execution=execution)
+    assert verdicts(made) == verdicts(undisturbed)
+    assert images(made) == images(undisturbed)
+    company = {r["sample"]: r["batch"] for r in lines(made, "judgements")}
+    assert company == {r["sample"]: r["batch"] for r in lines(undisturbed, "judgements")}
+
+
+def test_a_finished_run_has_nothing_to_do(tmp_path: Path) -> None:
+    first = run(tmp_path)
+    before = {p: p.stat().st_mtime_ns for p in first.path.rglob("*") if p.is_file()}
+    again = run(tmp_path)
+    assert verdicts(again) == verdicts(first)
+    after = {p: p.stat().st_mtime_ns for p in first.path.rglob("*") if p.is_file()}
+    assert {p.name for p in set(after) ^ set(before)} <= {"lock", "holder.json"}
+    assert {p.name for p in before if before[p] != after.get(p)} <= {"lock"}
+
+
+def test_failures_are_never_numbers(tmp_path: Path) -> None:
+    ids = [sample_id(n) for n in range(9)]
+    edit = {"fail": ids[:1], "black": ids[1:2], "nan": ids[2:3], "crash": ids[3:4], "timeout": 3, "hang": ids[4:5]}
+    answers = {**ANSWERS, ids[5]: "Both pictures show 3 dogs.", ids[6]: "Score: 11", ids[7]: "I'm sorry, I can't do that."}
+    made = run(tmp_path, edit=edit, judge={"answers": answers})
+    status = {j.sample_id: j.status for j in made.results.judgements}
+    assert [status[i] for i in ids] == [Status.EDIT_FAILED] * 5 + [
+        Status.UNPARSEABLE,
+        Status.OUT_OF_RANGE,
+        Status.REFUSED,
+        Status.OK,
+    ]
+    reasons = {j.sample_id: j.reason for j in made.results.judgements}
+    for number, word in enumerate(["on purpose", "black", "NaN", "SIGKILL", "no step for 3 s"]):
+        assert word in reasons[ids[number]]
+    assert made.summary["overall"]["mean"] == 8.5
+    assert made.summary["overall"]["n"] == 1
+    assert made.summary["overall"]["worst_case_mean"] == pytest.approx(8.5 / 9)
+    assert made.summary["overall"]["best_case_mean"] == pytest.approx((8.5 + 80) / 9)
+    assert not made.reached
+    asked = [r for r in lines(made, "judgements") if r["sample"] == ids[5]]
+    assert [r["ask"] for r in asked] == [0, 1, 2], "asked once, and again for each of two retries"
+
+
+def test_failures_are_final_until_they_are_to_be_retried(tmp_path: Path) -> None:
+    first = run(tmp_path, edit={"flaky": [sample_id(0)], "device_ids": "cpu:1"}, judge={"fail": [sample_id(1)]})
+    status = {j.sample_id: j.status for j in first.results.judgements}
+    assert status[sample_id(0)] is Status.OK, "what fails once is tried again"
+    assert status[sample_id(1)] is Status.JUDGE_ERROR
+    attempts = len(lines(first, "judgements"))
+    assert len(lines(run(tmp_path, judge={"fail": [sample_id(1)]}, edit={"flaky": [sample_id(0)]}), "judgements")) == attempts
+    again = run(tmp_path, edit={"flaky": [sample_id(0)]}, judge={"fail": [sample_id(1)]}, retry=("judge_error",))
+    assert len(lines(again, "judgements")) == attempts + 1
+
+
+def test_another_judge_reuses_all_edits_and_another_seed_none(tmp_path: Path) -> None:
+    first = run(tmp_path)
+    edits = len(lines(first, "edits"))
+    other = run(tmp_path, judge={"default_answer": "Score: 7.000"})
+    assert len(lines(other, "edits")) == edits
+    assert other.summary["overall"]["mean"] == 7.0
+    assert len(lines(run(tmp_path, edit={"seed": 100}), "edits")) == 2 * edits
+    back = run(tmp_path)
+    assert len(lines(back, "edits")) == 2 * edits, "what was made for the first configuration is still there"
+    assert verdicts(back)[0][6] == 5.0
+
+
+def test_edits_and_judgements_of_another_run_are_reused(tmp_path: Path, undisturbed: Run) -> None:
+    write_benchmark(tmp_path)
+    judge = {"answers": ANSWERS, "batch_size": 2}
+    made = run(tmp_path, edit={"load_seconds": 0.0}, judge=judge, reuse=(undisturbed.path,))
+    assert verdicts(made) == verdicts(undisturbed)
+    assert not (made.path / "logs").exists(), "no worker was started"
+    assert all("reused_from" in r for r in lines(made, "edits") + lines(made, "judgements"))
+    assert images(made) == images(undisturbed)
+
+
+def test_a_changed_picture_is_noticed_by_the_judge_and_made_again(tmp_path: Path) -> None:
+    first = run(tmp_path)
+    victim = first.path / first.results.edits[2].image
+    data = bytearray(victim.read_bytes())
+    picture = open_picture(victim)
+    picture.putpixel((3, 3), (1, 2, 3))
+    picture.save(victim, compress_level=0)
+    grown = victim.read_bytes()
+    victim.write_bytes(grown[: len(data)] if len(grown) > len(data) else grown + b"\0" * (len(data) - len(grown)))
+    made = run(tmp_path, judge={"default_answer": "Score: 6.000"})
+    assert made.reached
+    assert bytes(data) == victim.read_bytes()
+    assert verdicts(made)[2][6] == 6.0
+
+
+def test_a_missing_picture_is_made_again(tmp_path: Path) -> None:
+    first = run(tmp_path)
+    before = verdicts(first)
+    (first.path / first.results.edits[4].image).unlink()
+    again = run(tmp_path)
+    assert verdicts(again) == before
+    assert again.reached
+
+
+def test_samples_with_repeats_and_seeds_and_two_models(tmp_path: Path) -> None:
+    settings = configuration(tmp_path, judge={"answers": {f"second/{sample_id(0)}": "Score: 9"}}, evaluation={"edit_seeds": 2, "repeats": 2})
+    first = settings.pop("diffusion_model")
+    settings["edit_models"] = {"first": first, "second": {**first, "params": {**first["params"], "steps": 1}}}
+    made = evaluate(settings, run_dir=tmp_path / "run", report=False)
+    assert len(made.results.edits) == 9 * 2 * 2
+    assert len(made.results.judgements) == 9 * 2 * 2 * 2
+    assert made.summary["overall"] is None
+    means = {r["edit_model"]: r["overall"]["mean"] for r in made.summary["results"]}
+    assert means == {"first": 5.0, "second": pytest.approx((35 * 5 + 4 * 9 - 3 * 5 + 5 * 1 - 5 - 0) / 36, abs=0.5)}
+    assert {e.seed for e in made.results.edits} == {*range(9), *range(1_000_000, 1_000_009)}
+    assert verdicts(evaluate(settings, run_dir=tmp_path / "run", report=False)) == verdicts(made)
+
+
+# -- what goes wrong before anything starts --
+
+
+def test_a_bad_sample_is_named_before_anything_is_loaded_or_skipped_and_counted(tmp_path: Path) -> None:
+    path = write_benchmark(tmp_path)
+    items = json.loads(path.read_text())
+    items[4]["src_img_b64"] = items[4]["src_img_b64"][:80]
+    path.write_text(json.dumps(items))
+    with pytest.raises(BenchmarkError, match=r"sample 4 \(00004_环境_easy\)"):
+        run(tmp_path)
+    assert not (tmp_path / "run").exists()
+    made = run(tmp_path, benchmark={"on_bad_sample": "skip"})
+    assert made.summary["coverage"]["by_status"] == {"ok": 8, "skipped": 1}
+    assert made.summary["coverage"]["total"] == 9
+    assert not made.reached
+
+
+def test_a_filter_that_nothing_passes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no sample has `zebra`"):
+        run(tmp_path, benchmark={"tags": ["zebra"]})
+    with pytest.raises(ConfigurationError, match="no sample passes"):
+        run(tmp_path, benchmark={"sample_ids": [sample_id(0)], "tags": ["odd"]})
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_is_no_run_is_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("precious")
+    with pytest.raises(RunDirectoryError, match=r"thesis\.tex"):
+        run(tmp_path)
+    assert [p.name for p in (tmp_path / "run").iterdir()] == ["thesis.tex"]
+
+
+def test_a_model_that_cannot_be_loaded_stops_the_run_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(Stopped, match="testing: no weights in /nowhere") as stopped:
+        run(tmp_path, edit={"fail_to_load": "no weights in /nowhere"})
+    assert "\n" not in str(stopped.value)
+
+
+# -- kill -9 --
+
+START = "import sys, json; sys.path.insert(0, sys.argv[2]); from edit_eval import evaluate; evaluate(json.loads(sys.argv[1]), run_dir=sys.argv[3], report=False)"
+
+
+def start(settings: dict[str, Any], folder: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", START, json.dumps(settings), str(Path(__file__).parent), str(folder)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def workers_of(folder: Path) -> list[int]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            log = (process / "fd" / "1").readlink()
+        except OSError:
+            continue
+        if str(folder) in str(log):
+            found.append(int(process.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
+def test_killed_at_random_moments_the_run_goes_on_to_the_same_end(tmp_path: Path, undisturbed: Run) -> None:
+    draw = random.Random(5)
+    settings = configuration(tmp_path, edit={"seconds": 0.05}, judge={"answers": ANSWERS, "batch_size": 2, "seconds": 0.02})
+    acknowledged: set[str] = set()
+    for _ in range(6):
+        engine = start(settings, tmp_path / "run")
+        time.sleep(draw.uniform(0.2, 1.6))
+        if draw.random() < 0.5:
+            for worker in workers_of(tmp_path / "run")[:1]:
+                os.kill(worker, signal.SIGKILL)
+            time.sleep(draw.uniform(0.0, 0.3))
+        engine.kill()
+        engine.wait()
+        deadline = time.monotonic() + 5
+        while workers_of(tmp_path / "run") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not workers_of(tmp_path / "run"), "no worker outlives its engine"
+        done = [r for r in lines(Run(tmp_path / "run"), "edits") if r["status"] == "ok"] if (tmp_path / "run" / "edits").exists() else []
+        keys = [r["key"] for r in done]
+        assert len(keys) == len(set(keys)), "no acknowledged edit is made twice"
+        assert acknowledged <= set(keys)
+        acknowledged |= set(keys)
+    finished = evaluate(settings, run_dir=tmp_path / "run", report=False)
+    plain = [(v[1], v[5], v[6], v[7], v[9]) for v in verdicts(finished)]
+    assert plain == [(v[1], v[5], v[6], v[7], v[9]) for v in verdicts(undisturbed)]
+    assert not list((tmp_path / "run").rglob(".tmp-*"))
+
+
+def test_a_second_engine_is_refused_and_told_who_has_the_run(tmp_path: Path) -> None:
+    settings = configuration(tmp_path, edit={"seconds": 5})
+    engine = start(settings, tmp_path / "run")
+    try:
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "run" / "holder.json").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with pytest.raises(RunDirectoryError, match=f"process {engine.pid} on "):
+            evaluate(settings, run_dir=tmp_path / "run", report=False)
+    finally:
+        engine.kill()
+        engine.wait()
+
+
+@pytest.mark.parametrize(("number", "times", "code"), [(signal.SIGINT, 1, 130), (signal.SIGINT, 2, 130), (signal.SIGTERM, 1, 143)])
+def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path: Path, number: int, times: int, code: int) -> None:
+    settings = configuration(tmp_path, edit={"seconds": 0.4 if times == 1 else 60, "steps": 1})
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "edit_eval", "run", str(path), "--run-dir", str(tmp_path / "run")]
+    engine = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not workers_of(tmp_path / "run") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(1.0)
+    began = time.monotonic()
+    for _ in range(times):
+        engine.send_signal(number)
+        time.sleep(0.3)
+    _, errors = engine.communicate(timeout=30)
+    assert engine.returncode == code, errors
+    assert time.monotonic() - began < 15
+    assert "the same command goes on" in errors
+    assert not workers_of(tmp_path / "run")
+    edits = lines(Run(tmp_path / "run"), "edits") if (tmp_path / "run" / "edits").exists() else []
+    assert all(r["status"] == "ok" for r in edits), "what was under way was finished, or has left no line"
+    finished = evaluate(configuration(tmp_path, edit={"seconds": 0, "steps": 1}), run_dir=tmp_path / "other", report=False)
+    assert finished.reached
+
+
+def test_scores_are_a_table_with_a_row_for_every_judgement(tmp_path: Path) -> None:
+    made = evaluate(configuration(tmp_path, judge={"answers": ANSWERS}), run_dir=tmp_path / "run")
+    rows = list(csv.DictReader((made.path / "report" / "scores.csv").open(encoding="utf-8", newline="")))
+    assert [(r["sample_id"], r["status"], float(r["score"])) for r in rows] == [
+        (sample_id(n), "ok", n + 0.5) for n in range(9)
+    ]
+    assert json.loads((made.path / "report" / "summary.json").read_text()) == json.loads(json.dumps(made.summary))
+    assert made.page.stat().st_size > 1000
