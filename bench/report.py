@@ -21,11 +21,10 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from reporting.reported_runs import build_run, landscape
-
 from edit_eval.records import Results
 from edit_eval.reporting.files import write_report
 from edit_eval.statistics.summary import summarise
+from reporting.reported_runs import build_run, landscape
 
 MODELS = ("first", "second", "third")
 SIZE = (1472, 1104)

@@ -59,6 +59,8 @@ def _fail(error: Exception, code: int) -> None:
     if not isinstance(error, EditEvalError):
         text += " (a fault of edit-eval; `--debug` shows the trace)"
     print(f"error: {text}", file=sys.stderr)
+    for note in getattr(error, "__notes__", ()):
+        print(f"  {note}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -7,6 +7,7 @@ print(run.summary["overall"]["mean"])
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from edit_eval.benchmarks.selection import refuse_bad, select
 from edit_eval.config.components import NotHere, import_class
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError
 from edit_eval.execution import examination
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.session import Session, Spectator
@@ -91,7 +92,7 @@ def evaluate(
         spectator.note(what_is_left(matrix))
         run = Run(directory.path)
         if pending(matrix) or directory.is_empty:
-            directory.write_configuration(resolved(configuration, matrix, protocol))
+            directory.write_configuration(configuration.as_plain(), resolved(matrix, protocol))
             directory.write_samples(chosen)
             session.run(matrix, directory, spectator, [sample.category for sample in samples])
         elif run.page.exists():
@@ -141,24 +142,28 @@ def load_protocol(configuration: Configuration) -> RubricScore:
 
 def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
     """What of a model enters the keys of its results: type, parameters, and what its class calls its revision."""
-    revision = ""
+    type_name, revision = section.type or section.class_path, ""
+    file, _, class_name = section.class_path.rpartition(":")
+    if file.endswith(".py"):  # wherever it lies; what it says decides the result
+        type_name = f"{Path(file).name}:{class_name}"
+        revision = hashlib.sha256(Path(file).read_bytes()).hexdigest()
     try:
         model_class = import_class(kind, section.class_path, folder)
         if hasattr(model_class, "revision"):
             revision = str(model_class.revision(make_parameters(model_class, section.parameters)))
     except NotHere:
         pass  # a class that only its own environment can import
-    return Identity(section.name, section.type or section.class_path, revision, section.parameters, section.seed)
+    return Identity(section.name, type_name, revision, section.parameters, section.seed)
 
 
-def resolved(configuration: Configuration, matrix: Matrix, protocol: RubricScore) -> dict[str, Any]:
-    """The configuration as the run directory keeps it: complete enough to read the records without any model."""
-    identities = {
+def resolved(matrix: Matrix, protocol: RubricScore) -> dict[str, Any]:
+    """What the configuration came to: with it the records can be read without any model or benchmark."""
+    rubrics = {name: {**asdict(rubric), "criteria": list(rubric.criteria)} for name, rubric in protocol.rubrics.items()}
+    return {
         "edit_models": [asdict(model) for model in matrix.edit_models],
         "judges": [asdict(judge) for judge in matrix.judges],
+        "rubrics": rubrics,
     }
-    rubrics = {name: {**asdict(rubric), "criteria": list(rubric.criteria)} for name, rubric in protocol.rubrics.items()}
-    return {**configuration.as_plain(), "name": configuration.name, "identities": identities, "rubrics": rubrics}
 
 
 def new_run_folder(name: str) -> Path:
@@ -208,20 +213,20 @@ class Run:
     def matrix(self) -> Matrix:
         """Every edit and judgement. Raises `RunDirectoryError` for a folder that is no run."""
         directory = RunDirectory.existing(self.path)
-        configuration = directory.configuration()
+        configuration, resolved = directory.configuration(), directory.resolved()
         try:
             evaluation = configuration["evaluation"]
             rubrics = {
                 name: Rubric(**{**rubric, "criteria": tuple(rubric["criteria"])})
-                for name, rubric in configuration["rubrics"].items()
+                for name, rubric in resolved["rubrics"].items()
             }
             protocol = RubricScore(
                 rubrics, configuration["benchmark"]["language"], evaluation["answer"], evaluation["retries"]
             )
             matrix = Matrix(
                 directory.samples(),
-                [Identity(**model) for model in configuration["identities"]["edit_models"]],
-                [Identity(**judge) for judge in configuration["identities"]["judges"]],
+                [Identity(**model) for model in resolved["edit_models"]],
+                [Identity(**judge) for judge in resolved["judges"]],
                 protocol,
                 edit_seeds=evaluation["edit_seeds"],
                 repeats=evaluation["repeats"],
@@ -251,6 +256,7 @@ class Run:
             wall_seconds=wall,
             devices=devices,
             configuration=configuration,
+            resolved=directory.resolved(),
             environment=directory.environment(),
             notes=(f"{damaged} damaged lines in the journals were left out",) if damaged else (),
         )
@@ -274,8 +280,15 @@ class Run:
         return self.path / "report" / "index.html"
 
     def draw(self) -> None:
-        """Writes the report, in a process of its own, so that its pictures never weigh on this one."""
-        subprocess.run([sys.executable, "-m", "edit_eval.evaluation", str(self.path)], check=True)
+        """Writes the report, in a process of its own, so that its pictures never weigh on this one.
+
+        Raises `EditEvalError` when it cannot be written; the run's records are as they were.
+        """
+        command = [sys.executable, "-m", "edit_eval.evaluation", str(self.path)]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise EditEvalError(f"the report could not be drawn ({last}); `edit-eval report {self.path}` tries again")
 
 
 if __name__ == "__main__":

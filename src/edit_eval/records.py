@@ -173,7 +173,9 @@ class Results:
     """Wall time of each start, in seconds."""
     devices: tuple[str, ...] = ()
     configuration: Mapping[str, object] = field(default_factory=dict)
-    """The resolved configuration of the last start, as plain data without secrets."""
+    """The configuration of the last start with all its defaults, as plain data without secrets."""
+    resolved: Mapping[str, object] = field(default_factory=dict)
+    """What it came to: the identities of `edit_models` and `judges` (as in keys), and the `rubrics`."""
     environment: Mapping[str, object] = field(default_factory=dict)
     """Versions, devices, revisions, as recorded by the last start."""
     notes: tuple[str, ...] = ()

@@ -138,6 +138,8 @@ class Checks(Editor):
         def __post_init__(self) -> None:
             if self.width % 32:
                 raise ValueError(f"width: {self.width} is no multiple of 32")
+            if self.height < 1:
+                raise ValueError(f"height lies above 0, not at {self.height}")
             if self.width != self.height:
                 raise ValueError("a square is wanted")
 

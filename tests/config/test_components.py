@@ -13,6 +13,7 @@ from edit_eval.config.components import (
     METHODS,
     Kind,
     NotHere,
+    beside_parameters,
     describe,
     import_class,
     kinds_of,
@@ -39,7 +40,7 @@ def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> No
     description = describe(kind, name)
     assert description.summary
     assert not description.problem
-    assert not {p.name for p in description.parameters} & {"seed", *PLACEMENT_KEYS}
+    assert not {p.name for p in description.parameters} & set(beside_parameters(kind))
 
 
 def test_the_list_imports_nothing() -> None:

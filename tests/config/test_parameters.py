@@ -68,6 +68,7 @@ def test_a_scientific_number_is_a_number(load: Callable[..., Configuration]) -> 
         ),
         ("Unannotated", "{}", "params: Unannotated.Parameters: name 'NoSuchType' is not defined"),
         ("Checks", "{width: 33}", "params.width: 33 is no multiple of 32"),
+        ("Checks", "{height: 0}", "params.height: lies above 0, not at 0"),
         ("Checks", "{width: 32}", "params: a square is wanted"),
     ],
 )

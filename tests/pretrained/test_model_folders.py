@@ -91,7 +91,7 @@ def test_a_folder_is_located_with_its_index(model: Path) -> None:
 
 @pytest.mark.parametrize("name", ["/no/such/folder", "./nothing", "../nothing", "a/b/c", ""])
 def test_a_missing_folder_is_one_line(name: str) -> None:
-    with pytest.raises(LoadError, match="there is no folder /.*give the folder of a model") as caught:
+    with pytest.raises(LoadError, match=r"there is no folder /.*give the folder of a model") as caught:
         locate(name, None, "config.json", "a model")
     assert "\n" not in str(caught.value)
 

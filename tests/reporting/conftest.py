@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from reporting.reported_runs import build_hostile_run, build_run
 from reporting.reports import Report, report_on
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from edit_eval.protocols.rubric_score import RubricScore
 from edit_eval.records import Edit, Judgement, Sample
 from edit_eval.reporting.progress_state import ProgressState
 from edit_eval.reporting.progress_view import Display, Line, Snapshot
-from edit_eval.rubrics.loading import load_rubrics
+from edit_eval.rubrics.loading import Rubric, load_rubrics
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -29,7 +30,12 @@ from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.workers.messages import Message
 
-STEPS = 50
+STEPS = 10
+
+
+@cache
+def _rubrics() -> dict[str, Rubric]:
+    return load_rubrics(None, "en")
 
 
 def samples(count: int, categories: int = 2) -> list[Sample]:
@@ -94,7 +100,7 @@ class SimulatedRun:
         edit_seconds: float = 40.0,
         judge_seconds: float = 3.0,
     ) -> None:
-        protocol = RubricScore(load_rubrics(None, "en"), "en", "score", 1)
+        protocol = RubricScore(_rubrics(), "en", "score", 1)
         self.matrix = Matrix(
             samples(count),
             [Identity(name, "testing", "") for name in edit_models],
@@ -120,6 +126,8 @@ class SimulatedRun:
         self.driver = AnsweringDriver(answers or {}, load=load or loading, task=task, prepare=lambda m, d: 5.0)
         self.directory = RunDirectory(folder)
         self.directory.begin()
+        self.directory.write_configuration({})
+        self.directory.sync = lambda: None  # type: ignore[method-assign]  # hours pass in a moment, a disk is slow
         self._batches = {name: cut_batches([s.category for s in self.matrix.samples], batch_size) for name in judges}
         self._by_category = by_category
         self._specifications = {
@@ -135,9 +143,7 @@ class SimulatedRun:
         spectator.begin(self.matrix, self.policy, self.work, self.estimates)
         limits = {f"{kind}:{identity.name}": Limits(500.0, 500.0) for kind, identity in self._identities()}
         try:
-            Engine(
-                self.driver, self.policy, self.work, recorder, spectator, self._specifications, limits
-            ).run()
+            Engine(self.driver, self.policy, self.work, recorder, spectator, self._specifications, limits).run()
         except Stopped:
             pass
         finally:

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 import pytest
-from reporting.reports import Report
 
 from edit_eval.reporting.costs import costs
 from edit_eval.statistics.summary import summarise
+from reporting.reports import Report
 
 
 def test_costs_add_up(complete: Report) -> None:

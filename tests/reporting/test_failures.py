@@ -1,7 +1,6 @@
-from reporting.reports import Report
-
 from edit_eval.records import Status
 from edit_eval.reporting.failures import failures
+from reporting.reports import Report
 
 
 def test_each_failure_is_counted_once(incomplete: Report) -> None:

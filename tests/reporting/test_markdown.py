@@ -1,11 +1,12 @@
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from reporting.reports import Report
 
 from edit_eval.records import Activity, Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting.markdown import inline, markdown
 from edit_eval.statistics.summary import summarise
+from reporting.reports import Report
 
 GOLDEN = """\
 # Evaluation report: night run
@@ -18,7 +19,8 @@ Worth knowing:
 
 ## Results
 
-| Edit model | Judge | Scored | Mean | 95% interval | Worst to best case | Mean of categories | Std | Median | Min | Max |
+| Edit model | Judge | Scored | Mean | 95% interval | Worst to best case | Mean of categories \
+| Std | Median | Min | Max |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 | model_a | judge | 2/3 | 7.00 | 0.00–10.00 | 4.67–8.00 | 7.00 | 1.41 | 7.00 | 6.00 | 8.00 |
 
@@ -107,7 +109,7 @@ def test_what_is_still_to_do_is_no_failure(incomplete: Report) -> None:
 def test_every_table_has_as_many_cells_in_each_row(hostile: Report) -> None:
     document = hostile.files.markdown.read_text(encoding="utf-8")
     widths = [line.replace("\\|", "").count("|") for line in document.splitlines()]
-    for before, after in zip(widths, widths[1:], strict=False):
+    for before, after in pairwise(widths):
         assert not (before and after) or before == after
 
 

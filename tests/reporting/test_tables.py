@@ -2,12 +2,12 @@ import io
 from typing import Any
 
 import pytest
-from reporting.reports import Report
-from reporting.reported_runs import HOSTILE
 from rich.cells import cell_len
 from rich.console import Console
 
 from edit_eval.reporting.tables import print_summary
+from reporting.reported_runs import HOSTILE
+from reporting.reports import Report
 
 
 def printed(summary: dict[str, Any], *, language: str = "en", terminal: bool = False, width: int = 80) -> str:

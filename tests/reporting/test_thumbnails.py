@@ -41,7 +41,7 @@ def test_every_mode_becomes_a_picture(mode: str, tmp_path: Path) -> None:
     picture.save(path)
     made = opened(thumbnail(path, SIZE)).convert("RGB")
     assert made.size == (40, 30)
-    if mode != "1":
+    if mode not in ("1", "P"):  # of a palette Pillow takes the nearest colour
         assert made.getpixel((20, 15)) == pytest.approx((200, 200, 200), abs=6)
 
 

@@ -114,6 +114,7 @@ def test_every_combination_of_choices_comes_to_its_end(seed: int) -> None:
         "start": draw.choice(["asap", "together"]),
         "load_concurrency": draw.choice([None, 1, 2]),
         "batch_size": draw.choice([1, 2, 3]),
+        "pilot": draw.random() < 0.5,
     }
     result = simulate(layout, categories, durations, **options)  # type: ignore[arg-type]
     assert result.makespan > 0

@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import inspect
 import json
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -94,9 +95,8 @@ def check_parameters(
     except ValidationError as error:
         docs = {p.name: p.doc for p in describe_parameters(cls)}
         for where, text in explain(error, known):
-            if not where and text.partition(":")[0] in names:  # `name: what is wrong`, as a class's own check says it
-                name, _, text = text.partition(":")
-                where, text = (name,), text.strip()
+            if not where and (said := re.match(r"(\w+):? (.+)", text)) and said[1] in names:
+                where, text = (said[1],), said[2]  # `steps: 0 is too few`, as a class's own check says it
             if text == "missing" and docs.get(where[-1]):
                 text += f" ({docs[where[-1]].rstrip('.')})"
             faults.add((*place, *where), text)

@@ -138,8 +138,8 @@ class _Retoucher:
         if edit.action in whole:
             return whole[edit.action](apply(self.scene, edit))
         if edit.action == "add":
-            new = apply(self.scene, edit)
-            return self._repaint(new, new.names() - self.scene.names())
+            more = apply(self.scene, edit)
+            return self._repaint(more, more.names() - self.scene.names())
         if edit.action == "queue":
             return self._queue(edit)
         if edit.target is None:
@@ -264,7 +264,7 @@ class _Retoucher:
     def _tint(self, target: Thing, edit: Edit) -> Paint:
         """The thing's patch in shades of the colour; of a person the part below the head, hands and all."""
         mask = self.seen.silhouettes[target.name].filter(ImageFilter.MaxFilter(3))
-        left, top, right, bottom = self._box(target)
+        _, top, _, bottom = self._box(target)
         if edit.action == "dress":
             band = Pictures.new("L", mask.size, 0)
             height = bottom - top

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from edit_eval.errors import Stopped
+from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.driver import Driver, Event, WorkerSpecification
 from edit_eval.records import Activity
 from edit_eval.scheduling.policies import Command, Policy
-from edit_eval.scheduling.replicas import Replica
+from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import Task, Work
 
 TASK_FAILURES = 2
@@ -125,6 +125,7 @@ class Engine:
         self._slot_failures: Counter[int] = Counter()
         self._load_failures: Counter[int] = Counter()
         self._first_load_error: dict[str, str] = {}
+        self._unprepared: set[str] = set()  # models that failed before they were loaded: their environment is at fault
         self._recent: deque[str] = deque(maxlen=SAME_FAILURE_WINDOW)
         self._draining = False
         self._unsynced = False
@@ -172,6 +173,12 @@ class Engine:
             self._explain()
 
     def _explain(self) -> None:
+        for model in self._unprepared:
+            error = self._first_load_error[model]
+            raise ConfigurationError(
+                f"{model.partition(':')[2]} cannot be prepared in its environment: {error}; "
+                "`edit-eval doctor CONFIG` says what is missing"
+            )
         reasons = [f"{model.partition(':')[2]}: {error}" for model, error in self._first_load_error.items()]
         raise Stopped(
             "nothing is left that could do the rest; " + ("; ".join(reasons) or "every replica failed too often")
@@ -274,6 +281,8 @@ class Engine:
         elif kind == "broken":
             worker.broken = message["error"]
             self._first_load_error.setdefault(worker.replica.model.key, message["error"])
+            if worker.loading_since is None:
+                self._unprepared.add(worker.replica.model.key)
             self._records.event("broken", replica=worker.replica.name, error=message["error"], trace=message["trace"])
         elif kind == "died":
             self._died(worker, message["reason"])
@@ -360,6 +369,12 @@ class Engine:
         state = "retired" if retired else "died"
         self._watch.replica(replica, state, {"reason": reason})
         self._do(self._policy.ended(replica, retired=retired))
+        if (
+            retired
+            and self._policy.piloting
+            and all(r.state is State.RETIRED for r in self._policy.of(replica.model.key))
+        ):
+            self._explain()  # it would only come out when everything else is done
         self._stop_if_systemic()
 
     def _return(self, replica: Replica, task: Task) -> None:
@@ -397,7 +412,9 @@ class Engine:
     def _is_to_retire(self, worker: Worker, reason: str) -> bool:
         replica = worker.replica
         if worker.loaded:
-            others = [r for r in self._policy.of(replica.model.key) if r is not replica and r.state.name != "RETIRED"]
+            others = [
+                r for r in self._policy.of(replica.model.key) if r is not replica and r.state is not State.RETIRED
+            ]
             retired = self._slot_failures[replica.number] >= SLOT_FAILURES and bool(others)
         else:
             self._first_load_error.setdefault(replica.model.key, reason)

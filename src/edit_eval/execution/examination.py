@@ -192,9 +192,7 @@ def _weights_of(section: ModelSection, environment: Mapping[str, str]) -> Weight
     )
 
 
-def _weight_findings(
-    wanted: Wanted, environment: Mapping[str, str], downloads: dict[Path, int]
-) -> list[Finding]:
+def _weight_findings(wanted: Wanted, environment: Mapping[str, str], downloads: dict[Path, int]) -> list[Finding]:
     """Whether the weights are here and whole; what is to be downloaded is added to `downloads`, by folder."""
     weights, who = wanted.weights, wanted.who
     if not weights.name:

@@ -11,7 +11,7 @@ from edit_eval.execution.driver import WorkerSpecification
 from edit_eval.execution.engine import Engine, Limits
 from edit_eval.execution.simulated import Fate, SimulatedDriver
 from edit_eval.records import Activity
-from edit_eval.scheduling.batches import cut_batches
+from edit_eval.scheduling.batches import cut_batches, pilots
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Model, Task, Work
@@ -126,6 +126,7 @@ def simulate(
     start: str = "asap",
     load_concurrency: int | None = None,
     batch_size: int = 1,
+    pilot: bool = False,
     seed: int = 0,
     keep_activities: bool = False,
 ) -> Prediction:
@@ -144,13 +145,17 @@ def simulate(
         start=start,
         placement=placement,
         load_concurrency=load_concurrency,
+        pilot=pilot,
     )
     edit_models = [m for m in models if m.kind == "edit"]
-    phases = {name: i if order == "by_category" else 0 for i, name in enumerate(dict.fromkeys(categories))}
+    phases = {name: 1 + i if order == "by_category" else 0 for i, name in enumerate(dict.fromkeys(categories))}
     count = len(categories)
+    first = pilots(categories) if pilot else []
+    early = set(first)
     for number, model in enumerate(edit_models):
-        for index, category in enumerate(categories):
-            work.add(model.key, (number * count + index,), phase=phases[category])
+        for index in [*first, *(i for i in range(count) if i not in early)]:
+            is_pilot = number == 0 and index in early
+            work.add(model.key, (number * count + index,), phase=0 if is_pilot else phases[categories[index]])
     cut = cut_batches(categories, batch_size)
     for judge in (m for m in models if m.kind == "judge"):
         for number in range(len(edit_models)):
@@ -158,7 +163,9 @@ def simulate(
             for index, batch in enumerate(cut):
                 members.setdefault(batch, []).append(number * count + index)
             for units in members.values():
-                work.add(judge.key, units, after=units, phase=phases[categories[units[0] % count]])
+                is_pilot = number == 0 and units[0] in early
+                phase = 0 if is_pilot else phases[categories[units[0] % count]]
+                work.add(judge.key, units, after=units, phase=phase, pilot=is_pilot)
 
     def fate(model: str, message: Message) -> Fate:
         seconds = durations.unit[model] * len(message["units"])
@@ -185,3 +192,25 @@ def simulate(
     engine.run()
     bound = lower_bound(models, count, durations)
     return Prediction(engine.now, bound, tally.busy, tally.activities or [])
+
+
+def predict_rest(models: Sequence[Model], work: Work, estimates: Estimates) -> float:
+    """Seconds that the rest of a run will take, from the mean times seen so far, on simulated devices.
+
+    Models of which nothing was seen yet are taken to cost nothing.
+    """
+    durations = Durations(
+        {m.key: estimates.load[m.key].value or 0.0 for m in models},
+        {m.key: estimates.unit[m.key].value or 0.0 for m in models},
+        known=True,
+    )
+    # The very work that is left: as many edits and judgements a model as there are.
+    edits = {m.key: work.units_left(m.key) for m in models if m.kind == "edit"}
+    samples = max(max(edits.values(), default=0), 1)
+    present = [m for m in models if m.kind == "judge" or edits[m.key]]
+    if not any(m.kind == "edit" for m in present):
+        judged = sum(work.units_left(m.key) * durations.unit[m.key] for m in present)
+        return judged / max(len({d for m in present for p in m.places for d in p}), 1)
+    loads = {m.key: durations.load[m.key] for m in present if m.kind == "edit"}
+    first = sum(list(loads.values())[:1])  # the first edit model is loaded already
+    return max(0.0, simulate(present, ["all"] * samples, durations).makespan - first)

@@ -243,10 +243,10 @@ def _torch_findings(question: Question, found: Mapping[str, Any], gpus: Sequence
         advice = "torch 2.10 or newer, or cuDNN 9.15 or newer beside this one (pytorch issue 166122)"
         findings.append(finding("warning" if question.on_gpu else "note", text, advice))
     transformers = versions.get("transformers", "")
-    if found.get("token_types") is False and question.class_path and _numbers(transformers) >= (5,):
-        libraries = found.get("libraries", {})
+    diffusers = versions.get("diffusers", "")
+    if found.get("token_types") is False and diffusers and question.class_path and _numbers(transformers) >= (5,):
         text = (
-            f"diffusers {libraries.get('diffusers', '')} with transformers {transformers} drops mm_token_type_ids "
+            f"diffusers {diffusers} with transformers {transformers} drops mm_token_type_ids "
             "(diffusers issue 14194); edit-eval passes them, and says so in the records"
         )
         findings.append(finding("note", text))
@@ -287,4 +287,3 @@ def _numbers(version: str) -> tuple[int, ...]:
     """The numbers at the beginning of a version: (2, 13, 0) of `2.13.0+cpu`; none of text without."""
     match = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(int(number) for number in match[0].split(".")) if match else ()
-

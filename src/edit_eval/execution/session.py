@@ -15,8 +15,10 @@ from edit_eval.execution.engine import Engine, Limits, Watcher
 from edit_eval.execution.environments import interpreter
 from edit_eval.execution.interruption import Interruption
 from edit_eval.execution.local import LocalDriver
+from edit_eval.execution.pilot import Pilot
+from edit_eval.execution.prediction import predict_rest
 from edit_eval.execution.recorder import Audience, Recorder
-from edit_eval.execution.workload import fill_work
+from edit_eval.execution.workload import fill_work, pilot_positions
 from edit_eval.judges.answers import PARSER_VERSION
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
@@ -64,7 +66,7 @@ class Session:
                 class_path=section.class_path,
                 parameters=section.parameters,
                 python=python,
-                import_path=(str(self.configuration.folder),),
+                import_path=() if section.type else (str(self.configuration.folder),),
             )
 
     @property
@@ -78,6 +80,10 @@ class Session:
         """Has everything done that is left. Raises `Stopped`, and `KeyboardInterrupt` when somebody wanted the end."""
         execution = self.configuration.execution
         work, estimates = Work(), Estimates()
+        sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
+        cut = {size: cut_batches(benchmark_categories, size) for size in set(sizes.values())}
+        batches = {name: cut[size] for name, size in sizes.items()}
+        pilot = pilot_positions(matrix, batches) if execution.pilot else []
         policy = Policy(
             self.models,
             work,
@@ -86,12 +92,15 @@ class Session:
             start=execution.start,
             placement=execution.placement,
             load_concurrency=None if execution.load_concurrency == "auto" else execution.load_concurrency,
+            pilot=bool(pilot),
         )
-        recorder = Recorder(matrix, directory, work, spectator, PARSER_VERSION)
-        sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
-        cut = {size: cut_batches(benchmark_categories, size) for size in set(sizes.values())}
-        batches = {name: cut[size] for name, size in sizes.items()}
-        fill_work(work, matrix, batches, by_category=execution.order == "by_category")
+
+        def tell_prediction() -> None:
+            seconds = predict_rest(self.models, work, estimates)
+            spectator.note(f"pilot: edit model and judge work; about {round(seconds / 60, 1):g} minutes are left")
+
+        recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), PARSER_VERSION)
+        fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot)
         if work.finished:
             return
         placements = {f"edit:{name}": s.placement for name, s in self.configuration.edit_models.items()}

@@ -36,39 +36,95 @@ class Criterion:
 
 CRITERIA: Mapping[str, tuple[Criterion, ...]] = {
     "physical": (
-        Criterion("Gravity and support", "重力与支撑", lambda c: c.weakest, ("everything that has to move or rest", "该移动或该静止的物体")),
-        Criterion("Perspective", "透视", lambda c: c.outline, ("place and size of what is edited", "编辑对象的位置与大小")),
+        Criterion(
+            "Gravity and support",
+            "重力与支撑",
+            lambda c: c.weakest,
+            ("everything that has to move or rest", "该移动或该静止的物体"),
+        ),
+        Criterion(
+            "Perspective", "透视", lambda c: c.outline, ("place and size of what is edited", "编辑对象的位置与大小")
+        ),
         Criterion("Light and shadow", "光影", lambda c: c.shadow, ("the shadow on the ground", "地面上的阴影")),
-        Criterion("Material", "材质", lambda c: c.material, ("colour and surface of what is edited", "编辑对象的颜色与表面")),
+        Criterion(
+            "Material", "材质", lambda c: c.material, ("colour and surface of what is edited", "编辑对象的颜色与表面")
+        ),
         Criterion("Structure", "结构", lambda c: c.kept, ("the rest of the scene", "场景的其余部分")),
     ),
     "environmental": (
-        Criterion("Light and time of day", "光线与时间", lambda c: c.tone, ("the light of the whole picture", "整幅画面的光线")),
+        Criterion(
+            "Light and time of day",
+            "光线与时间",
+            lambda c: c.tone,
+            ("the light of the whole picture", "整幅画面的光线"),
+        ),
         Criterion("Weather", "天气", lambda c: c.sky, ("the sky", "天空")),
         Criterion("Colour and mood", "色彩与氛围", lambda c: c.land, ("the colours of the land", "地面的色彩")),
         Criterion("Setting", "场所", lambda c: c.setting, ("the place and its things", "场所及其中的物体")),
-        Criterion("Atmospheric effects", "大气效果", lambda c: c.signs, ("what light and weather do to things and shadows", "光线与天气对物体和阴影的影响")),
+        Criterion(
+            "Atmospheric effects",
+            "大气效果",
+            lambda c: c.signs,
+            ("what light and weather do to things and shadows", "光线与天气对物体和阴影的影响"),
+        ),
     ),
     "social": (
-        Criterion("Respectful representation", "尊重的呈现", lambda c: c.people, ("how the people are shown", "人物的呈现")),
-        Criterion("Cultural accuracy", "文化准确性", lambda c: c.material, ("form and colour of what was asked for", "所要求内容的形式与颜色")),
+        Criterion(
+            "Respectful representation", "尊重的呈现", lambda c: c.people, ("how the people are shown", "人物的呈现")
+        ),
+        Criterion(
+            "Cultural accuracy",
+            "文化准确性",
+            lambda c: c.material,
+            ("form and colour of what was asked for", "所要求内容的形式与颜色"),
+        ),
         Criterion("Safety", "安全", lambda c: c.footing, ("where it stands and what it rests on", "所在的位置与支撑")),
-        Criterion("Norms of interaction", "交往规范", lambda c: c.subject_done, ("the behaviour or custom that was asked for", "所要求的行为或习俗")),
+        Criterion(
+            "Norms of interaction",
+            "交往规范",
+            lambda c: c.subject_done,
+            ("the behaviour or custom that was asked for", "所要求的行为或习俗"),
+        ),
         Criterion("Inclusivity", "包容性", lambda c: c.kept, ("everybody and everything else", "其他的人与物")),
     ),
     "causal": (
-        Criterion("Action and reaction", "作用与反作用", lambda c: (c.subject_done + c.weakest) / 2, ("what is acted upon", "受作用的对象")),
-        Criterion("Temporal sequence", "时间顺序", lambda c: c.vacated, ("the passing of the earlier state", "先前状态的消失")),
+        Criterion(
+            "Action and reaction",
+            "作用与反作用",
+            lambda c: (c.subject_done + c.weakest) / 2,
+            ("what is acted upon", "受作用的对象"),
+        ),
+        Criterion(
+            "Temporal sequence", "时间顺序", lambda c: c.vacated, ("the passing of the earlier state", "先前状态的消失")
+        ),
         Criterion("Conditions", "条件", lambda c: c.effects, ("what has to follow elsewhere", "别处应有的结果")),
-        Criterion("Environmental impact", "对环境的影响", lambda c: c.around, ("the trace on ground, light and shadow", "在地面、光线与阴影上的痕迹")),
-        Criterion("Plausibility", "合理性", lambda c: c.kept, ("all that has no reason to change", "没有理由改变的部分")),
+        Criterion(
+            "Environmental impact",
+            "对环境的影响",
+            lambda c: c.around,
+            ("the trace on ground, light and shadow", "在地面、光线与阴影上的痕迹"),
+        ),
+        Criterion(
+            "Plausibility", "合理性", lambda c: c.kept, ("all that has no reason to change", "没有理由改变的部分")
+        ),
     ),
     "referential": (
-        Criterion("The right entity", "正确的对象", lambda c: c.subject_done, ("the thing that is meant", "所指的对象")),
-        Criterion("Spatial terms", "空间用语", lambda c: c.aim * c.subject_done**0.5, ("the place of the change", "改动的位置")),
+        Criterion(
+            "The right entity", "正确的对象", lambda c: c.subject_done, ("the thing that is meant", "所指的对象")
+        ),
+        Criterion(
+            "Spatial terms",
+            "空间用语",
+            lambda c: c.aim * c.subject_done**0.5,
+            ("the place of the change", "改动的位置"),
+        ),
         Criterion("Attributes", "属性", lambda c: c.attribute, ("the change itself", "改动本身")),
-        Criterion("Disambiguation", "消歧", lambda c: c.twins_kept, ("the choice among alike things", "相似物体之间的选择")),
-        Criterion("Preservation of the rest", "其余部分的保持", lambda c: c.kept, ("the rest of the scene", "场景的其余部分")),
+        Criterion(
+            "Disambiguation", "消歧", lambda c: c.twins_kept, ("the choice among alike things", "相似物体之间的选择")
+        ),
+        Criterion(
+            "Preservation of the rest", "其余部分的保持", lambda c: c.kept, ("the rest of the scene", "场景的其余部分")
+        ),
     ),
 }
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from edit_eval.errors import LoadError
 
-BLOCK_BYTES = 4096
+BLOCK_BYTES = 65536
 BLOCKS = 256
-"""Of a file larger than 256 blocks (1 MiB), 256 are read, evenly spread, the first and the last included."""
+"""Of a file larger than 256 blocks (16 MiB), 256 are read, evenly spread, the first and the last included."""
 
 IGNORED_SUFFIXES = {".md", ".png", ".jpg", ".jpeg", ".webp", ".gif", ".mp4", ".pdf", ".lock"}
 
@@ -46,9 +46,9 @@ def local_folder(name: str) -> Path | None:
 def revision(name: str, revision: str | None) -> str:
     """What decides the weights besides the model's name: a digest of the folder, or the revision asked for.
 
-    For a folder: SHA-256 over every file's path, size and content, of files above 1 MiB over 256 blocks of 4 KiB spread
-    evenly. Cheap (about 1 MiB a file is read), and a training step, which changes most weights, never goes unseen; a
-    change of a few weights in a large file may.
+    For a folder: SHA-256 over every file's path, size and content; of files above 16 MiB over 256 blocks of 64 KiB,
+    spread evenly. Cheap (16 MiB a file are read at most), and a training step, which changes most weights, does not go
+    unseen; a change of a few weights in a large file may.
     """
     folder = local_folder(name)
     return folder_digest(folder) if folder else revision or ""

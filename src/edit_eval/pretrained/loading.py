@@ -80,6 +80,7 @@ def load_errors(model: str) -> Iterator[None]:
         raise
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
+        causes = _causes(error)
         if type(error).__name__ == "OutOfMemoryError" or "out of memory" in text.lower():
             raise
         if isinstance(error, ModuleNotFoundError) and error.name and "Failed to import" not in text:
@@ -87,9 +88,20 @@ def load_errors(model: str) -> Iterator[None]:
                 f"{model} needs the package {error.name}, which {sys.executable} does not have: install it there, "
                 "or name an environment that has it (python, conda_env or uv)"
             ) from error
-        if "torchvision" in text:
-            raise LoadError(_torchvision(text)) from error
+        if torchvision := next((cause for cause in causes if "torchvision::" in cause), ""):
+            raise LoadError(_torchvision(torchvision)) from error
+        if "out of meta tensor" in text:  # how diffusers fails after it has warned of missing weights
+            raise LoadError(f"weights are missing from the files of {model}; the worker's log names them") from error
         raise LoadError(f"{model} cannot be loaded: {type(error).__name__}: {_cut(text)}") from error
+
+
+def _causes(error: BaseException | None) -> list[str]:
+    """The texts of an exception and of those behind it: the libraries wrap a failed import in a vague one."""
+    texts: list[str] = []
+    while error is not None and len(texts) < 20:
+        texts.append(" ".join(str(error).split()))
+        error = error.__cause__ or error.__context__
+    return texts
 
 
 def _torchvision(text: str) -> str:

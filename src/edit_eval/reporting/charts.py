@@ -19,7 +19,7 @@ from edit_eval.reporting.entries import Entry, category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.texts import name_of, short_category, text
-from edit_eval.reporting.timeline import timeline, utilisation
+from edit_eval.reporting.timeline import AnyChart, timeline, utilisation
 
 Specification = dict[str, Any]
 Group = tuple[str, Mapping[str, Any], Mapping[str, Any] | None, str]
@@ -38,7 +38,7 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     parts = entries(summary)
     names = {(part.edit_model, part.judge): one_line(part.series) for part in parts}
     series = list(names.values())
-    made: dict[str, list[alt.Chart | alt.LayerChart]] = {
+    made: dict[str, list[AnyChart]] = {
         "overall": _overall(parts, series, language),
         "categories": _by_category(parts, series, language),
         "histogram": _histograms(results, names, language),
@@ -48,18 +48,19 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
         "timeline": timeline(results, language),
         "utilisation": utilisation(summary, language),
     }
+    # Not validated against Vega-Lite's schema, which takes longer than all the rest: tests compile every chart.
     with alt.data_transformers.enable("default", max_rows=None):
-        return {name: [chart.to_dict() for chart in of_name] for name, of_name in made.items()}
+        return {name: [chart.to_dict(validate=False) for chart in of_name] for name, of_name in made.items()}
 
 
-def _overall(parts: Sequence[Entry], series: list[str], language: str) -> list[alt.LayerChart]:
+def _overall(parts: Sequence[Entry], series: list[str], language: str) -> list[AnyChart]:
     if len(parts) < 2:
         return []
     groups: list[Group] = [(part.series, part.overall, part.coverage, part.series) for part in parts]
     return _intervals(groups, series, language, one_each=True)
 
 
-def _by_category(parts: Sequence[Entry], series: list[str], language: str) -> list[alt.LayerChart]:
+def _by_category(parts: Sequence[Entry], series: list[str], language: str) -> list[AnyChart]:
     groups = [
         (short_category(name, language), part.categories[name], part.categories[name].get("coverage"), part.series)
         for name in category_names(parts)
@@ -69,7 +70,7 @@ def _by_category(parts: Sequence[Entry], series: list[str], language: str) -> li
     return _intervals(groups, series, language)
 
 
-def _by_difficulty(parts: Sequence[Entry], series: list[str], language: str) -> list[alt.LayerChart]:
+def _by_difficulty(parts: Sequence[Entry], series: list[str], language: str) -> list[AnyChart]:
     groups = [
         (name_of("difficulty", name, language), block, block.get("coverage"), part.series)
         for part in parts
@@ -83,7 +84,7 @@ def _difficulty_order(item: tuple[str, object]) -> tuple[int, str]:
     return (known.index(item[0]) if item[0] in known else len(known), item[0])
 
 
-def _by_tag(parts: Sequence[Entry], series: list[str], language: str) -> list[alt.LayerChart]:
+def _by_tag(parts: Sequence[Entry], series: list[str], language: str) -> list[AnyChart]:
     sizes: Counter[str] = Counter()
     for part in parts:
         for name, block in part.tags.items():
@@ -98,9 +99,7 @@ def _by_tag(parts: Sequence[Entry], series: list[str], language: str) -> list[al
     return _intervals(groups, series, language)
 
 
-def _intervals(
-    groups: Sequence[Group], series: list[str], language: str, *, one_each: bool = False
-) -> list[alt.LayerChart]:
+def _intervals(groups: Sequence[Group], series: list[str], language: str, *, one_each: bool = False) -> list[AnyChart]:
     """A row a group: the mean as a dot, its 95% interval as a line, worst to best case dotted if incomplete.
 
     With `one_each` every group belongs to one series, and is its own legend.
@@ -111,7 +110,7 @@ def _intervals(
     names = list(dict.fromkeys(row["group"] for row in rows))
     several = len(series) > 1
     row_height = (15 * len(series) + 18) if several and not one_each else 30
-    base = alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(names)) * row_height).encode(
+    base = alt.Chart({"values": rows}, width="container", height=max(2, len(names)) * row_height).encode(
         y=alt.Y("group:N", scale=alt.Scale(domain=names), title=None).axis(ticks=False, domain=False),
         tooltip=_interval_tooltips(language, several),
     )
@@ -121,15 +120,14 @@ def _intervals(
         base = base.encode(yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=series)))
     scale = alt.X("low:Q", scale=alt.Scale(domain=[0, 10], nice=False), title=text("axis.score", language))
     scale = scale.axis(values=list(range(11)), format="d")
-    dot = {"size": 64, "strokeWidth": 1.8, "opacity": 1}
     return [
         alt.layer(
             base.mark_rule(strokeDash=[1, 3], strokeWidth=1.5)
             .encode(x="worst:Q", x2="best:Q")
             .transform_filter("!datum.complete"),
             base.mark_rule(strokeWidth=2).encode(x=scale, x2="high:Q"),
-            base.mark_point(**dot).encode(x="mean:Q").transform_filter("!datum.complete"),
-            base.mark_point(**dot, filled=True).encode(x="mean:Q").transform_filter("datum.complete"),
+            base.mark_point(size=64, strokeWidth=1.8, opacity=1).encode(x="mean:Q").transform_filter("!datum.complete"),
+            base.mark_point(size=64, opacity=1, filled=True).encode(x="mean:Q").transform_filter("datum.complete"),
             base.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(x="label_at:Q", text="label:N"),
         ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 0})
     ]
@@ -185,7 +183,7 @@ def _whole_numbers(highest: int) -> list[int]:
     return list(range(0, highest + 1, step))
 
 
-def _histograms(results: Results, names: SeriesNames, language: str) -> list[alt.Chart]:
+def _histograms(results: Results, names: SeriesNames, language: str) -> list[AnyChart]:
     """One chart a series, all with the same height of scale."""
     counts = {name: [0] * _BINS for name in names.values()}
     for judgement in results.judgements:
@@ -198,14 +196,14 @@ def _histograms(results: Results, names: SeriesNames, language: str) -> list[alt
     return [_histogram(name, bins, highest, list(counts), language) for name, bins in counts.items()]
 
 
-def _histogram(name: str, counts: Sequence[int], highest: int, series: list[str], language: str) -> alt.Chart:
+def _histogram(name: str, counts: Sequence[int], highest: int, series: list[str], language: str) -> AnyChart:
     width = 10 / _BINS
     rows = [
         {"from": place * width, "to": (place + 1) * width, "count": count, "series": name}
         for place, count in enumerate(counts)
     ]
-    chart = (
-        alt.Chart(alt.Data(values=rows), width="container", height=150)
+    chart: alt.Chart = (
+        alt.Chart({"values": rows}, width="container", height=150)
         .mark_bar(binSpacing=1.5)
         .encode(
             x=alt.X("from:Q", bin="binned", scale=alt.Scale(domain=[0, 10]), title=text("axis.score", language)).axis(
@@ -230,7 +228,7 @@ def _histogram(name: str, counts: Sequence[int], highest: int, series: list[str]
     )
 
 
-def _failures(results: Results, names: SeriesNames, language: str) -> list[alt.Chart]:
+def _failures(results: Results, names: SeriesNames, language: str) -> list[AnyChart]:
     """Bars: judgements without a score by status and reason; the rare reasons of all statuses in one bar."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for failure in failures(results):
@@ -253,7 +251,7 @@ def _failures(results: Results, names: SeriesNames, language: str) -> list[alt.C
     labels = list(dict.fromkeys(row["label"] for row in rows))
     longest = max(sum(row["count"] for row in rows if row["label"] == label) for label in labels)
     chart = (
-        alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(labels)) * 28)
+        alt.Chart({"values": rows}, width="container", height=max(2, len(labels)) * 28)
         .mark_bar(size=12)
         .encode(
             y=alt.Y("label:N", scale=alt.Scale(domain=labels), title=None).axis(ticks=False, domain=False),

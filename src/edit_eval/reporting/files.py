@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -14,9 +13,8 @@ from typing import Any, TextIO
 from edit_eval.records import Results
 from edit_eval.reporting.markdown import markdown
 from edit_eval.reporting.page import page
+from edit_eval.reporting.scores import write_scores
 from edit_eval.reporting.texts import LANGUAGES
-
-COLUMNS = ("sample_id", "category", "edit_model", "judge", "seed", "repeat", "status", "score", "answer")
 
 
 @dataclass(frozen=True)
@@ -49,35 +47,13 @@ def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, 
         json.dump(summary, file, ensure_ascii=False, indent=2, allow_nan=False)
         file.write("\n")
     with _whole(files.scores) as file:
-        _write_scores(results, file)
+        write_scores(results, file)
     with _whole(files.markdown) as file:
         file.write(markdown(results, summary, language))
     with _whole(files.page) as file:
         for part in page(results, summary, folder, language=language):
             file.write(part)
     return files
-
-
-def _write_scores(results: Results, file: TextIO) -> None:
-    """One row a judgement. `seed` is the seed that the edit model was given; scores with all their digits."""
-    seeds = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.seed for edit in results.edits}
-    # Lines end as RFC 4180 says, so that every reader takes a lone line feed in an answer for what it is.
-    writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    for one in results.judgements:
-        writer.writerow(
-            (
-                one.sample_id,
-                one.category,
-                one.edit_model,
-                one.judge,
-                seeds.get((one.sample_id, one.edit_model, one.edit_seed), ""),
-                one.repeat,
-                one.status.value,
-                "" if one.score is None else repr(float(one.score)),
-                one.answer,
-            )
-        )
 
 
 @contextmanager

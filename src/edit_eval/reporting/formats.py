@@ -32,7 +32,7 @@ def coverage(block: Mapping[str, Any] | None) -> str:
 
 def is_complete(block: Mapping[str, Any] | None) -> bool:
     """Whether everything in it has a score."""
-    return bool(block) and block["scored"] == block["total"]
+    return block is not None and block["scored"] == block["total"]
 
 
 def share(part: float, whole: float) -> str:

@@ -22,7 +22,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
     """The whole document. Names and reasons from the records are escaped: they can be no markup."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("edit_eval.reporting"),
-        autoescape=False,  # noqa: S701  this is no HTML; `inline` escapes for Markdown
+        autoescape=False,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

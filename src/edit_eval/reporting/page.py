@@ -31,7 +31,7 @@ from edit_eval.reporting.costs import costs
 from edit_eval.reporting.entries import category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.gallery import Pictures, gallery
-from edit_eval.reporting.texts import LANGUAGES, name_of, short_category, text, texts
+from edit_eval.reporting.texts import LANGUAGES, name_of, text, texts
 from edit_eval.reporting.thumbnails import size_for, thumbnails
 
 _STYLES = ("page.css", "results.css", "gallery.css", "detail.css")
@@ -134,8 +134,10 @@ def _digest(source: str) -> str:
 def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, with the version of Vega-Lite that Altair writes for."""
     wanted = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    known = wanted in vl_convert.get_vegalite_versions()
-    bundle: str = vl_convert.javascript_bundle(vl_version=wanted if known else None)
+    known = vl_convert.get_vegalite_versions()
+    bundle = vl_convert.javascript_bundle(
+        "window.vegaEmbed = vegaEmbed;", vl_version=wanted if wanted in known else known[-1]
+    )
     return "(() => {\n" + bundle.replace("\r\n", "\n").replace("</script", "<\\/script") + "\n})();"
 
 

@@ -153,8 +153,8 @@ def counts(snapshot: Snapshot) -> list[str]:
 
 
 def rate(per_minute: float) -> str:
-    """`3.2/min`, `0.45/min`, `120/min`."""
-    digits = 0 if per_minute >= 99.5 else 1 if per_minute >= 0.95 else 2
+    """`12/min`, `3.2/min`, `0.45/min`."""
+    digits = 0 if per_minute >= 9.95 else 1 if per_minute >= 0.95 else 2
     return f"{per_minute:.{digits}f}/min"
 
 

@@ -42,7 +42,7 @@ SEEN_ENOUGH = 5
 LINES_KEPT = 1_000
 """Lines that wait for a slow display; older ones are dropped, and their number said."""
 
-_ORDER = ("", "given up", "unloading", "starting", "waiting", "loading", "judging", "editing")
+_ORDER = ("", "given up", "starting", "waiting", "unloading", "loading", "judging", "editing")
 """Of several models on one device the last of these is shown."""
 
 

@@ -45,6 +45,8 @@ from edit_eval.reporting.terminal_text import one_line, padded
 
 BAR = 16
 """Columns of a bar."""
+NARROW = 70
+"""A terminal with fewer columns gets shorter bars and no meters."""
 TAG = 8
 """Columns of the word that begins a line."""
 LABEL = 0.36
@@ -78,7 +80,11 @@ class RichProgress:
         """Shows lines."""
         if not lines:
             return
-        self._label = max([self._label, *(line.label for line in lines if isinstance(line, Plan))])
+        for line in lines:
+            if isinstance(line, Plan):
+                self._label = max(self._label, line.label)
+            elif isinstance(line, Judged | EditFailed):
+                self._label = max(self._label, cell_len(line.label))
         if len(lines) > LINES_AT_ONCE:
             lines = [Skipped(len(lines) - LINES_AT_ONCE), *lines[-LINES_AT_ONCE:]]
         width = min(self._label, int(LABEL * self._console.width))
@@ -95,7 +101,8 @@ class RichProgress:
         if drawn == self._drawn and not lines:
             return
         self._drawn = drawn
-        bars = bars_of(snapshot, self._meters.latest, now, self._console.size.height)
+        width, height = self._console.size
+        bars = bars_of(snapshot, self._meters.latest, now, width, height)
         self._live.update(bars, refresh=not lines)  # with lines, writing those draws the bars below them
         self.write(lines)
 
@@ -199,43 +206,50 @@ def plan_table(plan: Plan) -> ConsoleRenderable:
 # -- bars --
 
 
-def bars_of(snapshot: Snapshot, meters: Mapping[str, Gpu], now: float, height: int) -> ConsoleRenderable:
+def bars_of(
+    snapshot: Snapshot, meters: Mapping[str, Gpu], now: float, width: int = 80, height: int = 24
+) -> ConsoleRenderable:
     """The lower part of the screen: a row a device, as many as fit into `height`, and the whole."""
+    if width < NARROW:
+        meters = {}
+    length = BAR if width >= NARROW else BAR // 2
     rows = list(snapshot.devices)
     room = max(1, height - 6)
     rest = rows[room - 1 :] if len(rows) > room else []
     rows = rows[: len(rows) - len(rest)]
     names = max((cell_len(view.device) for view in rows), default=0)
-    table = _grid(max(TAG, names))
+    table = _grid(max(TAG, names), length)
     for _ in range(2 if meters else 0):
         table.add_column(justify="right", no_wrap=True)
     for view in rows:
-        table.add_row(view.device, *_device(view, now), *(_meter(meters.get(view.device)) if meters else ()))
+        table.add_row(view.device, *_device(view, now, length), *(_meter(meters.get(view.device)) if meters else ()))
     if rest:
         doing = Counter(view.activity or "free" for view in rest)
         more = f"and {len(rest)} more: " + ", ".join(f"{count} {what}" for what, count in doing.most_common())
         table.add_row("", "", "", Text(more, style="dim"))
-    whole = _grid(max(TAG, names))
+    whole = _grid(max(TAG, names), length)
     whole.add_column(justify="right", no_wrap=True, style="dim")
     percent = f"{int(100 * snapshot.fraction)} %"
-    bar = ProgressBar(1.0, snapshot.fraction, width=BAR, complete_style="green", finished_style="green")
+    bar = ProgressBar(1.0, snapshot.fraction, width=length, complete_style="green", finished_style="green")
     whole.add_row(Text("overall", style="bold"), bar, percent, left(snapshot), _clock(snapshot.seconds))
-    words = Text(", ".join(counts(snapshot)))
-    if snapshot.failed:
-        words.append(", ").append(f"{snapshot.failed} failed", style="red")
-    return Group(Text(""), table, whole, Padding(words, (0, 0, 0, max(TAG, names) + 2)))
+    detail = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    detail.add_column(width=max(TAG, names))
+    detail.add_column(ratio=1)
+    detail.add_column(justify="right", no_wrap=True, style="red")
+    detail.add_row("", ", ".join(counts(snapshot)), f"{snapshot.failed} failed" if snapshot.failed else "")
+    return Group(Text(""), table, whole, detail)
 
 
-def _grid(names: int) -> Table:
+def _grid(names: int, bar: int) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     table.add_column(width=names, justify="right", no_wrap=True)
-    table.add_column(width=BAR)
+    table.add_column(width=bar)
     table.add_column(width=9, no_wrap=True)
     table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     return table
 
 
-def _device(view: DeviceView, now: float) -> tuple[ConsoleRenderable, str, Text]:
+def _device(view: DeviceView, now: float, length: int) -> tuple[ConsoleRenderable, str, Text]:
     """Bar, figures, and what it is about."""
     fraction, figures = view.fraction, view.figures
     if view.activity == "loading":
@@ -245,7 +259,7 @@ def _device(view: DeviceView, now: float) -> tuple[ConsoleRenderable, str, Text]
     colour = _COLOURS.get(view.activity, "")
     bar: ConsoleRenderable = Text("")
     if fraction is not None and colour:
-        bar = ProgressBar(1.0, fraction, width=BAR, complete_style=colour, finished_style=colour)
+        bar = ProgressBar(1.0, fraction, width=length, complete_style=colour, finished_style=colour)
     if view.activity in ("editing", "judging"):
         about = Text(one_line(view.about))
     elif view.activity in ("starting", "loading", "unloading"):

@@ -29,7 +29,10 @@ def text(key: str, language: str, **values: object) -> str:
 
 
 def name_of(kind: str, name: str, language: str) -> str:
-    """What a person reads for a `category`, `short_category`, `difficulty`, `status`, `kind` or `flag`; what has no text is its own."""
+    """What a person reads for a `category`, `short_category`, `difficulty`, `status`, `kind` or `flag`.
+
+    What has no text is its own.
+    """
     if kind == "category":
         return title(name, language)
     if kind == "short_category":

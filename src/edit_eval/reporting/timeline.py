@@ -12,6 +12,8 @@ from edit_eval.records import Activity, Results
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.texts import name_of, text
 
+AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
+
 KINDS = ("loading", "editing", "judging", "unloading")
 COLOURS = {
     "loading": "#a8a29a",
@@ -23,7 +25,7 @@ COLOURS = {
 """Mid-tones that can be told apart on a light and on a dark page."""
 
 
-def timeline(results: Results, language: str) -> list[alt.Chart | alt.LayerChart]:
+def timeline(results: Results, language: str) -> list[AnyChart]:
     """A row a device, a bar an activity; several starts of a run follow each other on one axis."""
     if not results.activities:
         return []
@@ -31,12 +33,12 @@ def timeline(results: Results, language: str) -> list[alt.Chart | alt.LayerChart
     last = max(begins[one.start_number] + one.end for one in results.activities)
     unit, seconds = _unit(last)
     present = {one_line(one.device) for one in results.activities}
-    devices = [name for name in dict.fromkeys(map(formats.line, results.devices)) if name in present]
+    devices = [name for name in dict.fromkeys(map(one_line, results.devices)) if name in present]
     devices += sorted(present.difference(devices))
     rows = [_activity_row(one, begins[one.start_number], seconds, language) for one in results.activities]
     x = alt.X("begin:Q", title=text(f"axis.{unit}", language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
     bars = (
-        alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(devices)) * 26)
+        alt.Chart({"values": rows}, width="container", height=max(2, len(devices)) * 26)
         .mark_bar(size=16, clip=True)
         .encode(
             y=alt.Y("device:N", scale=alt.Scale(domain=devices), title=None).axis(ticks=False, domain=False),
@@ -54,7 +56,7 @@ def timeline(results: Results, language: str) -> list[alt.Chart | alt.LayerChart
     restarts = [{"begin": begin / seconds} for number, begin in sorted(begins.items()) if number > 1]
     if not restarts:
         return [bars]
-    lines = alt.Chart(alt.Data(values=restarts)).mark_rule(strokeWidth=1).encode(x="begin:Q")
+    lines = alt.Chart({"values": restarts}).mark_rule(strokeWidth=1).encode(x="begin:Q")
     return [alt.layer(bars, lines)]
 
 
@@ -87,7 +89,7 @@ def _activity_row(one: Activity, start: float, unit_seconds: float, language: st
     }
 
 
-def utilisation(summary: Mapping[str, Any], language: str) -> list[alt.Chart]:
+def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
     """A stacked bar a device: the share of its time for each kind of work, and idle."""
     devices = (summary.get("timing") or {}).get("devices") or {}
     order = ("editing", "judging", "loading", "unloading", "idle")
@@ -108,10 +110,10 @@ def utilisation(summary: Mapping[str, Any], language: str) -> list[alt.Chart]:
     if not rows:
         return []
     return [
-        alt.Chart(alt.Data(values=rows), width="container", height=max(2, len(devices)) * 26)
+        alt.Chart({"values": rows}, width="container", height=max(2, len(devices)) * 26)
         .mark_bar(size=16)
         .encode(
-            y=alt.Y("device:N", scale=alt.Scale(domain=list(map(formats.line, devices))), title=None).axis(
+            y=alt.Y("device:N", scale=alt.Scale(domain=list(map(one_line, devices))), title=None).axis(
                 ticks=False, domain=False
             ),
             x=alt.X("share:Q", title=text("axis.share", language), scale=alt.Scale(domain=[0, 1])).axis(

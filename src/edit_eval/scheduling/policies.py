@@ -18,6 +18,10 @@ The policy of the product, in four rules:
    it takes to load the judge and to judge everything (`Policy._leaves`). Without knowledge of those times it stays
    until no edit is left.
 
+With a *pilot* a fifth: the first sample of each category comes first, and as soon as its edits are there one place
+leaves for the judge, judges them, and goes back to editing if that shortens the run. It costs one device two loads; in
+return nothing is found out at dawn, and the times that rule 4 needs are known.
+
 The other schedules (`round_robin`, `batch_sync`) are other queues, nothing else; `order: by_category` numbers the
 tasks' phases; `start: together` holds the first task back; `placement: together` lets a place hold two models.
 """
@@ -56,11 +60,14 @@ class Policy:
         placement: str = "swap",
         load_concurrency: int | None = None,
         leave_early: bool = True,
+        pilot: bool = False,
     ) -> None:
+        """`models` are in the order of their stages. With `pilot`, some batches in `work` are marked as such."""
         self._models = list(models)  # in the order of their stages: edit models, then judges
         self._work = work
         self._estimates = estimates
         self._start = start
+        self._pilot = pilot
         self._residents = len(self._models) if placement == "together" else 1
         self._load_limit = load_concurrency or 1 << 30
         self._leave_early = leave_early and schedule == "pull"
@@ -98,6 +105,11 @@ class Policy:
         """The run starts: each place gets its first model."""
         for device in list(self._on):
             self._fill(device)
+        if self._pilot:
+            for model in self._models:  # what cannot even be imported is found out in the first seconds
+                first = self._of[model.key][0]
+                if model.kind == "judge" and first.state is State.OFF and self._work.left(model.key):
+                    self._prepare(first)
         return self._answer()
 
     def prepared(self, replica: Replica) -> list[Command]:
@@ -169,9 +181,10 @@ class Policy:
                 self._feed(other)
         if left_early:
             self._leaving -= 1
-            self._left.update(replica.place)
+            if not any(map(self._awaits_its_pilot, self._successors(replica))):
+                self._left.update(replica.place)  # after a pilot it comes back
         for device in replica.place:
-            self._fill(device)
+            self._fill(device, judges_first=left_early)
         if retired:
             self._woken.append(name)
         return self._answer()
@@ -197,6 +210,12 @@ class Policy:
     def at_work(self) -> bool:
         """Whether any replica has a process."""
         return any(r.state not in (State.OFF, State.RETIRED) for r in self.replicas)
+
+    @property
+    def piloting(self) -> bool:
+        """Whether there is a pilot and some judge has not judged yet."""
+        judges = (m.key for m in self._models if m.kind == "judge")
+        return self._pilot and any(self._estimates.unit[key].value is None for key in judges)
 
     def of(self, name: str) -> list[Replica]:
         """The replicas of a model."""
@@ -224,13 +243,18 @@ class Policy:
         if self._leaves(replica):
             replica.leaving = True
             self._leaving += 1
+            self._prepare_successor(replica)
             return None
         return queue.take(replica)
 
     def _leaves(self, replica: Replica) -> bool:
         """Rule 4, for a replica of an edit model."""
         mine = replica.model
-        if mine.kind != "edit" or not self._leave_early or self._residents > 1 or not replica.worked:
+        if mine.kind != "edit" or self._residents > 1 or not replica.worked:
+            return False
+        if self._pilot and any(map(self._awaits_its_pilot, self._successors(replica))):
+            return True
+        if not self._leave_early:
             return False
         if any(self._work.units_left(m.key) for m in self._models if m.kind == "edit" and m is not mine):
             return False
@@ -249,6 +273,13 @@ class Policy:
             if (edits_take - finish_hands) / (editing - 1) <= finish_hands + judging_takes:
                 return True
         return False
+
+    def _awaits_its_pilot(self, judge: Replica) -> bool:
+        """Whether all that a judge is to judge as a pilot is there, and no replica of it is at work or on its way."""
+        key = judge.model.key
+        if self._estimates.unit[key].value is not None or self._active[key] or self._leaving:
+            return False
+        return bool(len(self._queues[key])) and not self._work.pilots_waiting(key)
 
     def _shortens(self, replica: Replica) -> bool:
         """Rule 3: whether loading this replica can end the run earlier."""
@@ -272,7 +303,7 @@ class Policy:
     def _still_leaves(self, replica: Replica) -> bool:
         """Whether a replica that decided to leave would still shorten the run by it, now that its hands are empty."""
         self._leaving -= 1
-        shortens = any(self._shortens(judge) for judge in self._successors(replica))
+        shortens = any(self._awaits_its_pilot(j) or self._shortens(j) for j in self._successors(replica))
         self._leaving += 1
         return shortens
 
@@ -283,11 +314,11 @@ class Policy:
                 if other.model.kind == "judge" and other.state in (State.OFF, State.PREPARED) and not other.wanted:
                     yield other
 
-    def _fill(self, device: str) -> None:
+    def _fill(self, device: str, judges_first: bool = False) -> None:
         """Rule 3: a place with room takes the earliest model that has something to do for it."""
         if self._draining:
             return
-        for replica in self._on[device]:
+        for replica in reversed(self._on[device]) if judges_first else self._on[device]:
             if replica.wanted or replica.state in (State.STOPPING, State.RETIRED):
                 continue
             if any(len(self._holders[d]) >= self._residents for d in replica.place):
@@ -379,10 +410,10 @@ class Policy:
         """While the last edits run, the process of the judge that will follow does its imports."""
         if replica.model.kind != "edit" or self._residents > 1 or self._draining:
             return
-        if len(self._queues[replica.model.key]) > self._active[replica.model.key]:
+        if len(self._queues[replica.model.key]) > self._active[replica.model.key] and not replica.leaving:
             return
         for other in self._successors(replica):
-            if other.state is State.OFF and self._shortens(other):
+            if other.state is State.OFF and (replica.leaving or self._shortens(other)):
                 self._prepare(other)
                 return
 

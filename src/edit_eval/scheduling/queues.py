@@ -49,19 +49,17 @@ class PullQueue:
 
 
 class RoundRobinQueue(PullQueue):
-    """The i-th task belongs to replica i mod N, as in the base system."""
+    """Edit i belongs to replica i mod N, as in the base system."""
 
     def __init__(self, replicas: int) -> None:
         super().__init__(replicas)
         self._own: list[deque[Task]] = [deque() for _ in range(replicas)]
         self._owners = list(range(replicas))
-        self._dealt = 0
 
     def put(self, task: Task) -> None:
         if task.alone:
             return super().put(task)
-        self._own[self._owners[self._dealt % len(self._owners)]].append(task)
-        self._dealt += 1
+        self._own[self._owners[task.units[0] % len(self._owners)]].append(task)
 
     def take(self, replica: Replica) -> Task | None:
         return self._own[replica.index].popleft() if self._own[replica.index] else super().take(replica)

@@ -40,6 +40,8 @@ class Task:
     """Edits that must be settled before it can start."""
     alone: bool = False
     """A suspect: it runs after healthy work, with nothing else in its worker's hands."""
+    pilot: bool = False
+    """One of the batches that show early whether everything works."""
 
 
 @dataclass
@@ -53,6 +55,7 @@ class Work:
     _waiting: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))
     _left: dict[int, dict[str, int]] = field(default_factory=dict)  # phase -> model -> tasks not finished
     _units: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> units not finished
+    _pilots: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # pilots that wait for an edit
     _held: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))  # phase -> ready before its time
 
     def add(
@@ -63,9 +66,10 @@ class Work:
         after: Iterable[int] = (),
         phase: int = 0,
         alone: bool = False,
+        pilot: bool = False,
     ) -> Task:
         """Adds a task that can start once the edits `after` are settled."""
-        task = Task(self._count, model, tuple(units), phase, alone=alone)
+        task = Task(self._count, model, tuple(units), phase, alone=alone, pilot=pilot)
         self._count += 1
         for edit in after:
             self._waiting[edit].append(task)
@@ -73,11 +77,16 @@ class Work:
         left = self._left.setdefault(phase, {})
         left[model] = left.get(model, 0) + 1
         self._units[model] += len(task.units)
+        self._pilots[model] += pilot
         if not task.missing:
             self._ready(task)
         return task
 
     def _ready(self, task: Task) -> None:
+        self._pilots[task.model] -= task.pilot
+        self._begin(task)
+
+    def _begin(self, task: Task) -> None:
         if task.phase > self.phase:
             self._held[task.phase].append(task)
         elif self.in_vain(task):
@@ -103,6 +112,10 @@ class Work:
         """Units of `model` that are not finished, in all phases."""
         return self._units[model]
 
+    def pilots_waiting(self, model: str) -> int:
+        """Pilot tasks of `model` that still wait for an edit."""
+        return self._pilots[model]
+
     def settle(self, edit: int) -> None:
         """The edit has come to an end, good or bad: what waited for it waits for one less."""
         for task in self._waiting.pop(edit, ()):
@@ -121,4 +134,4 @@ class Work:
             if not left:
                 del self._left[phase]
                 for held in self._held.pop(self.phase, ()) if self._left else ():
-                    self._ready(held)
+                    self._begin(held)

@@ -1,6 +1,7 @@
 """The run directory: the truth about a run, readable with `jq` and an image viewer.
 
-config/0001.yaml       one a start: the configuration as it was resolved, without secrets
+config/0001.yaml       one a start: the configuration with all its defaults, without secrets
+config/0001.json       what it came to: identities of the models, rubrics
 environment/0001.json  one a start: versions, devices, revisions
 samples/0001.jsonl     the samples of the run; a new one when they change
 edits/0001.jsonl       one line an attempt at an edit
@@ -114,8 +115,10 @@ class RunDirectory:
         for segment in self._segments.values():
             segment.sync()
 
-    def write_configuration(self, configuration: dict[str, Any]) -> None:
-        """Keeps the resolved configuration of this start."""
+    def write_configuration(self, configuration: dict[str, Any], resolved: dict[str, Any]) -> None:
+        """Keeps the configuration of this start, which can be run again as it is, and what it came to."""
+        what = json.dumps(resolved, ensure_ascii=False, indent=1)
+        self._write_text(self.path / "config" / f"{self.number:04d}.json", what)
         text = yaml.safe_dump(configuration, allow_unicode=True, sort_keys=False)
         self._write_text(self.path / "config" / f"{self.number:04d}.yaml", text)
 
@@ -170,6 +173,11 @@ class RunDirectory:
         """The resolved configuration of the last start."""
         files = sorted((self.path / "config").glob("[0-9]*.yaml"))
         return yaml.safe_load(files[-1].read_text("utf-8")) if files else {}
+
+    def resolved(self) -> dict[str, Any]:
+        """What that configuration came to: the identities of the models, and the rubrics."""
+        files = sorted((self.path / "config").glob("[0-9]*.json"))
+        return json.loads(files[-1].read_text("utf-8")) if files else {}
 
     def environment(self) -> dict[str, Any]:
         """Versions and devices of the last start that recorded any."""

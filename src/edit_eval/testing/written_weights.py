@@ -131,7 +131,7 @@ def _write_vision(model: Any, processor: Any, pictures: Sequence[Image]) -> None
             parameter.zero_()
     last.bias.zero_()
     last.weight[: SEEN.start] = 0
-    seen = torch.cat([_watched(model, processor, picture, last, False)[:, SEEN] for picture in pictures])
+    seen = _watched(model, processor, pictures, last, False).reshape(-1, WIDTH)[:, SEEN]
     last.weight[SEEN] /= seen.std(0)[:, None]
     last.bias[SEEN] = -seen.mean(0) / seen.std(0)
     last.bias[PICTURE] = 8
@@ -157,7 +157,7 @@ def _write_output(model: Any, processor: Any, pictures: Sequence[Image], axes: d
     for token in second:
         follow(token, [end])
     norm = model.model.language_model.norm
-    seen = torch.stack([_watched(model, processor, picture, norm, True)[-1, SEEN] for picture in pictures])
+    seen = _watched(model, processor, pictures, norm, True)[:, -1, SEEN]
     mean = seen.mean(0)
     _, spread, directions = torch.linalg.svd(seen - mean, full_matrices=False)
     directions = directions / spread[:, None] * math.sqrt(len(pictures))
@@ -169,8 +169,8 @@ def _write_output(model: Any, processor: Any, pictures: Sequence[Image], axes: d
             head[digit, axes[token]] -= 3 * float(direction @ mean) / 8
 
 
-def _watched(model: Any, processor: Any, picture: Image, module: Any, entering: bool) -> Any:
-    """What enters or leaves `module` when the model looks at one picture: a float tensor (tokens, 64)."""
+def _watched(model: Any, processor: Any, pictures: Sequence[Image], module: Any, entering: bool) -> Any:
+    """What enters or leaves `module` while the model looks at the pictures, one a row: a float tensor (..., 64)."""
     kept: list[Any] = []
     if entering:
         hook = module.register_forward_pre_hook(lambda _, given: kept.append(given[0]))
@@ -179,7 +179,7 @@ def _watched(model: Any, processor: Any, picture: Image, module: Any, entering: 
     chat = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Rate."}]}]
     text = processor.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
     try:
-        model(**processor(text=[text], images=[picture], return_tensors="pt"))
+        model(**processor(text=[text] * len(pictures), images=list(pictures), padding=True, return_tensors="pt"))
     finally:
         hook.remove()
-    return kept[0].reshape(-1, WIDTH)
+    return kept[0]

@@ -8,7 +8,7 @@ import random
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
 from edit_eval.benchmarks.scenes.camera import HORIZON
-from edit_eval.benchmarks.scenes.palette import Colour, Light, mix, shade, times
+from edit_eval.benchmarks.scenes.palette import Colour, Light, between, mix, shade, times
 from edit_eval.benchmarks.scenes.scene import Scene
 
 FINE = 2
@@ -20,13 +20,7 @@ def vertical(size: tuple[int, int], stops: list[tuple[float, Colour]]) -> Image.
     rows = 96
     column = Image.new("RGB", (1, rows))
     for row in range(rows):
-        place = row / (rows - 1)
-        for (first, colour), (second, following) in zip(stops, stops[1:], strict=False):
-            if place <= second:
-                column.putpixel((0, row), mix(colour, following, (place - first) / (second - first)))
-                break
-        else:
-            column.putpixel((0, row), stops[-1][1])
+        column.putpixel((0, row), between(stops, row / (rows - 1)))
     return column.resize(size, Image.Resampling.BICUBIC)
 
 
@@ -104,7 +98,11 @@ def _clouds(image: Image.Image, scene: Scene, light: Light) -> None:
         level = chance.uniform(0.14, 0.62) * high
         long = chance.uniform(0.12, 0.2) * width * (1.5 if heavy else 1.0)
         puffs = [
-            (middle + t * long / 2, level - (1 - t * t) * long * 0.10, long * (0.10 + 0.10 * (1 - t * t)) * chance.uniform(0.8, 1.2))
+            (
+                middle + t * long / 2,
+                level - (1 - t * t) * long * 0.10,
+                long * (0.10 + 0.10 * (1 - t * t)) * chance.uniform(0.8, 1.2),
+            )
             for t in (-1.0, -0.66, -0.33, 0.0, 0.33, 0.66, 1.0)
         ]
         sheet = Image.new("L", (width, high), 0)
@@ -190,9 +188,13 @@ def _grove(image: Image.Image, scene: Scene, light: Light) -> None:
             r = height * high * chance.uniform(0.75, 1.25)
             y = height * HORIZON - r * chance.uniform(0.35, 0.75)
             colour = _far(palette[(k + row) % 3], light, haze)
-            pen.ellipse([(x - r * 0.95) * FINE, (y - r * 0.85) * FINE, (x + r * 0.95) * FINE, (y + r) * FINE], fill=colour)
+            pen.ellipse(
+                [(x - r * 0.95) * FINE, (y - r * 0.85) * FINE, (x + r * 0.95) * FINE, (y + r) * FINE], fill=colour
+            )
             lit = mix(colour, light.low, 0.10)
-            pen.ellipse([(x - r * 0.6) * FINE, (y - r * 0.7) * FINE, (x + r * 0.35) * FINE, (y + r * 0.1) * FINE], fill=lit)
+            pen.ellipse(
+                [(x - r * 0.6) * FINE, (y - r * 0.7) * FINE, (x + r * 0.35) * FINE, (y + r * 0.1) * FINE], fill=lit
+            )
         pen.rectangle([0, (height * HORIZON + 2) * FINE, width * FINE, height * FINE], fill=(0, 0, 0, 0))
         small = sheet.reduce(FINE)
         image.paste(small.convert("RGB"), (0, 0), small.getchannel("A"))
@@ -202,7 +204,9 @@ def _sea(image: Image.Image, scene: Scene, light: Light) -> None:
     width, height = scene.width, scene.height
     island = _ridge(scene, "island", 0.07, 1.2)
     half = [(x, y) for x, y in island if 0.52 < x / width < 0.95]
-    half = [(x, height * HORIZON - (height * HORIZON - y) * math.sin((x / width - 0.52) / 0.43 * math.pi)) for x, y in half]
+    half = [
+        (x, height * HORIZON - (height * HORIZON - y) * math.sin((x / width - 0.52) / 0.43 * math.pi)) for x, y in half
+    ]
     _layer(image, scene, half, _far((122, 152, 140), light, 0.40))
     top = round(height * HORIZON) - 2
     deep = round(height * 0.105) + 2
@@ -227,7 +231,14 @@ def _sea(image: Image.Image, scene: Scene, light: Light) -> None:
 
 def _row_of_houses(image: Image.Image, scene: Scene, light: Light) -> None:
     chance = random.Random(f"{scene.seed} houses")
-    walls: tuple[Colour, ...] = ((214, 178, 146), (196, 158, 140), (222, 202, 164), (178, 178, 182), (204, 168, 156), (188, 192, 176))
+    walls: tuple[Colour, ...] = (
+        (214, 178, 146),
+        (196, 158, 140),
+        (222, 202, 164),
+        (178, 178, 182),
+        (204, 168, 156),
+        (188, 192, 176),
+    )
     width, height = scene.width, scene.height
     sheet = image.resize((width * FINE, height * FINE), Image.Resampling.BILINEAR)
     pen = ImageDraw.Draw(sheet)
@@ -239,14 +250,23 @@ def _row_of_houses(image: Image.Image, scene: Scene, light: Light) -> None:
         wide = chance.uniform(34, 58) * unit
         tall = chance.uniform(40, 74) * unit
         wall = _far(chance.choice(walls), light, 0.22)
-        roof = _far((232, 238, 246) if snowy else chance.choice(((150, 98, 84), (112, 108, 118), (136, 92, 82))), light, 0.22)
+        roof = _far(
+            (232, 238, 246) if snowy else chance.choice(((150, 98, 84), (112, 108, 118), (136, 92, 82))), light, 0.22
+        )
         peak = chance.choice((0.0, 10.0, 14.0)) * unit
         pen.rectangle([x * FINE, (base - tall) * FINE, (x + wide) * FINE, base * FINE], fill=wall)
         if peak:
-            ridge = [((x - 1) * FINE, (base - tall) * FINE), ((x + wide / 2) * FINE, (base - tall - peak) * FINE), ((x + wide + 1) * FINE, (base - tall) * FINE)]
+            ridge = [
+                ((x - 1) * FINE, (base - tall) * FINE),
+                ((x + wide / 2) * FINE, (base - tall - peak) * FINE),
+                ((x + wide + 1) * FINE, (base - tall) * FINE),
+            ]
             pen.polygon(ridge, fill=roof)
         else:
-            pen.rectangle([(x - 1) * FINE, (base - tall - 3 * unit) * FINE, (x + wide + 1) * FINE, (base - tall) * FINE], fill=roof)
+            pen.rectangle(
+                [(x - 1) * FINE, (base - tall - 3 * unit) * FINE, (x + wide + 1) * FINE, (base - tall) * FINE],
+                fill=roof,
+            )
         columns, rows = max(2, int(wide / (13 * unit))), max(2, int(tall / (17 * unit)))
         for column in range(columns):
             for row in range(rows):
@@ -256,6 +276,9 @@ def _row_of_houses(image: Image.Image, scene: Scene, light: Light) -> None:
                 glass = (236, 196, 120) if home and scene.time == "night" else shade(wall, 0.70)
                 if home and scene.time == "night":
                     glass = mix(glass, light.low, light.haze * 0.5)
-                pen.rectangle([(u - 2.4 * unit) * FINE, (v - 4 * unit) * FINE, (u + 2.4 * unit) * FINE, (v + 3.4 * unit) * FINE], fill=glass)
+                pen.rectangle(
+                    [(u - 2.4 * unit) * FINE, (v - 4 * unit) * FINE, (u + 2.4 * unit) * FINE, (v + 3.4 * unit) * FINE],
+                    fill=glass,
+                )
         x += wide + chance.choice((0.0, 0.0, 5.0)) * unit
     image.paste(sheet.reduce(FINE))

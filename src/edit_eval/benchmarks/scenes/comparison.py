@@ -277,7 +277,10 @@ class Comparison:
 
     def _broad(self, region: Image.Image, radius: float) -> float:
         """The share of change in the broad colours of a region, details left aside."""
-        wide = [image.filter(ImageFilter.GaussianBlur(radius)) for image in (self.source.image, self.right.image, self.edited)]
+        wide = [
+            image.filter(ImageFilter.GaussianBlur(radius))
+            for image in (self.source.image, self.right.image, self.edited)
+        ]
         span, error = difference(wide[0], wide[1]), difference(wide[2], wide[1])
         wanted = _total(span, region)
         return _total(ImageChops.subtract(span, error), region) / wanted if wanted > 0 else self.done

@@ -166,9 +166,7 @@ def _wet(lit: Image.Image, scene: Scene, light: Light, sprites: dict[str, Sprite
     lit.paste(mirror.filter(ImageFilter.GaussianBlur(scene.height / 300)), (0, 0), water)
 
 
-def _stand_things(
-    image: Image.Image, scene: Scene, light: Light, sprites: dict[str, Sprite]
-) -> dict[str, Image.Image]:
+def _stand_things(image: Image.Image, scene: Scene, light: Light, sprites: dict[str, Sprite]) -> dict[str, Image.Image]:
     camera = Camera.of(scene)
     silhouettes: dict[str, Image.Image] = {}
     for thing in back_to_front(scene):
@@ -221,5 +219,7 @@ def _shine(image: Image.Image, scene: Scene, sprite: Sprite, unit: float, haze: 
     image.paste(glow.convert("RGB"), place, alpha)
     layer = Image.new("RGB", image.size, (0, 0, 0))
     layer.paste(glow.convert("RGB"), place, alpha)
-    wide = layer.filter(ImageFilter.GaussianBlur(unit * 0.62)).point([round(min(255, v * 1.5 * strength)) for v in range(256)] * 3)
+    wide = layer.filter(ImageFilter.GaussianBlur(unit * 0.62)).point(
+        [round(min(255, v * 1.5 * strength)) for v in range(256)] * 3
+    )
     image.paste(ImageChops.screen(image, wide))

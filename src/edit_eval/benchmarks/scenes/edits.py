@@ -170,9 +170,7 @@ def _greet(name: str) -> Apply:
 
 def _sit(scene: Scene, edit: Edit, target: Thing) -> Scene:
     bench = _anchor(scene, edit)
-    return scene.with_thing(
-        replace(target, x=bench.x, depth=round(bench.depth + 0.004, 4), state="sitting", on="")
-    )
+    return scene.with_thing(replace(target, x=bench.x, depth=round(bench.depth + 0.004, 4), state="sitting", on=""))
 
 
 def queue_places(scene: Scene, stop: Thing) -> list[Thing]:

@@ -70,7 +70,16 @@ def _upper(pen: Pen, thing: Thing, turn: Turn, face: float, drop: float) -> None
 
     arm([(-0.25 * face, 1.32), (-0.33 * face, 1.08), (-0.34 * face, 0.84)])
     hem = 0.66 + (0.1 if drop else 0.0)
-    body = [(-0.21, 1.40), (-0.28, 1.30), (-0.27, 1.0), (-0.31, hem), (0.31, hem), (0.27, 1.0), (0.28, 1.30), (0.21, 1.40)]
+    body = [
+        (-0.21, 1.40),
+        (-0.28, 1.30),
+        (-0.27, 1.0),
+        (-0.31, hem),
+        (0.31, hem),
+        (0.27, 1.0),
+        (0.28, 1.30),
+        (0.21, 1.40),
+    ]
     pen.polygon([at(u, v) for u, v in body], coat)
     pen.line([at(-0.18, 1.34), at(0.18, 1.34)], 0.14, coat)
     pen.line([at(0.03 * face, 1.36), at(0.03 * face, hem + 0.02)], 0.022, dark)

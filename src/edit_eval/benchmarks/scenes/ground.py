@@ -45,8 +45,6 @@ def ground(scene: Scene) -> tuple[Image.Image, Image.Image]:
     camera2 = Camera(width * FINE, height * FINE)
     if scene.setting == "square":
         _paving(pen, scene, camera2, top * FINE)
-    if scene.setting == "park":
-        _path(pen, scene, camera2, top * FINE)
     _patches(land, scene)
     pen = ImageDraw.Draw(land)
     if not _snowy(scene):
@@ -54,8 +52,10 @@ def ground(scene: Scene) -> tuple[Image.Image, Image.Image]:
             _grass(pen, scene, size)
         elif scene.setting == "beach":
             _pebbles(pen, scene, size)
-        if scene.season == "autumn":
-            _leaves(pen, scene, size)
+    if scene.setting == "park":
+        _path(pen, scene, camera2, top * FINE)
+    if scene.season == "autumn" and not _snowy(scene):
+        _leaves(pen, scene, size)
     picture = Image.new("RGB", (width, height))
     small = land.reduce(FINE)
     picture.paste(small, (0, top))
@@ -85,13 +85,17 @@ def _patches(land: Image.Image, scene: Scene) -> None:
     soft = noise.resize(land.size, Image.Resampling.BICUBIC)
     deep = 14 if _snowy(scene) else 22
     soft = soft.point([round(255 - deep + deep * v / 255) for v in range(256)])
-    grain = Image.frombytes("L", (land.width // 2, land.height // 2), chance.randbytes(land.width // 2 * (land.height // 2)))
+    grain = Image.frombytes(
+        "L", (land.width // 2, land.height // 2), chance.randbytes(land.width // 2 * (land.height // 2))
+    )
     grain = grain.resize(land.size, Image.Resampling.NEAREST).point([244 + v * 11 // 255 for v in range(256)])
     veil = ImageChops.multiply(soft, grain)
     land.paste(ImageChops.multiply(land, Image.merge("RGB", (veil, veil, veil))))
 
 
-def _spots(scene: Scene, name: str, count: int, size: tuple[int, int]) -> list[tuple[float, float, float, random.Random]]:
+def _spots(
+    scene: Scene, name: str, count: int, size: tuple[int, int]
+) -> list[tuple[float, float, float, random.Random]]:
     """Places spread evenly over the real ground: x, y and how large a thing of 1 m is there, in pixels."""
     chance = random.Random(f"{scene.seed} {name}")
     spots = []
@@ -110,7 +114,11 @@ def _grass(pen: ImageDraw.ImageDraw, scene: Scene, size: tuple[int, int]) -> Non
         colour = shade(colour, chance.choice((0.86, 0.90, 1.10, 1.16)))
         tall = unit * chance.uniform(0.07, 0.13)
         for lean in (-0.5, 0.0, 0.5):
-            pen.line([(x + lean * tall * 0.5, y), (x + lean * tall * 1.3, y - tall)], fill=colour, width=max(1, round(unit * 0.014)))
+            pen.line(
+                [(x + lean * tall * 0.5, y), (x + lean * tall * 1.3, y - tall)],
+                fill=colour,
+                width=max(1, round(unit * 0.014)),
+            )
     if scene.season != "summer" or scene.setting != "meadow":
         return
     for x, y, unit, chance in _spots(scene, "daisies", 95, size):
@@ -139,25 +147,26 @@ def _pebbles(pen: ImageDraw.ImageDraw, scene: Scene, size: tuple[int, int]) -> N
 
 def _paving(pen: ImageDraw.ImageDraw, scene: Scene, camera: Camera, top: float) -> None:
     light = (190, 182, 174) if not _snowy(scene) else (210, 219, 232)
-    rows = [1.2 * k for k in range(4, 40)]
+    rows = [1.2 * k for k in range(4, 70)]
     for k, z in enumerate(rows):
         _, y = camera.project(0.0, 0.0, z)
         if y - top < 0:
             break
-        pen.line([(0, y - top), (camera.width, y - top)], fill=shade(light, 0.93), width=max(1, round(8 / z * FINE)))
+        pen.line([(0, y - top), (camera.width, y - top)], fill=shade(light, 0.84), width=max(1, round(9 / z * FINE)))
         following = rows[k + 1] if k + 1 < len(rows) else z + 1.2
         for column in range(-40, 41):
             u = (column + (0.5 if k % 2 else 0.0)) * 1.6
             near, far = camera.project(u, 0.0, z), camera.project(u, 0.0, following)
             if -60 < near[0] < camera.width + 60:
                 line = [(near[0], near[1] - top), (far[0], far[1] - top)]
-                pen.line(line, fill=shade(light, 0.93), width=max(1, round(7 / z * FINE)))
+                pen.line(line, fill=shade(light, 0.84), width=max(1, round(8 / z * FINE)))
 
 
 def _path(pen: ImageDraw.ImageDraw, scene: Scene, camera: Camera, top: float) -> None:
     colour = (218, 202, 168) if not _snowy(scene) else (210, 216, 224)
     bend = 1 if scene.seed % 2 else -1
-    left, right = [], []
+    left: list[tuple[float, float]] = []
+    right: list[tuple[float, float]] = []
     for k in range(25):
         depth = 0.02 + 1.06 * k / 24
         z = camera.distance(depth)

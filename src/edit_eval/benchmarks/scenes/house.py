@@ -54,7 +54,12 @@ def _roof(pen: Pen, roof: Colour, scene: Scene) -> None:
     snowy = scene.season == "winter" or scene.weather == "snow"
     base = (210, 222, 238) if snowy else roof
     pen.prism(rectangle(1.3, 1.8, -0.9, -0.4), 3.4, 5.1, (168, 104, 84))
-    slope = [(-HALF - out, eave, NEAR - out), (HALF + out, eave, NEAR - out), (HALF + out, RIDGE, 0.0), (-HALF - out, RIDGE, 0.0)]
+    slope = [
+        (-HALF - out, eave, NEAR - out),
+        (HALF + out, eave, NEAR - out),
+        (HALF + out, RIDGE, 0.0),
+        (-HALF - out, RIDGE, 0.0),
+    ]
     pen.polygon(slope, base)
     rows = 7
     for k in range(1, rows):

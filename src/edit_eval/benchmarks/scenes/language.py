@@ -32,7 +32,11 @@ RULES = (
         ("移除{target}。", "把{target}从画面中去掉。", "请把{target}拿走。"),
     ),
     Rule("add", ("Add {thing} {place}.", "Place {thing} {place}."), ("在{place}加上{thing}。", "在{place}放{thing}。")),
-    Rule("move", ("Move {target} {place}.", "Put {target} {place}."), ("把{target}移到{place}。", "将{target}挪到{place}。")),
+    Rule(
+        "move",
+        ("Move {target} {place}.", "Put {target} {place}."),
+        ("把{target}移到{place}。", "将{target}挪到{place}。"),
+    ),
     Rule(
         "recolour",
         ("Paint {target} {colour}.", "Change the colour of {target} to {colour}.", "Make {target} {colour}."),
@@ -78,16 +82,33 @@ RULES = (
         ("Move the sun to the {side} side of the sky.", "Let the sun shine from the {side}."),
         ("把太阳移到天空的{side}。", "让阳光从{side}照过来。"),
     ),
-    Rule("time", ("Make it night.", "Show this place at night."), ("把画面变成夜晚。", "让这里进入夜晚。"), value="night"),
-    Rule("time", ("Make it bright day.", "Show this place by day."), ("把画面变成白天。", "让这里变成大白天。"), value="day"),
+    Rule(
+        "time", ("Make it night.", "Show this place at night."), ("把画面变成夜晚。", "让这里进入夜晚。"), value="night"
+    ),
+    Rule(
+        "time",
+        ("Make it bright day.", "Show this place by day."),
+        ("把画面变成白天。", "让这里变成大白天。"),
+        value="day",
+    ),
     Rule(
         "time",
         ("Show this place at sunset.", "Change the time to sunset."),
         ("把画面变成日落时分。", "让这里沐浴在夕阳中。"),
         value="sunset",
     ),
-    Rule("weather", ("Let it rain.", "Turn this into a rainy scene."), ("让天下起雨来。", "把天气变成雨天。"), value="rain"),
-    Rule("weather", ("Let it snow.", "Turn this into a snowy scene."), ("让天下起雪来。", "把天气变成雪天。"), value="snow"),
+    Rule(
+        "weather",
+        ("Let it rain.", "Turn this into a rainy scene."),
+        ("让天下起雨来。", "把天气变成雨天。"),
+        value="rain",
+    ),
+    Rule(
+        "weather",
+        ("Let it snow.", "Turn this into a snowy scene."),
+        ("让天下起雪来。", "把天气变成雪天。"),
+        value="snow",
+    ),
     Rule(
         "weather",
         ("Let thick fog come up.", "Cover the scene in thick fog."),
@@ -130,10 +151,27 @@ RULES = (
         ("让强风从{side}吹来。", "让这里刮起从{side}来的大风。"),
     ),
     Rule("soak", ("Show this place right after a heavy shower.",), ("展现这里大雨刚过的样子。",)),
-    Rule("switch_on", ("Switch on {target}.", "Turn {target} on."), ("打开{target}。", "点亮{target}。"), kinds=("lamp",)),
-    Rule("switch_off", ("Switch off {target}.", "Turn {target} off."), ("关掉{target}。", "熄灭{target}。"), kinds=("lamp",)),
-    Rule("kindle", ("Light {target}.", "Set {target} alight."), ("点燃{target}。", "把{target}点着。"), kinds=("campfire",)),
-    Rule("extinguish", ("Put out {target}.", "Extinguish {target}."), ("扑灭{target}。", "把{target}熄灭。"), kinds=("campfire",)),
+    Rule(
+        "switch_on", ("Switch on {target}.", "Turn {target} on."), ("打开{target}。", "点亮{target}。"), kinds=("lamp",)
+    ),
+    Rule(
+        "switch_off",
+        ("Switch off {target}.", "Turn {target} off."),
+        ("关掉{target}。", "熄灭{target}。"),
+        kinds=("lamp",),
+    ),
+    Rule(
+        "kindle",
+        ("Light {target}.", "Set {target} alight."),
+        ("点燃{target}。", "把{target}点着。"),
+        kinds=("campfire",),
+    ),
+    Rule(
+        "extinguish",
+        ("Put out {target}.", "Extinguish {target}."),
+        ("扑灭{target}。", "把{target}熄灭。"),
+        kinds=("campfire",),
+    ),
     Rule(
         "wave",
         ("Let {target} wave to {anchor}.", "Have {target} greet {anchor} with a wave of the hand."),
@@ -149,7 +187,11 @@ RULES = (
         ("Let {target} sit down on {anchor}.", "Offer {target} a seat on {anchor}."),
         ("让{target}坐到{anchor}上。", "请{target}在{anchor}上坐下。"),
     ),
-    Rule("umbrella", ("Give {target} an umbrella.", "Let {target} hold an umbrella."), ("给{target}一把雨伞。", "让{target}撑起一把雨伞。")),
+    Rule(
+        "umbrella",
+        ("Give {target} an umbrella.", "Let {target} hold an umbrella."),
+        ("给{target}一把雨伞。", "让{target}撑起一把雨伞。"),
+    ),
     Rule(
         "half_mast",
         ("Lower {target} to half-mast.", "Fly {target} at half-mast as a sign of mourning."),
@@ -165,7 +207,10 @@ RULES = (
     ),
     Rule(
         "ramp",
-        ("Build a wheelchair ramp at the door of {target}.", "Give {target} a ramp so that a wheelchair can reach the door."),
+        (
+            "Build a wheelchair ramp at the door of {target}.",
+            "Give {target} a ramp so that a wheelchair can reach the door.",
+        ),
         ("在{target}门口修一条轮椅坡道。", "给{target}门口加一条无障碍坡道。"),
     ),
     Rule(
@@ -185,7 +230,10 @@ RULES = (
     ),
     Rule(
         "fell",
-        ("Let a storm from the {side} blow {target} over.", "Show this place after a storm from the {side} has felled {target}."),
+        (
+            "Let a storm from the {side} blow {target} over.",
+            "Show this place after a storm from the {side} has felled {target}.",
+        ),
         ("让从{side}刮来的暴风吹倒{target}。", "展现从{side}来的暴风刮倒{target}后的样子。"),
     ),
     Rule("release", ("Let go of {target}.", "Cut the string of {target}."), ("放飞{target}。", "剪断{target}的绳子。")),

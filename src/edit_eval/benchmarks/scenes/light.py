@@ -17,9 +17,7 @@ Solid = list[tuple[float, float, float]]
 
 
 def _ring(radius: float, v: float) -> Solid:
-    return [
-        (radius * math.cos(k / 12 * math.pi), v, radius * math.sin(k / 12 * math.pi)) for k in range(24)
-    ]
+    return [(radius * math.cos(k / 12 * math.pi), v, radius * math.sin(k / 12 * math.pi)) for k in range(24)]
 
 
 def _globe(radius: float, v: float) -> Solid:
@@ -36,9 +34,9 @@ def _block(u: float, w: float, low: float, high: float, turn: float = 0.0) -> So
 SOLIDS: dict[str, Callable[[Thing], list[Solid]]] = {
     "ball": lambda thing: [_globe(0.5, 0.5)],
     "box": lambda thing: [_block(0.55, 0.5, 0.0, 1.0, 0.55 if thing.state == "tipped" else 0.0)],
-    "cone": lambda thing: [_ring(0.28, 0.05) + [(0.0, 1.0, 0.0)], _block(0.4, 0.4, 0.0, 0.07)],
+    "cone": lambda thing: [[*_ring(0.28, 0.05), (0.0, 1.0, 0.0)], _block(0.4, 0.4, 0.0, 0.07)],
     "house": lambda thing: [
-        _block(2.8, 2.0, 0.0, 2.75) + [(-3.1, 4.5, 0.0), (3.1, 4.5, 0.0)],
+        [*_block(2.8, 2.0, 0.0, 2.75), (-3.1, 4.5, 0.0), (3.1, 4.5, 0.0)],
         [(u, v, w) for u in (1.3, 1.8) for v in (3.4, 5.1) for w in (-0.9, -0.4)],
     ],
     "snowman": lambda thing: (
@@ -92,9 +90,7 @@ def cast(scene: Scene, light: Light, thing: Thing, sprite: Sprite) -> Image.Imag
     return shadow
 
 
-def _project(
-    camera: Camera, z: float, sprite: Sprite, across: float, towards: float, shadow: Image.Image
-) -> None:
+def _project(camera: Camera, z: float, sprite: Sprite, across: float, towards: float, shadow: Image.Image) -> None:
     """Lays a flat thing's silhouette on the ground: the plane upright at z, seen from the light.
 
     A ground point (row t below the horizon) is reached by the ray through height h = (z t - f E) / (towards t) of the

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edit_eval.benchmarks.scenes.scene import Scene
@@ -27,6 +29,14 @@ def mix(first: Colour, second: Colour, share: float) -> Colour:
     """`share` of the second colour in the first, from 0 to 1."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(first, second, strict=True))
     return red, green, blue
+
+
+def between(stops: Sequence[tuple[float, Colour]], place: float) -> Colour:
+    """The colour of a gradient at `place` (0 to 1); the stops are in order, the last colour goes on behind its stop."""
+    for (first, colour), (second, following) in itertools.pairwise(stops):
+        if place <= second:
+            return mix(colour, following, (place - first) / (second - first))
+    return stops[-1][1]
 
 
 def shade(colour: Colour, factor: float) -> Colour:

@@ -70,46 +70,47 @@ class Pen:
         x, y = self.camera.project(self.x + u, self.lift + v, self.z + w)
         return (x - self.left) * OVERSAMPLING, (y - self.top) * OVERSAMPLING
 
-    def _pens(self) -> list[ImageDraw.ImageDraw]:
-        if not self.shining:
-            return [self.draw]
+    def _pens(self, fill: Colour) -> list[tuple[ImageDraw.ImageDraw, tuple[int, ...]]]:
+        """On what to draw, and in which colour: what does not shine hides what shines behind it."""
         if self.glow is None:
+            if not self.shining:
+                return [(self.draw, fill)]
             self.glow = Image.new("RGBA", self.image.size, (0, 0, 0, 0))
-        return [self.draw, ImageDraw.Draw(self.glow)]
+        shine = (*fill, 255) if self.shining else (0, 0, 0, 0)
+        return [(self.draw, fill), (ImageDraw.Draw(self.glow), shine)]
 
     def polygon(self, points: Sequence[Point], fill: Colour) -> None:
         pixels = [self.at(point) for point in points]
-        for pen in self._pens():
-            pen.polygon(pixels, fill=fill)
+        for pen, ink in self._pens(fill):
+            pen.polygon(pixels, fill=ink)
 
     def line(self, points: Sequence[Point], width: float, fill: Colour) -> None:
         """A line with round joints and ends; `width` in metres."""
         pixels = [self.at(point) for point in points]
         thick = max(1.0, width * self.pixels)
         radius = thick / 2
-        for pen in self._pens():
-            pen.line(pixels, fill=fill, width=round(thick))
+        for pen, ink in self._pens(fill):
+            pen.line(pixels, fill=ink, width=round(thick))
             if radius >= 1.5:
                 for x, y in pixels:
-                    pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fill)
+                    pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=ink)
 
     def ellipse(self, u: float, v: float, ru: float, rv: float, fill: Colour, w: float = 0.0) -> None:
         """An ellipse upright in the picture; radii in metres."""
         x, y = self.at((u, v, w))
         a, b = ru * self.pixels, rv * self.pixels
-        for pen in self._pens():
-            pen.ellipse((x - a, y - b, x + a, y + b), fill=fill)
+        for pen, ink in self._pens(fill):
+            pen.ellipse((x - a, y - b, x + a, y + b), fill=ink)
 
     def disc(self, u: float, w: float, radius: float, fill: Colour, v: float = 0.0) -> None:
         """A round spot lying flat at height `v`; radius in metres."""
         points = [
-            (u + radius * math.cos(a / 16 * math.pi), v, w + radius * math.sin(a / 16 * math.pi))
-            for a in range(32)
+            (u + radius * math.cos(a / 16 * math.pi), v, w + radius * math.sin(a / 16 * math.pi)) for a in range(32)
         ]
         self.polygon(points, fill)
 
     def prism(self, foot: Sequence[tuple[float, float]], low: float, high: float, colour: Colour) -> None:
-        """A solid with an upright wall on each edge of its convex foot; `foot` runs counterclockwise seen from above."""
+        """A solid with an upright wall on each edge of its convex foot, which runs counterclockwise seen from above."""
         count = len(foot)
         for k in range(count):
             (u, w), (u2, w2) = foot[k], foot[(k + 1) % count]

@@ -110,15 +110,15 @@ def flower(pen: Pen, thing: Thing, scene: Scene) -> None:
     pot: Colour = (190, 104, 72)
     dry = thing.state == "withered"
     stem: Colour = (150, 128, 70) if dry else (74, 140, 72)
-    tips = (
-        [(-0.46, 0.62), (0.45, 0.55), (0.16, 0.74)] if dry else [(-0.26, 0.98), (0.27, 0.94), (0.0, 1.18)]
-    )
+    tips = [(-0.46, 0.62), (0.45, 0.55), (0.16, 0.74)] if dry else [(-0.26, 0.98), (0.27, 0.94), (0.0, 1.18)]
     for u, v in tips:
         knee = (u * 0.7, v + 0.24) if dry else (u * 0.45, 0.72)
         pen.line([(0.0, 0.42), knee, (u, v)], 0.045, stem)
     for u, v, turn in ((-0.17, 0.56, 1), (0.18, 0.6, -1)):
         drop = 0.18 if dry else 0.0
-        pen.polygon([(0.0, 0.45), (u * 1.5, v - drop + 0.1), (u * 2.0, v - drop), (u * 1.1, v - drop - 0.06 * turn)], stem)
+        pen.polygon(
+            [(0.0, 0.45), (u * 1.5, v - drop + 0.1), (u * 2.0, v - drop), (u * 1.1, v - drop - 0.06 * turn)], stem
+        )
     for u, v in tips:
         if dry:
             pen.ellipse(u, v, 0.10, 0.12, mix(colour, (128, 104, 74), 0.78))

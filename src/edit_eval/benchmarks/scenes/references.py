@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from edit_eval.benchmarks.scenes.camera import Camera
@@ -100,7 +101,7 @@ def _related(scene: Scene, found: list[Thing], relation: str, anchor: Reference)
 
     def distance(thing: Thing) -> float:
         u, w = camera.place(thing)
-        return ((u - x) ** 2 + (w - z) ** 2) ** 0.5
+        return math.hypot(u - x, w - z)
 
     return sorted(near, key=distance)[:1]
 

@@ -54,6 +54,8 @@ FORMS = {
     "flower": Form(0.7, 1.25, 0.6, ("", "withered")),
 }
 
+MOST_PIXELS = 4096
+"""In either direction; a scene comes out of a file, and a file may say anything."""
 SMALL, LARGE = 0.75, 1.3
 """Up to which size a thing is called small, and from which large."""
 
@@ -156,13 +158,23 @@ class Scene:
         """Raises `ValueError` for a text that is no scene."""
         try:
             data: dict[str, Any] = json.loads(text)
-            things = tuple(
-                Thing(**{**thing, "features": tuple(thing["features"])}) for thing in data.pop("things")
-            )
+            things = tuple(Thing(**{**thing, "features": tuple(thing["features"])}) for thing in data.pop("things"))
             scene = Scene(**data, things=things)
             unknown = [thing.kind for thing in things if thing.kind not in FORMS]
-            if unknown or scene.setting not in SETTINGS:
-                raise ValueError(f"unknown kind or setting: {unknown or scene.setting}")
+            for word, known in (
+                (scene.setting, SETTINGS),
+                (scene.time, TIMES),
+                (scene.weather, WEATHERS),
+                (scene.season, SEASONS),
+                (scene.sun, SIDES),
+                (scene.wind, ("", *SIDES)),
+            ):
+                if word not in known:
+                    unknown.append(str(word))
+            if unknown:
+                raise ValueError(f"unknown words in a scene: {', '.join(unknown)}")
+            if not (16 <= scene.width <= MOST_PIXELS and 16 <= scene.height <= MOST_PIXELS):
+                raise ValueError(f"a scene of {scene.width} x {scene.height} pixels is not drawn")
             return scene
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a scene: {error}") from error

@@ -6,7 +6,7 @@ import math
 
 from PIL import Image, ImageChops
 
-from edit_eval.benchmarks.scenes.palette import COLOURS, Colour, mix, shade
+from edit_eval.benchmarks.scenes.palette import COLOURS, Colour, between, mix, shade
 from edit_eval.benchmarks.scenes.pen import Pen, round_mask
 from edit_eval.benchmarks.scenes.scene import Scene, Thing
 
@@ -51,7 +51,7 @@ def _chrome(pen: Pen) -> None:
         (1.0, (196, 198, 196)),
     ]
     for row in range(64):
-        strip.putpixel((0, row), gradient(stops, row / 63))
+        strip.putpixel((0, row), between(stops, row / 63))
     face = strip.resize((size, size), Image.Resampling.BILINEAR)
     rim = Image.radial_gradient("L").resize((size, size), Image.Resampling.BILINEAR)
     rim = rim.point([255 if v < 150 else round(255 - (v - 150) * 1.25) for v in range(256)])
@@ -59,14 +59,6 @@ def _chrome(pen: Pen) -> None:
     x, y = pen.at((0.0, 0.5))
     pen.stamp(face, x - size / 2, y - size / 2, round_mask(size))
     pen.ellipse(0.17 * pen.side, 0.78, 0.10, 0.06, (255, 255, 255))
-
-
-def gradient(stops: list[tuple[float, Colour]], place: float) -> Colour:
-    """The colour at `place` (0 to 1) between the stops, which are in order."""
-    for (first, colour), (second, following) in zip(stops, stops[1:], strict=False):
-        if place <= second:
-            return mix(colour, following, (place - first) / (second - first))
-    return stops[-1][1]
 
 
 def box(pen: Pen, thing: Thing, scene: Scene) -> None:
@@ -307,5 +299,3 @@ def reach_of(thing: Thing) -> tuple[float, float, float, float]:
     if thing.kind == "snowman":
         return 1.9, 1.9, 2.9, 0.7
     return wide, wide, high, 0.9
-
-

@@ -220,9 +220,7 @@ def _read_phrase_zh(text: str) -> Reference | None:
         return _related(read_core(match[2], "zh"), "between", read_core(match[1], "zh"))
     for relation, (_, words) in RELATION_WORDS.items():
         for match in re.finditer(f"{words}的", text):
-            found = _related(
-                read_core(text[match.end() :], "zh"), relation, read_core(text[: match.start()], "zh")
-            )
+            found = _related(read_core(text[match.end() :], "zh"), relation, read_core(text[: match.start()], "zh"))
             if found is not None:
                 return found
     return None

@@ -57,7 +57,13 @@ def _rain(image: Image.Image, scene: Scene) -> None:
     for _ in range(70):
         depth = 0.2 + 0.8 * chance.random()
         x, y, size = chance.random() * width, camera.ground_y(depth), camera.scale(depth) * 0.07
-        pen.arc([x - size * 1.6, y - size * 0.6, x + size * 1.6, y + size * 0.6], 0, 360, fill=130, width=max(1, round(unit)))
+        pen.arc(
+            [x - size * 1.6, y - size * 0.6, x + size * 1.6, y + size * 0.6],
+            0,
+            360,
+            fill=130,
+            width=max(1, round(unit)),
+        )
     image.paste((150, 166, 196) if night else (232, 238, 243), (0, 0), sheet.reduce(FINE))
 
 
@@ -66,7 +72,11 @@ def _snow(image: Image.Image, scene: Scene) -> None:
     width, height = scene.width * FINE, scene.height * FINE
     unit = height / 768
     night = scene.time == "night"
-    for count, low, high, opaque, blur in ((330, 1.4, 2.2, 190, 0.0), (120, 2.6, 4.0, 225, 0.6), (26, 5.0, 8.0, 190, 2.0)):
+    for count, low, high, opaque, blur in (
+        (330, 1.4, 2.2, 190, 0.0),
+        (120, 2.6, 4.0, 225, 0.6),
+        (26, 5.0, 8.0, 190, 2.0),
+    ):
         sheet = Image.new("L", (width, height), 0)
         pen = ImageDraw.Draw(sheet)
         for _ in range(count):

@@ -1,4 +1,4 @@
-// Draws each chart when it comes near the window, in the page's language, font and colours.
+// Draws the charts one after the other, in the page's language, font and colours.
 const charts = [];
 
 function chartTheme(width, legendColumns) {
@@ -29,7 +29,6 @@ function chartTheme(width, legendColumns) {
 async function drawChart(chart) {
   const name = chart.figure.dataset.chart;
   const specifications = data.charts[language][name];
-  chart.drawn = true;
   for (const [place, body] of chart.bodies.entries()) {
     if (chart.views[place]) chart.views[place].finalize();
     const ofTime = name === 'timeline' || name === 'utilisation';
@@ -49,28 +48,21 @@ async function drawChart(chart) {
   }
 }
 
-// One drawing after the other: a reader who switches twice must end up with the last.
+// A reader who switches twice must end up with the last; a pause before each keeps the page answering.
 let drawing = Promise.resolve();
 
-function drawNext(chart) {
-  drawing = drawing.then(() => drawChart(chart)).catch((error) => console.error(error));
-}
-
 function redrawCharts() {
-  for (const chart of charts) if (chart.drawn) drawNext(chart);
+  for (const chart of charts) {
+    drawing = drawing
+      .then(() => new Promise((resume) => { setTimeout(resume); }))
+      .then(() => drawChart(chart))
+      .catch((error) => console.error(error));
+  }
 }
 
 function startCharts() {
-  const watcher = new IntersectionObserver((seen) => {
-    for (const entry of seen) {
-      if (!entry.isIntersecting) continue;
-      watcher.unobserve(entry.target);
-      drawNext(charts.find((chart) => chart.figure === entry.target));
-    }
-  }, { rootMargin: '600px' });
   for (const figure of document.querySelectorAll('[data-chart]')) {
-    charts.push({ figure, bodies: [...figure.querySelectorAll('.chart-body')], views: [], drawn: false });
-    watcher.observe(figure);
+    charts.push({ figure, bodies: [...figure.querySelectorAll('.chart-body')], views: [] });
   }
-  addEventListener('beforeprint', redrawCharts);
+  redrawCharts();
 }

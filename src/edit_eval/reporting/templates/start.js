@@ -13,8 +13,8 @@ function startCopying() {
   }
 }
 
-startCharts();
 startGallery();
 startDetail();
 startPreferences();
 startCopying();
+startCharts();

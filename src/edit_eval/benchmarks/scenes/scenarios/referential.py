@@ -29,7 +29,9 @@ def small_red_box(stage: Stage) -> Plan:
     stage.put("box", 0.80, 0.74, colour=two, size=0.65)
     stage.put("box", 0.16, 0.56, colour=two, size=1.5)
     stage.put("lamp", 0.72, 0.38)
-    return stage.plan(Edit("remove", target=Reference("box", one, "small")), "medium", "attribute", "size", small.colour)
+    return stage.plan(
+        Edit("remove", target=Reference("box", one, "small")), "medium", "attribute", "size", small.colour
+    )
 
 
 def in_front_of_the_house(stage: Stage) -> Plan:

@@ -65,11 +65,13 @@ def lanterns_at_night(stage: Stage) -> Plan:
 
 
 def ramp(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("square", "park"), weather=stage.pick("clear", "cloudy"), sun=stage.pick("left", "right"))
+    stage.set(
+        setting=stage.pick("square", "park"), weather=stage.pick("clear", "cloudy"), sun=stage.pick("left", "right")
+    )
     house = stage.put("house", 0.40, 0.46, colour=stage.pick("white", "yellow", "blue"))
     coat, other = stage.colours(2, *COATS)
     stage.put("person", 0.80, 0.72, colour=coat, state="wheelchair", facing="left")
-    stage.put("person", 0.20, 0.80, colour=other)
+    stage.put("person", 0.08, 0.66, colour=other)
     stage.trees(0.90)
     return stage.plan(Edit("ramp", target=stage.refer(house)), "medium", "accessibility", "wheelchair")
 

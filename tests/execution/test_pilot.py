@@ -1,0 +1,116 @@
+"""The pilot: what would fail all night is found out before the bulk; single failures are results like any other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_benchmark import configuration, sample_id, write_benchmark
+
+from edit_eval import evaluate
+from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.evaluation import Run
+
+COUNT = 30
+
+
+class Ears:
+    """Hears the notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments, **named: None
+
+
+def run(folder: Path, edit: dict[str, Any], judge: dict[str, Any], ears: Ears | None = None, **more: Any) -> Run:
+    write_benchmark(folder, COUNT)
+    settings = configuration(folder, edit={"seconds": 0.05, **edit}, judge=judge, **more)
+    return evaluate(settings, run_dir=folder / "run", report=False, spectator=ears or Ears())
+
+
+def records(folder: Path, journal: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for path in sorted((folder / "run" / journal).glob("*.jsonl")):
+        found += map(json.loads, path.read_text("utf-8").splitlines())
+    return found
+
+
+PILOT = [sample_id(n) for n in range(3)]
+
+
+def test_the_first_sample_of_each_category_comes_first_and_the_rest_is_predicted(tmp_path: Path) -> None:
+    ears = Ears()
+    made = run(tmp_path, {}, {"batch_size": 4}, ears)
+    assert made.reached
+    assert {r["sample_id"] for r in records(tmp_path, "edits")[:3]} == set(PILOT)
+    assert {r["sample"] for r in records(tmp_path, "judgements")[:3]} == set(PILOT)
+    assert any("pilot: edit model and judge work; about" in note for note in ears.notes)
+    first_answer = records(tmp_path, "judgements")[0]["at"]
+    assert sum(r["at"] < first_answer for r in records(tmp_path, "edits")) < COUNT, "the bulk was not done yet"
+
+
+def test_a_judge_that_never_answers_with_a_score_stops_the_run_early(tmp_path: Path) -> None:
+    with pytest.raises(Stopped, match="pilot: none of the first 3 answers by testing is a score: unparseable"):
+        run(tmp_path, {}, {"default_answer": "What a lovely picture!"})
+    assert len(records(tmp_path, "edits")) < COUNT
+    mended = run(tmp_path, {}, {})
+    assert mended.reached
+    keys = [r["key"] for r in records(tmp_path, "edits")]
+    assert len(keys) == len(set(keys)) == COUNT, "what was edited before the stop is kept"
+
+
+def test_an_edit_model_that_always_fails_stops_the_run_early(tmp_path: Path) -> None:
+    with pytest.raises(Stopped, match="pilot: every one of the first 3 edits by testing failed .*on purpose"):
+        run(tmp_path, {"fail": [sample_id(n) for n in range(COUNT)]}, {})
+
+
+def test_a_judge_that_cannot_be_loaded_stops_the_run_early(tmp_path: Path) -> None:
+    with pytest.raises(Stopped, match="testing: no weights here"):
+        run(tmp_path, {}, {"fail_to_load": "no weights here"})
+    assert len(records(tmp_path, "edits")) < COUNT
+
+
+def test_an_environment_without_the_judges_library_is_a_wrong_configuration(tmp_path: Path) -> None:
+    (tmp_path / "needy.py").write_text(
+        "class Judge:\n"
+        "    def __init__(self, parameters): pass\n"
+        "    def prepare(self): import no_such_library_anywhere\n"
+        "    def load(self, devices): pass\n"
+        "    def judge(self, requests): return ['5'] * len(requests)\n"
+    )
+    settings = configuration(tmp_path)
+    write_benchmark(tmp_path, COUNT)
+    settings["diffusion_model"]["params"]["seconds"] = 0.2
+    settings["reward_model"] = {"class_path": f"{tmp_path}/needy.py:Judge", "params": {"device_ids": "cpu:2"}}
+    with pytest.raises(ConfigurationError, match="no_such_library_anywhere.*doctor"):
+        evaluate(settings, run_dir=tmp_path / "run", report=False)
+    assert len(records(tmp_path, "edits")) < COUNT
+
+
+def test_single_failures_are_results_like_any_other(tmp_path: Path) -> None:
+    made = run(tmp_path, {"fail": PILOT[:1]}, {"answers": {PILOT[1]: "hm"}})
+    assert made.summary["coverage"]["by_status"] == {"ok": COUNT - 2, "edit_failed": 1, "unparseable": 1}
+
+
+def test_the_pilot_is_skipped_when_the_records_show_both_at_work(tmp_path: Path) -> None:
+    ears = Ears()
+    run(tmp_path, {}, {}, benchmark={"limit": 3})
+    run(tmp_path, {}, {}, ears)
+    assert not any("pilot" in note for note in ears.notes)
+
+
+def test_without_a_pilot_the_same_records_come_out(tmp_path: Path) -> None:
+    for name in ("with", "without"):
+        (tmp_path / name).mkdir()
+        run(tmp_path / name, {}, {"batch_size": 4}, execution={"pilot": name == "with"})
+    with_, without = Run(tmp_path / "with" / "run"), Run(tmp_path / "without" / "run")
+    assert [e.pixels for e in with_.results.edits] == [e.pixels for e in without.results.edits]
+    company = [{r["sample"]: r["batch"] for r in records(tmp_path / name, "judgements")} for name in ("with", "without")]
+    assert company[0] == company[1]

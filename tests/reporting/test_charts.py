@@ -1,0 +1,141 @@
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import vl_convert
+
+from edit_eval.records import Status
+from edit_eval.reporting.charts import charts
+from edit_eval.statistics.summary import summarise
+from reporting.reports import Report
+
+
+def rows_of(specification: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a chart, whichever way Altair hands them over."""
+    name = specification.get("data", {}).get("name")
+    return specification["datasets"][name] if name else next(iter(specification["datasets"].values()))
+
+
+def everywhere(value: Any, key: str) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == key:
+                yield inner
+            yield from everywhere(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from everywhere(inner, key)
+
+
+@pytest.mark.parametrize("name", ["complete", "incomplete", "several", "hostile"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_vega_lite_takes_every_chart(name: str, language: str, request: pytest.FixtureRequest) -> None:
+    report: Report = request.getfixturevalue(name)
+    for specifications in charts(report.results, report.summary, language).values():
+        for specification in specifications:
+            assert vl_convert.vegalite_to_vega({**specification, "width": 300})["marks"]
+
+
+def test_no_chart_asks_for_anything_elsewhere(several: Report) -> None:
+    written = json.dumps(charts(several.results, several.summary, "en"))
+    assert set(everywhere(json.loads(written), "url")) == set()
+    assert written.count("https://") == written.count('"$schema": "https://vega.github.io/schema/vega-lite/')
+
+
+def test_means_and_intervals_are_those_of_the_summary(complete: Report) -> None:
+    [chart] = charts(complete.results, complete.summary, "en")["categories"]
+    rows = {row["group"]: row for row in rows_of(chart)}
+    assert list(rows) == ["Physical", "Environmental", "Social", "Causal", "Referential"]
+    for name, block in complete.summary["categories"].items():
+        row = rows[name.capitalize()]
+        assert (row["mean"], [row["low"], row["high"]]) == (block["mean"], block["ci95"])
+        assert row["complete"]
+
+
+def test_a_mean_over_a_part_is_marked_with_its_coverage(incomplete: Report) -> None:
+    [chart] = charts(incomplete.results, incomplete.summary, "en")["categories"]
+    marked = [row for row in rows_of(chart) if not row["complete"]]
+    assert marked
+    for row in marked:
+        block = incomplete.summary["categories"][row["group"].lower()]
+        assert row["label"].endswith(f"({block['coverage']['scored']}/{block['coverage']['total']})")
+        assert (row["worst"], row["best"]) == (block["worst_case_mean"], block["best_case_mean"])
+
+
+def test_the_score_axis_is_always_the_whole_scale(several: Report) -> None:
+    drawn = charts(several.results, several.summary, "en")
+    for name in ("overall", "categories", "difficulties", "tags", "histogram"):
+        for chart in drawn[name]:
+            domains = [x["scale"]["domain"] for x in everywhere(chart, "x") if "scale" in x]
+            assert domains
+            assert all(domain == [0, 10] for domain in domains)
+
+
+def test_the_histogram_counts_every_score_once(several: Report) -> None:
+    scored = [one for one in several.results.judgements if one.status is Status.OK]
+    histograms = charts(several.results, several.summary, "en")["histogram"]
+    assert len(histograms) == 4
+    assert sum(row["count"] for chart in histograms for row in rows_of(chart)) == len(scored)
+
+
+@pytest.mark.parametrize(("score", "place"), [(0.0, 0), (0.499, 0), (0.5, 1), (9.99, 19), (10.0, 19)])
+def test_a_score_falls_into_its_half_point(score: float, place: int, complete: Report) -> None:
+    results = replace(complete.results, judgements=(replace(complete.results.judgements[0], score=score),))
+    [chart] = charts(results, summarise(complete.results), "en")["histogram"]
+    assert [row["count"] for row in rows_of(chart)] == [int(n == place) for n in range(20)]
+
+
+def test_failures_are_counted_and_have_no_score(incomplete: Report) -> None:
+    [chart] = charts(incomplete.results, incomplete.summary, "en")["failures"]
+    ended = [one for one in incomplete.results.judgements if one.status not in (Status.OK, Status.PENDING)]
+    assert sum(row["count"] for row in rows_of(chart)) == len(ended)
+    assert not any(key == "score" for row in rows_of(chart) for key in row)
+
+
+def test_rare_reasons_share_one_bar(incomplete: Report) -> None:
+    judgements = tuple(
+        replace(one, reason=f"reason {number}") if one.status is Status.REFUSED else one
+        for number, one in enumerate(replaced_by_refusals(incomplete))
+    )
+    results = replace(incomplete.results, judgements=judgements)
+    [chart] = charts(results, summarise(results), "en")["failures"]
+    labels = [row["label"] for row in rows_of(chart)]
+    assert len(labels) == 11
+    assert labels[-1] == "20 further reasons"
+    assert sum(row["count"] for row in rows_of(chart)) == 30
+
+
+def replaced_by_refusals(report: Report) -> list[Any]:
+    return [replace(one, status=Status.REFUSED, score=None) for one in report.results.judgements]
+
+
+def test_one_model_has_no_chart_of_models(complete: Report, several: Report) -> None:
+    assert charts(complete.results, complete.summary, "en")["overall"] == []
+    [chart] = charts(several.results, several.summary, "en")["overall"]
+    assert [row["group"] for row in rows_of(chart)] == [
+        "first · strict",
+        "first · kind",
+        "second · strict",
+        "second · kind",
+    ]
+
+
+def test_a_run_without_scores_or_times_has_no_chart_of_them(complete: Report) -> None:
+    results = replace(
+        complete.results,
+        judgements=tuple(replace(one, status=Status.PENDING, score=None) for one in complete.results.judgements),
+        activities=(),
+        wall_seconds=(),
+    )
+    drawn = charts(results, summarise(results), "en")
+    assert drawn["histogram"] == drawn["failures"] == drawn["timeline"] == drawn["utilisation"] == []
+
+
+def test_the_words_are_those_of_the_language(complete: Report) -> None:
+    english, chinese = (json.dumps(charts(complete.results, complete.summary, one)) for one in ("en", "zh"))
+    assert "Physical" in english
+    assert json.dumps("物理")[1:-1] in chinese
+    assert "Physical" not in chinese
+    assert "Loading" not in chinese

@@ -1,0 +1,148 @@
+import base64
+import hashlib
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from edit_eval.records import Status
+from edit_eval.reporting.files import write_report
+from reporting.reported_runs import HOSTILE
+from reporting.reports import Elements, Report
+
+REPORTS = ["complete", "incomplete", "several", "hostile"]
+
+
+@pytest.fixture(params=REPORTS)
+def report(request: pytest.FixtureRequest) -> Report:
+    return request.getfixturevalue(request.param)
+
+
+def test_nothing_is_fetched_from_anywhere(report: Report) -> None:
+    page = Elements(report.html)
+    addresses = [
+        value
+        for _, attributes in page.all
+        for name, value in attributes.items()
+        if name in ("src", "href", "action", "data", "srcset", "poster", "formaction")
+    ]
+    assert addresses
+    assert [one for one in addresses if not re.fullmatch(r"#\w+|summary\.json|scores\.csv|report\.md", one or "")] == []
+    assert not {"link", "iframe", "object", "embed", "base", "img"} & {tag for tag, _ in page.all}
+    assert "url(" not in "".join(page.styles)
+    assert "@import" not in "".join(page.styles)
+
+
+def test_the_policy_allows_the_scripts_of_the_page_and_no_others(report: Report) -> None:
+    page = Elements(report.html)
+    policy = next(
+        attributes["content"]
+        for tag, attributes in page.all
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy is not None
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert "unsafe" not in policy
+    scripts = [text for text, kind in zip(page.scripts, script_types(page), strict=True) if kind is None]
+    assert rules["script-src"].split() == [digest(text) for text in scripts]
+    assert rules["style-src"].split() == [digest(text) for text in page.styles]
+
+
+def script_types(page: Elements) -> list[str | None]:
+    return [attributes.get("type") for tag, attributes in page.all if tag == "script"]
+
+
+def digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def test_scripts_are_the_same_whatever_the_data(complete: Report, hostile: Report) -> None:
+    def code(report: Report) -> list[str]:
+        page = Elements(report.html)
+        return [text for text, kind in zip(page.scripts, script_types(page), strict=True) if kind is None]
+
+    assert code(complete) == code(hostile)
+
+
+def test_the_data_is_one_json_that_parses_back(report: Report) -> None:
+    page = Elements(report.html)
+    assert script_types(page).count("application/json") == 1
+    text = page.text_of["data"]
+    assert "<" not in text
+    assert text.isascii()
+    data = json.loads(text)
+    assert [sample["id"] for sample in data["samples"]] == [sample.id for sample in report.results.samples]
+    assert set(data["texts"]) == set(data["charts"]) == {"en", "zh"}
+
+
+def test_thumbnails_are_pictures_at_the_places_the_samples_name(several: Report) -> None:
+    data = several.data
+    pictures = [sample["source"] for sample in data["samples"]]
+    pictures += [edit["picture"] for sample in data["samples"] for edit in sample["edits"]]
+    places = [picture["thumbnail"] for picture in pictures if "missing" not in picture]
+    assert sorted(places) == list(range(len(data["thumbnails"])))
+    unreadable = [place for place in places if data["thumbnails"][place] is None]
+    assert len(unreadable) == 1
+    for place in set(places) - set(unreadable):
+        made = Image.open(io.BytesIO(base64.b64decode(data["thumbnails"][place])))
+        assert (made.format, made.size) == ("WEBP", (96, 72))
+
+
+def test_hostile_words_make_no_elements(hostile: Report, several: Report) -> None:
+    tags = {tag for tag, _ in Elements(hostile.html).all}
+    assert tags <= {tag for tag, _ in Elements(several.html).all}
+    assert not any(name.startswith("on") for _, attributes in Elements(hostile.html).all for name in attributes)
+    assert HOSTILE not in hostile.html
+    assert "{{7*7}}" in hostile.html  # shown as it is, not as 49
+
+
+def test_coverage_stands_before_the_mean(incomplete: Report) -> None:
+    html = incomplete.html
+    assert 0 < html.index('class="figure coverage incomplete"') < html.index('class="figure mean"')
+    assert "Mean over the" in html
+    overall = incomplete.summary["overall"]
+    assert f"{overall['worst_case_mean']:.2f}–{overall['best_case_mean']:.2f}" in html
+
+
+def test_a_complete_run_claims_no_worst_case(complete: Report) -> None:
+    headline = complete.html.split('id="breakdown"')[0]
+    assert "Worst to best case" not in headline
+    assert "Every edit has a score." in headline
+
+
+def test_the_page_opens_in_the_language_of_the_run(complete: Report, tmp_path: Path) -> None:
+    assert '<html lang="en">' in complete.html
+    chinese = write_report(complete.results, complete.summary, tmp_path, language="zh").page.read_text("utf-8")
+    assert '<html lang="zh-CN">' in chinese
+    assert "评测报告" in chinese
+
+
+def test_what_it_takes_to_repeat_the_run_is_there(complete: Report) -> None:
+    page = Elements(complete.html)
+    assert "model_name: Qwen/Qwen-Image-Edit" in page.text_of["configuration"]
+    assert "diffusers: 0.42.0" in page.text_of["environment"]
+    assert complete.results.notes[0] in complete.html
+
+
+def test_a_failure_is_never_a_number(incomplete: Report) -> None:
+    unscored = [one for one in incomplete.results.judgements if one.status is not Status.OK]
+    samples = {sample["id"]: sample for sample in incomplete.data["samples"]}
+    for one in unscored:
+        [shown] = samples[one.sample_id]["edits"][0]["judgements"]
+        assert shown["score"] is None
+        assert shown["reason"] == one.reason
+
+
+def test_every_form_field_and_button_has_a_name(several: Report) -> None:
+    page = several.html
+    unnamed = [
+        (tag, attributes)
+        for tag, attributes in Elements(page).all
+        if tag in ("select", "input", "meter") and not attributes.get("aria-label") and not attributes.get("name")
+        if attributes.get("type") not in ("range", "radio")
+    ]
+    assert unnamed == []
