@@ -73,11 +73,10 @@ def _print_json(document: Any) -> None:
 
 
 def _show(run: Any) -> None:
-    from rich.console import Console
-
     from edit_eval.reporting.tables import print_summary
+    from edit_eval.reporting.terminal_text import stdout_console
 
-    print_summary(run.summary, Console())
+    print_summary(run.summary, stdout_console())
     print(f"report: {run.page}")
 
 
@@ -154,6 +153,46 @@ def report(
         _print_json(made.summary)
     else:
         _show(made)
+
+
+@app.command()
+def plan(
+    config: Config,
+    gpus: Annotated[int | None, typer.Option(metavar="N", help="As if there were so many GPUs.")] = None,
+    samples: Annotated[int | None, typer.Option(metavar="M", help="As if there were so many samples.")] = None,
+    from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="With the times that a run took.")] = None,
+    set_: Set = None,
+    limit: Limit = None,
+    categories: Categories = None,
+    difficulty: Difficulty = None,
+    tags: Tags = None,
+    sample_ids: SampleIds = None,
+    devices: Devices = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Predicts how long a run takes under every schedule, by simulating it."""
+    from edit_eval.evaluation import plan as make
+    from edit_eval.reporting.plans import print_plan
+    from edit_eval.reporting.terminal_text import stdout_console
+
+    made = make(
+        config,
+        gpus=gpus,
+        samples=samples,
+        from_run=from_,
+        overrides=set_ or (),
+        devices=devices,
+        categories=_words(categories),
+        difficulty=_words(difficulty),
+        tags=_words(tags),
+        sample_ids=_words(sample_ids),
+        limit=limit,
+    )
+    if as_json:
+        _print_json(made.as_plain())
+    else:
+        print_plan(made, stdout_console())
 
 
 @app.command()

@@ -25,6 +25,7 @@ from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError
 from edit_eval.execution import examination
 from edit_eval.execution.findings import Finding
+from edit_eval.execution.planning import Plan, make_plan
 from edit_eval.execution.session import Session, Spectator
 from edit_eval.protocols.rubric_score import RubricScore
 from edit_eval.records import Results, Sample, Status
@@ -118,6 +119,21 @@ def examine(source: str | Path | None = None, *, run_dir: Path = Path("runs"), *
         check_categories=lambda configuration, categories: load_protocol(configuration).check(categories),
         run_folder=run_dir,
     )
+
+
+def plan(
+    source: str | Path,
+    *,
+    gpus: int | None = None,
+    samples: int | None = None,
+    from_run: Path | None = None,
+    **options: Any,
+) -> Plan:
+    """Predicts how long an evaluation takes under every schedule; `options` as for `evaluate`. Nothing is loaded."""
+    configuration = load_configuration(source, **options)
+    chosen = select(load_samples(configuration), **configuration.benchmark.filters.model_dump())
+    seen = Run(from_run).results if from_run is not None else None
+    return make_plan(configuration, [s.category for s in chosen], gpus=gpus, samples=samples, seen=seen)
 
 
 # -- what a run is made of --

@@ -20,8 +20,6 @@ from edit_eval.workers.messages import Message
 class Notes:
     """Records for a test: what was done, and what was set aside and why."""
 
-    start_number = 1
-
     def __init__(self, work: Work) -> None:
         self.work = work
         self.finished: list[int] = []
@@ -44,8 +42,8 @@ class Notes:
 
     def attempt(self, task: Task, reason: str) -> None: ...
 
-    def activity(self, activity: Activity) -> None:
-        self.activities.append(activity)
+    def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
+        self.activities.append(Activity(1, device, kind, model, begin, end, what))
 
     def event(self, name: str, **fields: Any) -> None:
         self.events.append((name, fields))

@@ -328,14 +328,12 @@ def test_charts_follow_the_theme(complete: Report, open_page: OpenPage) -> None:
     tab = open_page(complete)
     chart_bodies_drawn(tab)
 
-    def colour() -> str:
-        return tab.locator("[data-chart=histogram] svg .mark-rect path").first.get_attribute("fill")
-
-    light = colour()
+    bar = "[data-chart=histogram] svg .mark-rect path"
+    light = tab.locator(bar).first.get_attribute("fill")
     tab.select_option("#theme", "dark")
     tab.wait_for_function(
-        "(light) => document.querySelector('[data-chart=histogram] svg .mark-rect path')?.getAttribute('fill') !== light",
-        arg=light,
+        "([bar, light]) => ![null, light].includes(document.querySelector(bar)?.getAttribute('fill') ?? null)",
+        arg=[bar, light],
     )
 
 

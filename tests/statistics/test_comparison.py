@@ -8,13 +8,8 @@ import pytest
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Status
-from edit_eval.statistics.comparison import (
-    Column,
-    by_judge,
-    columns_of,
-    compare,
-    why_incomparable,
-)
+from edit_eval.statistics.columns import Column, by_judge, columns_of, why_incomparable
+from edit_eval.statistics.comparison import compare
 
 IDENTITY = {
     "judge": {"name": "qwen3_vl", "params": {"dtype": "bfloat16"}},
@@ -127,9 +122,7 @@ def test_nothing_in_common_is_no_number():
 
 def test_one_source_image_shows_nothing_however_many_samples():
     clusters = [0] * 40
-    (pair,) = compare(
-        [column("a", [9] * 40, clusters=clusters), column("b", [1] * 40, clusters=clusters)]
-    ).pairs
+    (pair,) = compare([column("a", [9] * 40, clusters=clusters), column("b", [1] * 40, clusters=clusters)]).pairs
     assert pair.p == 1.0
     assert pair.better is None
     assert pair.detectable is None
@@ -159,8 +152,7 @@ def test_all_pairs_are_one_family_and_what_no_test_separates_shares_a_rank():
 def test_a_difference_within_the_noise_of_many_pairs_is_not_called():
     """Ten families of six equal columns: raw p-values below .05 abound; none survives Holm."""
     families = [
-        compare([column(str(seed), drawn(seed)) for seed in range(start, start + 6)])
-        for start in range(0, 1_000, 100)
+        compare([column(str(seed), drawn(seed)) for seed in range(start, start + 6)]) for start in range(0, 1_000, 100)
     ]
     assert sum(min(pair.p for pair in family.pairs) < 0.05 for family in families) >= 3
     for family in families:
@@ -171,9 +163,7 @@ def test_a_difference_within_the_noise_of_many_pairs_is_not_called():
 def test_categories_are_exploratory_and_corrected_together():
     categories = ["physical"] * 45 + ["social"] * 45
     good = [score + 2 if index < 45 else score for index, score in enumerate(drawn(2))]
-    comparison = compare(
-        [column("a", good, categories=categories), column("b", drawn(3), categories=categories)]
-    )
+    comparison = compare([column("a", good, categories=categories), column("b", drawn(3), categories=categories)])
     found = comparison.pairs[0].categories
     assert list(found) == ["physical", "social"]
     assert found["physical"].p_adjusted < 0.01

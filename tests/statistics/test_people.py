@@ -32,8 +32,7 @@ def viescore(judge_agreement_data):
     answers = json.loads((judge_agreement_data / "gpt4o_0shot.json").read_text())
     judge = {
         editor: {
-            (item, 0): three(min(found["SC"]["score"]), min(found["PQ"]["score"]))
-            for item, found in items.items()
+            (item, 0): three(min(found["SC"]["score"]), min(found["PQ"]["score"])) for item, found in items.items()
         }
         for editor, items in answers.items()
     }
@@ -43,10 +42,7 @@ def viescore(judge_agreement_data):
         with path.open(newline="") as file:
             rows = list(csv.DictReader(file, delimiter="\t"))
         raters.append(
-            {
-                editor: {(row["uid"], 0): three(*ast.literal_eval(row[editor])) for row in rows}
-                for editor in judge
-            }
+            {editor: {(row["uid"], 0): three(*ast.literal_eval(row[editor])) for row in rows} for editor in judge}
         )
     lpips = {
         editor: {(item, 0): -found["LPIPS"] for item, found in items.items()}
@@ -54,10 +50,7 @@ def viescore(judge_agreement_data):
     }
 
     def aspect(scores, place):
-        return {
-            editor: {item: values[place] for item, values in items.items()}
-            for editor, items in scores.items()
-        }
+        return {editor: {item: values[place] for item, values in items.items()} for editor, items in scores.items()}
 
     return {
         name: {
@@ -175,9 +168,7 @@ def test_one_person_has_no_ceiling(make_sample, make_results):
 
 
 def test_a_file_as_a_spreadsheet_writes_it():
-    rows = read_people_scores(
-        ["\ufeffsample_id,score,edit_model,edit_seed,note\r\n", '"a,b",7.5,m,2,"so so"\r\n']
-    )
+    rows = read_people_scores(["\ufeffsample_id,score,edit_model,edit_seed,note\r\n", '"a,b",7.5,m,2,"so so"\r\n'])
     assert rows == [PersonScore("a,b", "m", 7.5, "", 2)]
 
 

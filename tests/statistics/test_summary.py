@@ -125,9 +125,7 @@ def test_several_models_and_judges_have_no_common_mean(make_sample, make_results
     assert summary["coverage"]["reached"] is False
 
 
-@pytest.mark.parametrize(
-    ("min_coverage", "reached"), [(1.0, False), (0.67, False), (0.66, True), (0.0, True)]
-)
+@pytest.mark.parametrize(("min_coverage", "reached"), [(1.0, False), (0.67, False), (0.66, True), (0.0, True)])
 def test_coverage_is_held_against_what_was_asked_for(run, min_coverage, reached):
     coverage = summarise(run, min_coverage=min_coverage)["coverage"]
     assert coverage["reached"] is reached
@@ -166,9 +164,7 @@ def test_an_empty_run_can_be_summarised(make_results):
 def test_repeats_count_in_the_mean_and_share_a_cluster(make_sample, make_results):
     samples = [make_sample(index) for index in range(4)]
     once = summarise(make_results(samples, {("m", "j"): [[1.0], [4.0], [6.0], [8.0]]}))["overall"]
-    thrice = summarise(make_results(samples, {("m", "j"): [[s] * 3 for s in (1.0, 4.0, 6.0, 8.0)]}))[
-        "overall"
-    ]
+    thrice = summarise(make_results(samples, {("m", "j"): [[s] * 3 for s in (1.0, 4.0, 6.0, 8.0)]}))["overall"]
     assert thrice["n"] == 12
     assert thrice["clusters"] == 4
     assert thrice["mean"] == once["mean"]
@@ -186,9 +182,7 @@ def test_a_score_without_a_known_source_has_no_interval(make_sample, make_result
 def test_the_document_is_plain_json_and_the_same_in_any_order(make_sample, make_results):
     chance = random.Random(1)
     samples = [make_sample(index, category="abc"[index % 3], source=index // 4) for index in range(200)]
-    rows = [
-        [Status.REFUSED if chance.random() < 0.1 else round(chance.uniform(0, 10), 3)] for _ in range(200)
-    ]
+    rows = [[Status.REFUSED if chance.random() < 0.1 else round(chance.uniform(0, 10), 3)] for _ in range(200)]
     run = make_results(samples, {("m", "j"): rows})
     shuffled = list(run.judgements)
     chance.shuffle(shuffled)

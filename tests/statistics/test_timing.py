@@ -15,22 +15,16 @@ def activity(kind: str, begin: float, end: float, device: str = "cuda:0", start:
 @pytest.fixture
 def timing_of(make_results):
     def build(activities, wall_seconds, devices=()):
-        return timing(
-            make_results([], {}, activities=tuple(activities), wall_seconds=wall_seconds, devices=devices)
-        )
+        return timing(make_results([], {}, activities=tuple(activities), wall_seconds=wall_seconds, devices=devices))
 
     return build
 
 
 def test_what_nothing_covers_is_idle(timing_of):
-    found = timing_of(
-        [activity("loading", 1, 3), activity("editing", 3, 7), activity("unloading", 7, 7.5)], (10.0,)
-    )
+    found = timing_of([activity("loading", 1, 3), activity("editing", 3, 7), activity("unloading", 7, 7.5)], (10.0,))
     assert found == {
         "wall_seconds": 10.0,
-        "devices": {
-            "cuda:0": {"loading": 2.0, "editing": 4.0, "judging": 0.0, "unloading": 0.5, "idle": 3.5}
-        },
+        "devices": {"cuda:0": {"loading": 2.0, "editing": 4.0, "judging": 0.0, "unloading": 0.5, "idle": 3.5}},
     }
 
 

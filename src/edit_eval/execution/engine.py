@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.driver import Driver, Event, WorkerSpecification
-from edit_eval.records import Activity
 from edit_eval.scheduling.policies import Command, Policy
 from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import Task, Work
@@ -41,14 +40,12 @@ class Limits:
 class Records(Protocol):
     """What the engine needs to have recorded (see `Recorder`)."""
 
-    @property
-    def start_number(self) -> int: ...
     def about(self, task: Task) -> str: ...
     def order(self, task: Task) -> dict[str, Any]: ...
     def done(self, task: Task, message: dict[str, Any], device: str) -> None: ...
     def failed(self, task: Task, reason: str, device: str) -> None: ...
     def attempt(self, task: Task, reason: str) -> None: ...
-    def activity(self, activity: Activity) -> None: ...
+    def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None: ...
     def event(self, name: str, **fields: Any) -> None: ...
     def sync(self) -> None: ...
 
@@ -437,11 +434,7 @@ class Engine:
 
     def _activity(self, replica: Replica, kind: str, begin: float, end: float, what: str) -> None:
         for device in replica.place:
-            self._records.activity(
-                Activity(
-                    self._records.start_number, device, kind, replica.model.name, round(begin, 4), round(end, 4), what
-                )
-            )
+            self._records.activity(device, kind, replica.model.name, begin, end, what)
 
 
 def memory_advice(memory: Mapping[str, int]) -> str:

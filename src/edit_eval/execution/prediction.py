@@ -55,8 +55,6 @@ class Prediction:
 class _Tally:
     """Keeps no records, only times."""
 
-    start_number = 1
-
     def __init__(self, work: Work, devices: Sequence[str], keep: bool) -> None:
         self._work = work
         self.busy = dict.fromkeys(devices, 0.0)
@@ -77,11 +75,11 @@ class _Tally:
 
     def attempt(self, task: Task, reason: str) -> None: ...
 
-    def activity(self, activity: Activity) -> None:
-        if activity.kind in ("editing", "judging"):
-            self.busy[activity.device] += activity.end - activity.begin
+    def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
+        if kind in ("editing", "judging"):
+            self.busy[device] += end - begin
         if self.activities is not None:
-            self.activities.append(activity)
+            self.activities.append(Activity(1, device, kind, model, begin, end, what))
 
     def event(self, name: str, **fields: Any) -> None: ...
 

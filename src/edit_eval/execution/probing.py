@@ -103,7 +103,7 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
             errors.seek(0)
             words = errors.read().decode("utf-8", "replace").strip().splitlines()
             how = _how_it_ended(process.returncode)
-            said = f": {words[-1][:300]}" if words else ""
+            said = f": {' '.join(words[-1].split())[:300]}" if words else ""
             if "python" not in found:
                 found["fault"] = f"does not behave like a Python ({how}{said})"
             else:

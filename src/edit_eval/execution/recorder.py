@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from typing import Any, Protocol
 
-from edit_eval.records import Activity, Answer, Edit, Judgement, Status
+from edit_eval.records import Answer, Edit, Judgement, Status
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.matrix import Matrix, edit_record
 from edit_eval.store.run_directory import RunDirectory
@@ -197,19 +197,14 @@ class Recorder:
         self._work.add(f"edit:{edit.edit_model}", [number], phase=task.phase)
         self._work.add(task.model, [unit], after=[number], phase=task.phase)
 
-    def activity(self, activity: Activity) -> None:
-        """Keeps a stretch of a device's time."""
-        record = {k: getattr(activity, k) for k in ("device", "kind", "model", "begin", "end", "what")}
-        self._directory.append("events", {"event": "activity", "start": activity.start_number, **record})
+    def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
+        """Keeps a stretch of a device's time, in seconds since this start began."""
+        span = {"begin": round(begin, 4), "end": round(end, 4)}
+        self.event("activity", device=device, kind=kind, model=model, **span, what=what)
 
     def event(self, name: str, **fields: Any) -> None:
         """Keeps anything else that belongs on the timeline."""
         self._directory.append("events", {"event": name, "start": self._directory.number, **fields})
-
-    @property
-    def start_number(self) -> int:
-        """Which start of the run this is."""
-        return self._directory.number
 
     def sync(self) -> None:
         """Has the disk keep all of it."""

@@ -2,10 +2,15 @@
 
 It is told nothing but what any judge is told: source, edit, instruction and category. The source carries its scene;
 the scenes' grammar reads the instruction; the scene draws the right edit; `Comparison` measures.
+
+The score is built as the packaged rubrics lay down: from the baseline 5.000, each of five criteria raises or lowers it
+by up to 1.000. It answers in the form that the prompt asks for: five lines and a last line with the score where the
+prompt shows such a line (`Score: X.XXX`) or where there is no prompt at all, the bare number otherwise.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +25,13 @@ from edit_eval.errors import ModelError
 from edit_eval.judges.contract import JudgeRequest
 
 NAME = "scene_judge"
+SCORE_LINE = re.compile(r"(?:score|综合评分|评分|分数|得分|总分)\s*[:：]\s*X", re.I)
+"""By what a prompt shows that it wants reasons, and the score in a line of its own."""
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One of the five sub-criteria of a category, worth 2 points."""
+    """One of the five sub-criteria of a category; its name is that of the packaged rubrics."""
 
     en: str
     zh: str
@@ -43,24 +50,30 @@ CRITERIA: Mapping[str, tuple[Criterion, ...]] = {
             ("everything that has to move or rest", "该移动或该静止的物体"),
         ),
         Criterion(
-            "Perspective", "透视", lambda c: c.outline, ("place and size of what is edited", "编辑对象的位置与大小")
+            "Perspective and scale",
+            "透视与比例",
+            lambda c: c.outline,
+            ("place and size of what is edited", "编辑对象的位置与大小"),
         ),
-        Criterion("Light and shadow", "光影", lambda c: c.shadow, ("the shadow on the ground", "地面上的阴影")),
+        Criterion("Light and shadow", "光照与阴影", lambda c: c.shadow, ("the shadow on the ground", "地面上的阴影")),
         Criterion(
-            "Material", "材质", lambda c: c.material, ("colour and surface of what is edited", "编辑对象的颜色与表面")
+            "Material and surface",
+            "材质与表面",
+            lambda c: c.material,
+            ("colour and surface of what is edited", "编辑对象的颜色与表面"),
         ),
-        Criterion("Structure", "结构", lambda c: c.kept, ("the rest of the scene", "场景的其余部分")),
+        Criterion("Anatomy and structure", "形体与结构", lambda c: c.kept, ("the rest of the scene", "场景的其余部分")),
     ),
     "environmental": (
         Criterion(
             "Light and time of day",
-            "光线与时间",
+            "光线与时段",
             lambda c: c.tone,
             ("the light of the whole picture", "整幅画面的光线"),
         ),
-        Criterion("Weather", "天气", lambda c: c.sky, ("the sky", "天空")),
-        Criterion("Colour and mood", "色彩与氛围", lambda c: c.land, ("the colours of the land", "地面的色彩")),
-        Criterion("Setting", "场所", lambda c: c.setting, ("the place and its things", "场所及其中的物体")),
+        Criterion("Weather and season", "天气与季节", lambda c: c.sky, ("the sky", "天空")),
+        Criterion("Colour and mood", "色彩与情调", lambda c: c.land, ("the colours of the land", "地面的色彩")),
+        Criterion("Setting", "场景设定", lambda c: c.setting, ("the place and its things", "场所及其中的物体")),
         Criterion(
             "Atmospheric effects",
             "大气效果",
@@ -70,60 +83,63 @@ CRITERIA: Mapping[str, tuple[Criterion, ...]] = {
     ),
     "social": (
         Criterion(
-            "Respectful representation", "尊重的呈现", lambda c: c.people, ("how the people are shown", "人物的呈现")
+            "Respectful representation", "形象尊重", lambda c: c.people, ("how the people are shown", "人物的呈现")
         ),
         Criterion(
             "Cultural accuracy",
-            "文化准确性",
+            "文化准确",
             lambda c: c.material,
             ("form and colour of what was asked for", "所要求内容的形式与颜色"),
         ),
-        Criterion("Safety", "安全", lambda c: c.footing, ("where it stands and what it rests on", "所在的位置与支撑")),
+        Criterion(
+            "Safety", "安全无害", lambda c: c.footing, ("where it stands and what it rests on", "所在的位置与支撑")
+        ),
         Criterion(
             "Norms of interaction",
-            "交往规范",
+            "交往得体",
             lambda c: c.subject_done,
             ("the behaviour or custom that was asked for", "所要求的行为或习俗"),
         ),
-        Criterion("Inclusivity", "包容性", lambda c: c.kept, ("everybody and everything else", "其他的人与物")),
+        Criterion("Inclusivity", "包容多元", lambda c: c.kept, ("everybody and everything else", "其他的人与物")),
     ),
     "causal": (
         Criterion(
             "Action and reaction",
-            "作用与反作用",
+            "作用与反应",
             lambda c: (c.subject_done + c.weakest) / 2,
             ("what is acted upon", "受作用的对象"),
         ),
         Criterion(
-            "Temporal sequence", "时间顺序", lambda c: c.vacated, ("the passing of the earlier state", "先前状态的消失")
+            "Temporal sequence", "时间先后", lambda c: c.vacated, ("the passing of the earlier state", "先前状态的消失")
         ),
-        Criterion("Conditions", "条件", lambda c: c.effects, ("what has to follow elsewhere", "别处应有的结果")),
+        Criterion("Conditions", "前提条件", lambda c: c.effects, ("what has to follow elsewhere", "别处应有的结果")),
         Criterion(
             "Environmental impact",
-            "对环境的影响",
+            "环境影响",
             lambda c: c.around,
             ("the trace on ground, light and shadow", "在地面、光线与阴影上的痕迹"),
         ),
         Criterion(
-            "Plausibility", "合理性", lambda c: c.kept, ("all that has no reason to change", "没有理由改变的部分")
+            "Plausibility", "合理可信", lambda c: c.kept, ("all that has no reason to change", "没有理由改变的部分")
         ),
     ),
     "referential": (
-        Criterion(
-            "The right entity", "正确的对象", lambda c: c.subject_done, ("the thing that is meant", "所指的对象")
-        ),
+        Criterion("Right entity", "对象正确", lambda c: c.subject_done, ("the thing that is meant", "所指的对象")),
         Criterion(
             "Spatial terms",
-            "空间用语",
+            "方位正确",
             lambda c: c.aim * c.subject_done**0.5,
             ("the place of the change", "改动的位置"),
         ),
-        Criterion("Attributes", "属性", lambda c: c.attribute, ("the change itself", "改动本身")),
+        Criterion("Attributes", "属性正确", lambda c: c.attribute, ("the change itself", "改动本身")),
         Criterion(
-            "Disambiguation", "消歧", lambda c: c.twins_kept, ("the choice among alike things", "相似物体之间的选择")
+            "Disambiguation",
+            "歧义消解",
+            lambda c: c.twins_kept,
+            ("the choice among alike things", "相似物体之间的选择"),
         ),
         Criterion(
-            "Preservation of the rest", "其余部分的保持", lambda c: c.kept, ("the rest of the scene", "场景的其余部分")
+            "Preservation of the rest", "其余保留", lambda c: c.kept, ("the rest of the scene", "场景的其余部分")
         ),
     ),
 }
@@ -139,7 +155,7 @@ GRADES = (
 
 
 class SceneJudge:
-    """Answers with a sentence for each of five sub-criteria and a last line `Score: 7.250`."""
+    """Answers with a sentence for each of five sub-criteria and a last line `Score: 7.250`, or the score alone."""
 
     @dataclass(frozen=True)
     class Parameters:
@@ -177,6 +193,9 @@ class SceneJudge:
             shares = assess(scene, edit, request.category, request.images["edited"])
         except ValueError as error:
             raise ModelError(f"{NAME} cannot judge this: {error}") from error
+        prompt = f"{request.system}\n{request.user}"
+        if prompt.strip() and not SCORE_LINE.search(prompt):
+            return f"{score(shares):.3f}"
         return _wording(request.category, shares, language_of(request.instruction))
 
 
@@ -195,8 +214,8 @@ def assess(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> list
 
 
 def score(shares: Sequence[float]) -> float:
-    """The score from 0 to 10: each share is worth as much as the others."""
-    return 10.0 * sum(shares) / len(shares)
+    """The score from 0 to 10: 5, and for each sub-criterion between -1 (share 0) and 1 (share 1)."""
+    return 5.0 + sum(2.0 * share - 1.0 for share in shares)
 
 
 def _wording(category: str, shares: Sequence[float], language: str) -> str:
@@ -204,9 +223,9 @@ def _wording(category: str, shares: Sequence[float], language: str) -> str:
     for criterion, share in zip(CRITERIA[category], shares, strict=True):
         grade = next(words for least, words in GRADES if share >= least)
         if language == "zh":
-            lines.append(f"{criterion.zh}：{criterion.words[1]}{grade[1]}。{2 * share:.3f}/2")
+            lines.append(f"{criterion.zh} {2 * share - 1:+.3f}：{criterion.words[1]}{grade[1]}。")
         else:
-            what = criterion.words[0]
-            lines.append(f"{criterion.en}: {what[0].upper()}{what[1:]} {grade[0]}. {2 * share:.3f} of 2")
-    lines.append(f"Score: {score(shares):.3f}")
+            lines.append(f"{criterion.en} {2 * share - 1:+.3f}: {criterion.words[0]} {grade[0]}.")
+    label = "评分：" if language == "zh" else "Score: "
+    lines.append(f"{label}{score(shares):.3f}")
     return "\n".join(lines)

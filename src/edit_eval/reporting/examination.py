@@ -17,6 +17,8 @@ MARGIN = 2
 WORD = max(len(level) for level in ("ok", "note", "warning", "problem")) + 2
 STYLES: dict[Level, str] = {"ok": "green", "note": "cyan", "warning": "yellow", "problem": "bold red"}
 ARROW = "-> "
+CLOSING = "，。、；：！？）】》」』”’…"
+"""Signs with which no line begins."""
 
 
 def print_findings(findings: Sequence[Finding], file: IO[str] | None = None) -> None:
@@ -80,6 +82,9 @@ def _pieces(text: str) -> list[str]:
         if character == " ":
             if pieces:
                 pieces[-1] += " " if not pieces[-1].endswith(" ") else ""
+            whole = True
+        elif character in CLOSING and pieces:
+            pieces[-1] += character
             whole = True
         elif wide or whole or not pieces:
             pieces.append(character)

@@ -187,6 +187,7 @@ class Progress:
         assert state is not None
         try:
             try:
+                display.draw(state.take_lines(), self._snapshot)
                 while not self._over.wait(display.interval):
                     display.draw(state.take_lines(), self._snapshot)
             finally:

@@ -227,20 +227,18 @@ class Policy:
         """Rules 1, 2 and 4: the task that the replica gets now."""
         name = replica.model.key
         queue = self._queues[name]
-        if self._draining or replica.leaving:
+        ready = len(queue)
+        if not ready or self._draining or replica.leaving:
             return None
         if self._start == "together" and name not in self._begun:
             return None
-        if self._neighbour_computes(replica):
+        if self._residents > 1 and self._neighbour_computes(replica):
             return None
         if len(replica.hands) >= replica.capacity:
-            few_left = len(queue) <= self._active[name]
             suspect = any(task.alone for task in replica.hands.values())
-            if not self._by_pull or few_left or suspect or self._neighbour_waits(replica):
+            if not self._by_pull or ready <= self._active[name] or suspect or self._neighbour_waits(replica):
                 return None
-        if not len(queue):
-            return None
-        if self._leaves(replica):
+        if replica.model.kind == "edit" and self._leaves(replica):
             replica.leaving = True
             self._leaving += 1
             self._prepare_successor(replica)
@@ -250,14 +248,15 @@ class Policy:
     def _leaves(self, replica: Replica) -> bool:
         """Rule 4, for a replica of an edit model."""
         mine = replica.model
-        if mine.kind != "edit" or self._residents > 1 or not replica.worked:
+        if self._residents > 1 or not replica.worked:
             return False
         if self._pilot and any(map(self._awaits_its_pilot, self._successors(replica))):
             return True
         if not self._leave_early:
             return False
-        if any(self._work.units_left(m.key) for m in self._models if m.kind == "edit" and m is not mine):
-            return False
+        for model in self._models:
+            if model.kind == "edit" and model is not mine and self._work.units_left(model.key):
+                return False
         editing = self._active[mine.key] - self._leaving
         seconds = self._estimates.unit[mine.key].value
         if editing < 2 or seconds is None:
@@ -363,7 +362,8 @@ class Policy:
         """Fills the replica's hands; one that has nothing to do makes room, or waits."""
         if replica.state is not State.LOADED:
             return
-        idle = self._idle[replica.model.key]
+        name = replica.model.key
+        idle = self._idle[name]
         if replica.leaving and not replica.hands and not self._still_leaves(replica):
             replica.leaving = False  # others have taken the judge meanwhile
             self._leaving -= 1
@@ -372,8 +372,9 @@ class Policy:
             self._commands.append(Command("run", replica, task))
         if replica.hands:
             idle.pop(replica.number, None)
-            self._prepare_successor(replica)
-            if self._residents > 1 and len(replica.hands) < 1 + replica.capacity:
+            if len(self._queues[name]) <= self._active[name]:
+                self._prepare_successor(replica)
+            if self._residents > 1 and len(replica.hands) <= replica.capacity:
                 idle[replica.number] = replica
             return
         if self._makes_room(replica):
@@ -409,8 +410,6 @@ class Policy:
     def _prepare_successor(self, replica: Replica) -> None:
         """While the last edits run, the process of the judge that will follow does its imports."""
         if replica.model.kind != "edit" or self._residents > 1 or self._draining:
-            return
-        if len(self._queues[replica.model.key]) > self._active[replica.model.key] and not replica.leaving:
             return
         for other in self._successors(replica):
             if other.state is State.OFF and (replica.leaving or self._shortens(other)):

@@ -40,6 +40,11 @@ class Replica:
     """It is to be loaded as soon as it is prepared and its devices are free."""
 
     @property
+    def key(self) -> str:
+        """The key of its model."""
+        return self.model.key
+
+    @property
     def name(self) -> str:
         """For people: `qwen_image_edit on cuda:0`."""
         return f"{self.model.name} on {'+'.join(self.place)}"

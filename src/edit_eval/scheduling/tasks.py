@@ -18,11 +18,11 @@ class Model:
     kind: Kind
     places: tuple[tuple[str, ...], ...]
     """The devices of each replica: `(("cuda:0",), ("cuda:1",))`, or two at a time with `devices_per_replica: 2`."""
+    key: str = field(init=False)
+    """What tasks call it: an edit model and a judge may have the same name."""
 
-    @property
-    def key(self) -> str:
-        """What tasks call it: an edit model and a judge may have the same name."""
-        return f"{self.kind}:{self.name}"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", f"{self.kind}:{self.name}")
 
 
 @dataclass(slots=True, eq=False)

@@ -153,10 +153,7 @@ def _between_judges(results: Results, resamples: int) -> dict[str, Any] | None:
         if judgement.score is not None:
             row[judges[judgement.judge]].append(judgement.score)
     ratings = np.array(
-        [
-            [math.fsum(scores) / len(scores) if scores else math.nan for scores in items[item]]
-            for item in sorted(items)
-        ],
+        [[math.fsum(scores) / len(scores) if scores else math.nan for scores in items[item]] for item in sorted(items)],
         dtype=np.float64,
     ).reshape(len(items), len(judges))
     sources = [clusters[sample] for _, sample, _ in sorted(items)]
@@ -178,7 +175,5 @@ def _alpha(ratings: FloatArray, sources: Sequence[str], resamples: int) -> dict[
     return {
         "edits": len(shared),
         "alpha": ordinal_alpha(ratings),
-        "ci95": bootstrap_interval(
-            lambda weights: ordinal_alpha(ratings, weights), clusters, resamples=resamples
-        ),
+        "ci95": bootstrap_interval(lambda weights: ordinal_alpha(ratings, weights), clusters, resamples=resamples),
     }

@@ -74,9 +74,7 @@ def read_people_scores(lines: Iterable[str], where: str = "the people's scores")
     return list(found.values())
 
 
-def people_agreement(
-    results: Results, people: Sequence[PersonScore], *, resamples: int = 1_000
-) -> dict[str, Any]:
+def people_agreement(results: Results, people: Sequence[PersonScore], *, resamples: int = 1_000) -> dict[str, Any]:
     """`{"judges": {NAME: agreement}, "raters": {...} | None, "unmatched"}`, as plain data.
 
     Each judge (its mean over repeats) against the mean over people, as in `rank_agreement`. `raters` is the
@@ -157,9 +155,7 @@ def rank_agreement(
     every_sample_once = np.ones(len(samples))
     return {
         "spearman": _mean_correlation(models, every_sample_once),
-        "ci95": bootstrap_interval(
-            lambda weights: _mean_correlation(models, weights), codes, resamples=resamples
-        ),
+        "ci95": bootstrap_interval(lambda weights: _mean_correlation(models, weights), codes, resamples=resamples),
         "edit_models": {
             edit_model: {"n": len(ranked.samples), "spearman": ranked.spearman(every_sample_once)}
             for edit_model, ranked in models.items()

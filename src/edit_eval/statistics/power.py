@@ -15,9 +15,7 @@ def fewest_clusters(alpha: float = ALPHA) -> int:
     return math.ceil(1 + math.log2(1 / alpha))
 
 
-def detectable_difference(
-    standard_error: float, clusters: int, *, alpha: float = ALPHA, power: float = POWER
-) -> float:
+def detectable_difference(standard_error: float, clusters: int, *, alpha: float = ALPHA, power: float = POWER) -> float:
     """The true difference that a two-sided test at `alpha` would find with probability `power`.
 
     (t(1 - alpha / 2) + t(power)) * SE, Student's t with G - 1 degrees of freedom (Bloom, Evaluation Review
@@ -51,9 +49,7 @@ def clusters_needed(
     spread = standard_error * math.sqrt(clusters)
 
     def enough(groups: int) -> bool:
-        return (
-            detectable_difference(spread / math.sqrt(groups), groups, alpha=alpha, power=power) <= difference
-        )
+        return detectable_difference(spread / math.sqrt(groups), groups, alpha=alpha, power=power) <= difference
 
     low, high = fewest_clusters(alpha) - 1, fewest_clusters(alpha)
     while not enough(high):

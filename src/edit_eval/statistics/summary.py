@@ -66,9 +66,7 @@ def summarise(
         rows_of.setdefault((judgement.edit_model, judgement.judge), []).append(row)
     table = _table(results, positions, min_coverage, lowest, highest)
     groupings = _groupings(results, positions)
-    entries = [
-        _entry(edit_model, judge, rows, table, groupings) for (edit_model, judge), rows in rows_of.items()
-    ]
+    entries = [_entry(edit_model, judge, rows, table, groupings) for (edit_model, judge), rows in rows_of.items()]
     only = entries[0] if len(entries) == 1 else None
     everything = np.arange(len(results.judgements))
     return {
@@ -101,9 +99,7 @@ def _table(
             [math.nan if judgement.score is None else judgement.score for judgement in judgements],
             dtype=np.float64,
         ),
-        clusters=np.array(
-            [clusters.get(judgement.sample_id, -1) for judgement in judgements], dtype=np.int64
-        ),
+        clusters=np.array([clusters.get(judgement.sample_id, -1) for judgement in judgements], dtype=np.int64),
         lowest=float(lowest),
         highest=float(highest),
         min_coverage=float(min_coverage),
@@ -204,9 +200,7 @@ def _statistics(table: _Table, rows: IntArray) -> dict[str, Any]:
         "max": float(scores.max()) if count else None,
         "worst_case_mean": (whole + table.lowest * missing) / total if total else None,
         "best_case_mean": (whole + table.highest * missing) / total if total else None,
-        "ci95": (
-            mean_interval(scores, clusters, lowest=table.lowest, highest=table.highest) if known else None
-        ),
+        "ci95": (mean_interval(scores, clusters, lowest=table.lowest, highest=table.highest) if known else None),
     }
 
 

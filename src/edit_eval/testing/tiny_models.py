@@ -15,6 +15,7 @@ look like noise and scores mean nothing, but every step from picture to number i
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -152,6 +153,7 @@ def _build_judge(folder: Path, family: str) -> None:
     write_answers(model, processor)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
+    _save_video_settings(folder, processor)
 
 
 def _build_edit_pipeline(folder: Path, class_name: str) -> None:
@@ -191,6 +193,21 @@ def _build_edit_pipeline(folder: Path, class_name: str) -> None:
         processor=_processor("Qwen2VLProcessor", tokenizer, size=size),
     )
     pipeline.save_pretrained(folder)
+    _save_video_settings(folder / "processor", pipeline.processor)
+
+
+def _save_video_settings(folder: Path, processor: Any) -> None:
+    """Writes what the libraries' own processors read besides, where there is a torchvision."""
+    images = processor.image_processor
+    kind = "Qwen3VLVideoProcessor" if type(processor).__name__ == "Qwen3VLProcessor" else "Qwen2VLVideoProcessor"
+    settings = {
+        "video_processor_type": kind,
+        "patch_size": images.patch_size,
+        "merge_size": images.merge_size,
+        "temporal_patch_size": images.temporal_patch_size,
+        "size": dict(images.size),
+    }
+    (folder / "video_preprocessor_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
 
 def _with_contrast(vae: Any) -> Any:

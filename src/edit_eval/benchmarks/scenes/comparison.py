@@ -370,7 +370,7 @@ class Comparison:
             for twin in twins(self.source.scene, self.edit)
         ]
         known = [share for share in kept if share is not None]
-        return self.attribute * (min(known) if known else 1.0)
+        return max(self.attribute, self.subject_done) * (min(known) if known else 1.0)
 
     @cached_property
     def recognisable(self) -> float:

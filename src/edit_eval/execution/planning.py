@@ -1,0 +1,150 @@
+"""`edit-eval plan`: every combination of schedule, order and placement, run by the very same scheduler on simulated
+devices."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edit_eval.config.schema import Configuration
+from edit_eval.errors import ConfigurationError
+from edit_eval.execution.devices import places
+from edit_eval.execution.durations import Duration, durations_of
+from edit_eval.execution.prediction import Durations, Prediction, simulate
+from edit_eval.records import Results
+from edit_eval.scheduling.tasks import Model
+
+SCHEDULES = ("pull", "round_robin", "batch_sync")
+ORDERS = ("by_stage", "by_category")
+PLACEMENTS = ("swap", "together")
+ALL_COMBINATIONS_UP_TO = 20_000  # samples; beyond, only the configuration's own combination is simulated
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One way to run, and what it comes to. Times are in seconds."""
+
+    schedule: str
+    order: str
+    placement: str
+    prediction: Prediction
+
+    def as_plain(self) -> dict[str, Any]:
+        """As it stands in JSON."""
+        return {
+            "schedule": self.schedule,
+            "order": self.order,
+            "placement": self.placement,
+            "makespan_seconds": round(self.prediction.makespan, 3),
+            "lower_bound_seconds": round(self.prediction.lower_bound, 3),
+            "idle_share": round(self.prediction.idle_share, 4),
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All combinations that were simulated."""
+
+    combinations: tuple[Combination, ...]
+    best: int
+    chosen: int
+    """The configuration's own (`placement: auto` counts as `swap`)."""
+    samples: int
+    devices: int
+    durations: Mapping[str, Duration]
+
+    def as_plain(self) -> dict[str, Any]:
+        """The document of `plan --json`."""
+        return {
+            "combinations": [combination.as_plain() for combination in self.combinations],
+            "best": self.best,
+            "chosen": self.chosen,
+            "samples": self.samples,
+            "devices": self.devices,
+            "durations": {
+                name: {"load": d.load, "unit": d.unit, "source": d.source} for name, d in self.durations.items()
+            },
+        }
+
+
+def make_plan(
+    configuration: Configuration,
+    categories: Sequence[str],
+    *,
+    gpus: int | None = None,
+    samples: int | None = None,
+    seen: Results | None = None,
+) -> Plan:
+    """Simulates a configuration. `categories` has the category of each of its samples, in order.
+
+    `gpus` replaces every model's devices by so many; `samples` stretches or cuts the benchmark to so many, with the
+    same shares of categories. `seen` is a run whose durations count. Raises `ConfigurationError` for a model of which
+    nothing is known, and for too few devices.
+    """
+    durations = durations_of(configuration, seen)
+    models = _models(configuration, gpus)
+    if samples is not None:
+        categories = _stretched(categories, samples)
+    execution, evaluation = configuration.execution, configuration.evaluation
+    own = (execution.schedule, execution.order, "swap" if execution.placement == "auto" else execution.placement)
+    ways = (
+        list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
+    )
+    batch_sizes = [section.placement.batch_size for section in configuration.judges.values()]
+    timing = Durations(
+        {key: d.load for key, d in durations.items()},
+        {
+            key: d.unit
+            * (evaluation.edit_seeds if key.startswith("edit:") else evaluation.edit_seeds * evaluation.repeats)
+            for key, d in durations.items()
+        },
+        known=True,
+    )
+    made = []
+    for schedule, order, placement in ways:
+        prediction = simulate(
+            models,
+            categories,
+            timing,
+            schedule=schedule,
+            order=order,
+            placement=placement,
+            start=execution.start,
+            load_concurrency=None if execution.load_concurrency == "auto" else execution.load_concurrency,
+            batch_size=max(batch_sizes, default=1),
+            pilot=execution.pilot and len(ways) > 1,
+        )
+        made.append(Combination(schedule, order, placement, prediction))
+    best = min(range(len(made)), key=lambda k: made[k].prediction.makespan)
+    devices = len({d for model in models for place in model.places for d in place})
+    return Plan(tuple(made), best, ways.index(own), len(categories), devices, durations)
+
+
+def _models(configuration: Configuration, gpus: int | None) -> list[Model]:
+    models = []
+    for kind, sections in (("edit", configuration.edit_models), ("judge", configuration.judges)):
+        for section in sections.values():
+            placement = section.placement
+            width = placement.devices_per_replica
+            if gpus is None:
+                chosen, _ = places(placement.device_ids, width)
+            else:
+                if gpus < width:
+                    raise ConfigurationError(f"--gpus {gpus}: {section.name} needs {width} for one replica")
+                count = 1 if placement.single else gpus // width
+                chosen = tuple(tuple(f"cuda:{r * width + k}" for k in range(width)) for r in range(count))
+            models.append(Model(section.name, "edit" if kind == "edit" else "judge", chosen))
+    return models
+
+
+def _stretched(categories: Sequence[str], samples: int) -> list[str]:
+    """The same shares of the same categories for another number of samples."""
+    names = list(dict.fromkeys(categories))
+    shares = [sum(c == name for c in categories) * samples / len(categories) for name in names]
+    counts = [int(share) for share in shares]
+    by_rest = sorted(range(len(names)), key=lambda k: shares[k] - counts[k], reverse=True)
+    for k in by_rest[: samples - sum(counts)]:
+        counts[k] += 1
+    return [name for name, count in zip(names, counts, strict=True) for _ in range(count)]

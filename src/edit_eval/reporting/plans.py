@@ -1,0 +1,42 @@
+"""What a plan looks like in a terminal."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from edit_eval.execution.planning import Plan
+from edit_eval.reporting.formats import duration
+from edit_eval.reporting.terminal_text import one_line
+
+
+def print_plan(plan: Plan, console: Console) -> None:
+    """Where the times come from, then every combination, the best one marked."""
+    console.print(f"{plan.samples} samples on {plan.devices} devices, simulated by the scheduler of a real run")
+    for key, known in plan.durations.items():
+        kind, _, name = key.partition(":")
+        text = f"{one_line(name)}: {duration(known.unit)} {'an edit' if kind == 'edit' else 'a pair'}, "
+        console.print(Text(f"  {text}load {duration(known.load)} ({one_line(known.source)})"), soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
+    for name in ("Schedule", "Order", "Placement"):
+        table.add_column(name)
+    for name in ("Makespan", "Over bound", "Idle"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("")
+    for number, way in enumerate(plan.combinations):
+        prediction = way.prediction
+        marks = [word for word, k in (("best", plan.best), ("configured", plan.chosen)) if k == number]
+        table.add_row(
+            way.schedule,
+            way.order,
+            way.placement,
+            duration(prediction.makespan),
+            f"{prediction.makespan / prediction.lower_bound:.2f} x" if prediction.lower_bound else "",
+            f"{prediction.idle_share:.0%}",
+            ", ".join(marks),
+            style="bold" if number == plan.best else "",
+        )
+    console.print()
+    console.print(table)

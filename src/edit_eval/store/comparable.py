@@ -1,0 +1,230 @@
+"""What makes runs comparable: the judge, the form of its answer, the language, and what was asked about each sample.
+
+The run directory keeps all of it, so nothing but the records is read. Which samples two runs have in common is another
+matter: each pair is compared on those, and a run with `--limit` can be held against a whole one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from edit_eval.benchmarks.categories import canonical
+from edit_eval.config.schema import without_secrets
+from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.records import Results, Status
+from edit_eval.rubrics.loading import Rubric
+from edit_eval.statistics.columns import Column, columns_of, differences, why_incomparable
+from edit_eval.statistics.comparison import Comparison, compare
+from edit_eval.store.keys import digest
+
+_DIGITS_SHOWN = 12
+
+
+def compare_runs(
+    runs: Sequence[Results], *, detect: float | None = None, lowest: float = 0.0, highest: float = 10.0
+) -> Comparison:
+    """Compares every two (run, edit model) by each judge that all runs have.
+
+    Arguments as for `statistics.comparison.compare`. Raises `ConfigurationError` for runs that cannot be compared,
+    with what differs, and `RunDirectoryError` for one whose configuration does not say what it was made with.
+    """
+    columns, notes = comparable_columns(runs)
+    return compare(columns, detect=detect, lowest=lowest, highest=highest, notes=notes)
+
+
+def comparable_columns(runs: Sequence[Results]) -> tuple[list[Column], list[str]]:
+    """The columns of all runs under names that tell them apart, and what a reader must know, a line each.
+
+    A column is named after its run, with the edit model where the run has several; in a single run after the edit
+    model alone. A judge is known by its parameters, whatever the runs call it; it has its name in the first run.
+    """
+    if not runs:
+        raise ConfigurationError("a comparison needs two runs or more, or one run with several edit models")
+    names = run_names([run.directory for run in runs])
+    shared, notes = _shared_judges(runs, names)
+    columns: list[Column] = []
+    for place, run in enumerate(runs):
+        labels = {judges[place]: judges[0] for judges in shared}
+        identities = {name: _identity(run, judge) for name, judge in _judges(run).items()}
+        for column in columns_of(run, identities, _asked(run)):
+            if column.judge in labels:
+                name = _column_name(names[place], column.edit_model, alone=len(runs) == 1, run=run)
+                columns.append(replace(column, name=name, judge=labels[column.judge]))
+    of_judges = [judges[0] for judges in shared]
+    columns.sort(key=lambda column: of_judges.index(column.judge))  # stable: the runs stay in their order
+    models = {
+        (column.name, column.judge): _edit_model(run, column.edit_model)
+        for run in runs
+        for column in columns
+        if column.run == run.directory
+    }
+    first = models[(columns[0].name, columns[0].judge)]
+    described = [
+        replace(column, differs=_difference_lines(first, models[(column.name, column.judge)])) for column in columns
+    ]
+    return described, [*notes, *_notes(runs, names)]
+
+
+def run_names(directories: Sequence[str]) -> list[str]:
+    """For each directory the shortest end of its path that tells it from the others: `b/run` where there is `a/run`.
+
+    One directory that is named twice gets a number: `run`, `run (2)`.
+    """
+    parts = [Path(directory).resolve().parts for directory in directories]
+    depths = [1] * len(parts)
+
+    def name(place: int) -> str:
+        return "/".join(parts[place][-depths[place] :])
+
+    while True:
+        sharing: dict[str, set[int]] = {}
+        for place in range(len(parts)):
+            sharing.setdefault(name(place), set()).add(place)
+        longer = [
+            place
+            for places in sharing.values()
+            if len({parts[place] for place in places}) > 1
+            for place in places
+            if depths[place] < len(parts[place])
+        ]
+        if not longer:
+            break
+        for place in longer:
+            depths[place] += 1
+    names, seen = [], Counter[str]()
+    for place in range(len(parts)):
+        seen[name(place)] += 1
+        count = seen[name(place)]
+        names.append(name(place) if count == 1 else f"{name(place)} ({count})")
+    return names
+
+
+def _column_name(run_name: str, edit_model: str, *, alone: bool, run: Results) -> str:
+    if alone:
+        return edit_model
+    return f"{run_name}/{edit_model}" if len(run.edit_models) > 1 else run_name
+
+
+# -- what must be equal --
+
+
+def _identity(run: Results, judge: Mapping[str, Any]) -> dict[str, object]:
+    configuration = _configuration(run)
+    return {
+        "judge": {key: judge[key] for key in ("type", "revision", "parameters")},
+        "answer": configuration["evaluation"]["answer"],
+        "language": configuration["benchmark"]["language"],
+    }
+
+
+def _asked(run: Results) -> dict[str, dict[str, str]]:
+    """For each sample what the edit model and the judge were told about it."""
+    configuration = _configuration(run)
+    form = configuration["evaluation"]["answer"]
+    rubrics = {
+        category: Rubric(**{**rubric, "criteria": tuple(rubric["criteria"])})
+        for category, rubric in configuration["rubrics"].items()
+    }
+    shown = {}
+    for category, rubric in rubrics.items():
+        prompts = [rubric.system(form), rubric.user_prompt_template, rubric.ask_again.get(form, "")]
+        shown[category] = f"{rubric.version} {digest(prompts)[:_DIGITS_SHOWN]}"
+    return {
+        sample.id: {
+            "category": sample.category,
+            "instruction": sample.instruction,
+            "description": sample.description,
+            "rubric": shown.get(canonical(sample.category), "none"),
+        }
+        for sample in run.samples
+    }
+
+
+def _shared_judges(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """The judges that all runs have: for each its name in every run. And a line for each that is left out."""
+    left = [{name: _identity(run, judge) for name, judge in _judges(run).items()} for run in runs]
+    whole = [dict(judges) for judges in left]
+    shared: list[tuple[str, ...]] = []
+    for name, identity in whole[0].items():
+        equal = [
+            [other for other, that in judges.items() if why_incomparable(identity, that) is None] for judges in left
+        ]
+        if all(equal):
+            found = tuple(name if name in others else others[0] for others in equal)
+            shared.append(found)
+            for judges, other in zip(left, found, strict=True):
+                del judges[other]
+    if not shared:
+        raise ConfigurationError(_no_judge_in_common(whole, names))
+    notes = [
+        f"{run_name}: judge {judge} is left out, not every run has it with the same parameters"
+        for run_name, judges in zip(names, left, strict=True)
+        for judge in judges
+    ]
+    return shared, notes
+
+
+def _no_judge_in_common(judges: Sequence[Mapping[str, Mapping[str, object]]], names: Sequence[str]) -> str:
+    """What differs between the two judges that are most alike, of the first run and of one that has none of its."""
+    for name, others in zip(names[1:], judges[1:], strict=True):
+        both = [(one, other) for one in judges[0].values() for other in others.values()]
+        if all(differences(one, other) for one, other in both):
+            nearest = min(both, key=lambda two: len(differences(*two)))
+            return f"{names[0]} and {name} cannot be compared, they differ in {why_incomparable(*nearest)}"
+    every = "; ".join(f"{name} has {', '.join(of_run)}" for name, of_run in zip(names, judges, strict=True))
+    return f"the runs have no judge in common: {every}; compare fewer of them at once"
+
+
+# -- what a reader must know --
+
+
+def _notes(runs: Sequence[Results], names: Sequence[str]) -> list[str]:
+    notes = []
+    for name, run in zip(names, runs, strict=True):
+        pending = sum(judgement.status is Status.PENDING for judgement in run.judgements)
+        if pending:
+            notes.append(f"{name} is not finished: {pending} of {len(run.judgements)} judgements are still to come")
+        notes += [f"{name}: {note}" for note in run.notes]
+    samples = [{sample.id for sample in run.samples} for run in runs]
+    if any(ids != samples[0] for ids in samples):
+        sizes = ", ".join(f"{name} {len(ids)}" for name, ids in zip(names, samples, strict=True))
+        notes.append(f"not the same samples ({sizes}): every pair is compared on those that both have")
+    asked = [tuple(_configuration(run)["evaluation"][key] for key in ("edit_seeds", "repeats")) for run in runs]
+    if len(set(asked)) > 1:
+        sizes = ", ".join(f"{name} {seeds} and {repeats}" for name, (seeds, repeats) in zip(names, asked, strict=True))
+        notes.append(
+            f"not the same numbers of edit seeds and repeats ({sizes}): a sample's score is the mean over them"
+        )
+    return notes
+
+
+def _difference_lines(first: Mapping[str, object], other: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(
+        f"{found.key.removeprefix('parameters.')}: {found.b}, not {found.a}" for found in differences(first, other)
+    )
+
+
+# -- what the run directory keeps --
+
+
+def _judges(run: Results) -> dict[str, Any]:
+    return {judge["name"]: judge for judge in _configuration(run)["identities"]["judges"]}
+
+
+def _edit_model(run: Results, name: str) -> dict[str, object]:
+    models = {model["name"]: model for model in _configuration(run)["identities"]["edit_models"]}
+    shown: dict[str, object] = without_secrets({key: value for key, value in models[name].items() if key != "name"})
+    return shown
+
+
+def _configuration(run: Results) -> Any:
+    missing = {"evaluation", "benchmark", "rubrics", "identities"} - set(run.configuration)
+    if missing:
+        raise RunDirectoryError(
+            f"{run.directory}: its configuration does not say with which {sorted(missing)[0]} it was made; run it again"
+        )
+    return run.configuration

@@ -1,0 +1,348 @@
+"""The whole of `edit-eval doctor`, on machines of our choice; its parts have tests of their own."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
+
+from fake_nvml import gpu, install
+
+from edit_eval.config.loading import load_configuration
+from edit_eval.config.schema import Configuration
+from edit_eval.errors import BenchmarkError, ConfigurationError, Stopped
+from edit_eval.evaluation import load_protocol, load_samples
+from edit_eval.execution import examination, machine
+from edit_eval.execution.examination import Finding, examine, refusal
+from edit_eval.execution.fitting import GIB
+
+
+@pytest.fixture(autouse=True)
+def machine_without_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No GPU, 100 GiB of memory, empty caches; the current directory is the test's own."""
+    install(monkeypatch)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "huggingface"))
+    for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "PYTHONPATH"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(machine, "driver_fault", lambda: "")
+    monkeypatch.setattr(machine, "file_system", lambda path: "ext4")
+    monkeypatch.setattr(examination, "free_host_memory", lambda: 100 * GIB)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def no_probes(monkeypatch: pytest.MonkeyPatch) -> list[examination.Question]:
+    """Environments answer that all is well; gives the questions that they were asked."""
+    asked: list[examination.Question] = []
+
+    def probe(question: examination.Question) -> dict[str, Any]:
+        asked.append(question)
+        return {"python": "3.11.7", "pip": True, "pillow": "12.0", "libraries": {}, "needs": []}
+
+    monkeypatch.setattr(examination, "probe", probe)
+    return asked
+
+
+def item(index: int, subset: str = "物理", data: bytes | None = None) -> dict[str, Any]:
+    buffer = io.BytesIO()
+    Image.new("RGB", (20, 16), (index, 90, 90)).save(buffer, "PNG")
+    return {
+        "subset": subset,
+        "edit_instruction": "改",
+        "edit_instruction_en": "Change it",
+        "original_description": "图",
+        "original_description_en": "A picture",
+        "original_image_path": f"{index:05d}_{subset}.png",
+        "src_img_b64": base64.b64encode(buffer.getvalue() if data is None else data).decode(),
+    }
+
+
+Load = Callable[..., Configuration]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """A configuration that would run: two samples, testing models on the CPU; parts of it can be replaced."""
+
+    def load_with(items: list[Any] | None = None, **sections: Any) -> Configuration:
+        path = tmp_path / "benchmark.json"
+        path.write_text(json.dumps(items or [item(0), item(1, "环境")], ensure_ascii=False), encoding="utf-8")
+        testing = {"type": "testing", "params": {"device_ids": "cpu:2"}}
+        sections["benchmark"] = {"data_path": str(path), **sections.get("benchmark", {})}
+        return load_configuration({"diffusion_model": testing, "reward_model": testing, **sections})
+
+    return load_with
+
+
+def examined(configuration: Configuration | None) -> list[Finding]:
+    return examine(
+        configuration,
+        load_samples=load_samples,
+        check_categories=lambda configuration, categories: load_protocol(configuration).check(categories),
+    )
+
+
+def of(findings: list[Finding], area: str) -> list[Finding]:
+    return [finding for finding in findings if finding.area == area]
+
+
+def stoppers(findings: list[Finding]) -> list[str]:
+    return [finding.text for finding in findings if finding.stops]
+
+
+def test_a_configuration_that_would_run(load: Load) -> None:
+    """With the real environment, asked twice."""
+    findings = examined(load())
+    assert stoppers(findings) == []
+    assert {finding.level for finding in findings} == {"ok", "note"}
+    assert [f.text for f in of(findings, "configuration")] == ["run: testing judged by testing"]
+    assert "edit model testing: cpu:0, cpu:1 (as configured)" in [f.text for f in of(findings, "devices")]
+    assert [f.text.partition(" (")[0] for f in of(findings, "environments")] == [
+        f"edit model testing: {sys.executable}",
+        f"judge testing: {sys.executable}",
+    ]
+    (benchmark,) = of(findings, "benchmark")
+    assert benchmark.text.endswith("benchmark.json: 2 samples (physical 1, environmental 1)")
+    (disk,) = of(findings, "disk")
+    assert disk.text.startswith("the run (2 edits of about 2 MB)")
+    assert not Path("runs").exists()
+
+
+def test_without_a_configuration_the_machine_is_looked_at(no_probes: list[examination.Question]) -> None:
+    findings = examined(None)
+    assert stoppers(findings) == []
+    assert [finding.area for finding in findings] == ["configuration", "devices", "host", "environments", "disk"]
+    assert no_probes[0].python == sys.executable
+
+
+def test_a_refused_configuration_stops_and_the_machine_is_looked_at_all_the_same(
+    tmp_path: Path, no_probes: list[examination.Question]
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_configuration({"benchmark": {"data_path": "nowhere.json"}, "diffusion_model": {"type": "tesing"}})
+    findings = examine(refused=caught.value)
+    texts = stoppers(findings)
+    assert len(texts) >= 3
+    assert any("nowhere.json" in text for text in texts)
+    assert any("did you mean `testing`" in text for text in texts)
+    assert of(findings, "disk")
+
+
+def test_as_json(load: Load, no_probes: list[examination.Question]) -> None:
+    document = [finding.as_plain() for finding in examined(load())]
+    assert json.loads(json.dumps(document)) == document
+    assert set(document[0]) == {"area", "level", "text", "advice", "stops"}
+
+
+class TestModels:
+    def big(self, load: Load, edit: dict[str, Any] | None = None, **judge: Any) -> Configuration:
+        return load(
+            diffusion_model={"type": "qwen_image_edit", "params": edit or {}},
+            reward_model={"type": "qwen3_vl", "params": {"batch_size": 2, **judge}},
+        )
+
+    def test_on_two_h200_all_fits(
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+    ) -> None:
+        install(monkeypatch, gpu(0, 139, 140), gpu(1, 139, 140))
+        monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**13}))
+        findings = examined(self.big(load))
+        assert stoppers(findings) == []
+        texts = [finding.text for finding in of(findings, "models")]
+        assert sum("fits on each of its 2 places" in text for text in texts) == 2
+        assert sum("is not in the cache" in text for text in texts) == 2
+        assert any("all models fit together" in text for text in texts)
+        assert all(question.on_gpu for question in no_probes)
+        assert "weights to be downloaded (119.8 GB)" in of(findings, "disk")[1].text
+
+    def test_on_80_gib_with_one_gpu_in_use(
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+    ) -> None:
+        install(monkeypatch, gpu(0, 79), gpu(1, 9, users=[(1 << 30, 70 * GIB)]), gpu(2, 79))
+        findings = of(examined(self.big(load)), "models")
+        short = [finding for finding in findings if "only 9.0 GiB free on cuda:1" in finding.text]
+        assert [finding.level for finding in short] == ["warning", "warning"]
+        assert all("device_ids: [0, 2]" in finding.advice for finding in short)
+
+    def test_on_24_gib_what_would_make_it_fit_is_named(
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+    ) -> None:
+        install(monkeypatch, gpu(0, 23.6, 24))
+        editor, judge = [f for f in of(examined(self.big(load)), "models") if f.stops]
+        assert "offload: group" in editor.advice
+        assert "model_name: Qwen/Qwen3-VL-8B-Instruct" in judge.advice
+        small = self.big(
+            load, {"offload": "group"}, model_name="Qwen/Qwen3-VL-8B-Instruct", max_pixels=1 << 20
+        )
+        assert [f.text for f in of(examined(small), "models") if f.stops] == []
+
+    def test_without_a_gpu_they_do_not_fit_into_this_host(
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+    ) -> None:
+        monkeypatch.setattr(examination, "free_host_memory", lambda: 23 * GIB)
+        texts = stoppers(of(examined(self.big(load)), "models"))
+        assert len(texts) == 2
+        assert all("of host memory for 1 CPU worker, but 23.0 GiB are free" in text for text in texts)
+
+    def test_a_gpu_that_is_not_there(
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+    ) -> None:
+        install(monkeypatch, gpu(0, 139), gpu(1, 139))
+        findings = examined(self.big(load, {"device_ids": [0, 5]}))
+        assert [text for text in stoppers(findings) if "cuda:5 is not there: 2 GPUs are visible" in text]
+
+    def test_offline_and_not_in_the_cache_stops_the_run(
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+    ) -> None:
+        install(monkeypatch, gpu(0, 139))
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+        findings = [f for f in of(examined(self.big(load, revision="v2")), "models") if f.stops]
+        assert len(findings) == 2
+        assert "HF_HUB_OFFLINE forbids it here" in findings[0].advice
+        assert "hf download Qwen/Qwen3-VL-30B-A3B-Instruct --revision v2" in findings[1].advice
+
+    def test_a_folder_that_is_not_there_or_not_whole(
+        self, load: Load, tmp_path: Path, no_probes: list[examination.Question]
+    ) -> None:
+        (tmp_path / "judge").mkdir()
+        (tmp_path / "judge" / "config.json").write_text("{}")
+        texts = stoppers(examined(self.big(load, {"model_name": "./models/edit"}, model_name="judge")))
+        assert f"edit model qwen_image_edit: there is no folder {tmp_path}/models/edit" in texts
+        assert "judge qwen3_vl: judge has no safetensors" in texts
+
+
+class TestEnvironments:
+    def foreign(self, load: Load, **where: Any) -> list[Finding]:
+        model = {"type": "testing", "params": {"device_ids": "cpu", **where}}
+        return of(examined(load(reward_model=model)), "environments")
+
+    def test_each_model_s_own_interpreter_is_asked(
+        self, load: Load, tmp_path: Path, no_probes: list[examination.Question]
+    ) -> None:
+        (tmp_path / "python").symlink_to(sys.executable)
+        self.foreign(load, python=str(tmp_path / "python"))
+        assert [question.python for question in no_probes] == [sys.executable, str(tmp_path / "python")]
+        assert no_probes[1].kind == "judge"
+        assert no_probes[1].class_path == "edit_eval.testing.fake_models:FakeJudge"
+
+    def test_a_conda_environment_that_is_not_there(
+        self, load: Load, tmp_path: Path, no_probes: list[examination.Question]
+    ) -> None:
+        _, problem = self.foreign(load, conda_env=str(tmp_path / "envs" / "judge"))[::-1]
+        assert problem.stops
+        assert problem.text.startswith("judge testing: conda_env: ")
+
+    def test_one_that_the_first_run_will_make_is_not_made_here(
+        self, load: Load, tmp_path: Path, no_probes: list[examination.Question]
+    ) -> None:
+        findings = self.foreign(load, uv=["transformers==4.57.1"])
+        notes = [finding for finding in findings if finding.level == "note"]
+        assert [note.text for note in notes] == [
+            "judge testing: an environment with transformers==4.57.1 will be made by the first run, once"
+        ]
+        assert not (tmp_path / "cache" / "edit-eval" / "environments").exists()
+
+    def test_a_python_path_reaches_foreign_environments(
+        self, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+    ) -> None:
+        monkeypatch.setenv("PYTHONPATH", "/somewhere")
+        (tmp_path / "python").symlink_to(sys.executable)
+        findings = self.foreign(load, python=str(tmp_path / "python"))
+        assert [f.level for f in findings if "PYTHONPATH" in f.text] == ["warning"]
+        assert not [f for f in self.foreign(load) if "PYTHONPATH" in f.text]
+
+
+@pytest.mark.usefixtures("no_probes")
+class TestBenchmark:
+    def test_every_bad_sample_is_named(self, load: Load) -> None:
+        items = [item(0), item(1, data=b"no picture"), item(2), item(0)]
+        findings = of(examined(load(items)), "benchmark")
+        assert [finding.level for finding in findings] == ["problem", "problem"]
+        assert "sample 1 (00001_物理)" in findings[0].text
+        assert "sample 3" in findings[1].text
+        assert "on_bad_sample: skip" in findings[0].advice
+
+    def test_one_that_is_skipped_is_a_warning(self, load: Load) -> None:
+        configuration = load([item(0), item(1, data=b"no picture")], benchmark={"on_bad_sample": "skip"})
+        findings = examined(configuration)
+        assert stoppers(findings) == []
+        ok, skipped = of(findings, "benchmark")
+        assert ok.text.endswith("2 samples (physical 2)")
+        assert skipped.level == "warning"
+        assert "sample 1 (00001_物理) will be skipped" in skipped.text
+        assert "1 edits" in of(findings, "disk")[0].text
+
+    def test_nothing_but_bad_samples_stops_the_run(self, load: Load) -> None:
+        findings = examined(load([item(0, data=b"")], benchmark={"on_bad_sample": "skip"}))
+        assert "every sample is bad: there is nothing to edit" in stoppers(findings)
+
+    def test_filters(self, load: Load) -> None:
+        findings = examined(load(benchmark={"categories": ["physical"]}))
+        assert of(findings, "benchmark")[0].text.endswith("1 of 2 samples (physical 1)")
+        (text,) = stoppers(examined(load(benchmark={"categories": ["社会"]})))
+        assert "benchmark.categories" in text
+
+    def test_a_category_without_rubric_stops_the_run(self, load: Load) -> None:
+        (text,) = stoppers(examined(load([item(0), item(1, "风格")])))
+        assert "风格" in text
+
+    def test_a_file_that_is_no_benchmark(self, load: Load, tmp_path: Path) -> None:
+        configuration = load()
+        (tmp_path / "benchmark.json").write_text("3")
+        assert len(stoppers(of(examined(configuration), "benchmark"))) == 1
+
+    @pytest.mark.parametrize(
+        ("error", "area"),
+        [
+            (Stopped("the disk is full"), "disk"),
+            (RuntimeError("a mistake in the user's class"), "benchmark"),
+            (BenchmarkError("two", ("first", "second")), "benchmark"),
+        ],
+    )
+    def test_whatever_a_benchmark_raises_is_a_finding(self, load: Load, error: Exception, area: str) -> None:
+        def load_badly(configuration: Configuration) -> Any:
+            raise error
+
+        findings = [f for f in examine(load(), load_samples=load_badly) if f.stops]
+        assert {finding.area for finding in findings} == {area}
+
+
+@pytest.mark.usefixtures("no_probes")
+def test_keys_are_known_by_name_and_never_shown(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "remote.py").write_text(
+        "from dataclasses import dataclass\n"
+        "class Judge:\n"
+        "    @dataclass\n"
+        "    class Parameters:\n"
+        "        api_key_env: str = 'MY_JUDGE_KEY'\n"
+        "    def load(self, devices): pass\n"
+        "    def judge(self, requests): return []\n"
+    )
+    configuration = load(reward_model={"class_path": f"{tmp_path}/remote.py:Judge", "params": {"device_ids": "cpu"}})
+    monkeypatch.delenv("MY_JUDGE_KEY", raising=False)
+    (missing,) = of(examined(configuration), "keys")
+    assert missing.stops
+    assert "the variable MY_JUDGE_KEY (api_key_env) is not set" in missing.text
+    monkeypatch.setenv("MY_JUDGE_KEY", "sk-canary")
+    findings = examined(configuration)
+    assert [finding.text for finding in of(findings, "keys")] == ["Judge: MY_JUDGE_KEY is set"]
+    assert "sk-canary" not in json.dumps([finding.as_plain() for finding in findings])
+
+
+def test_each_further_fault_of_a_configuration_is_a_line() -> None:
+    error = ConfigurationError("first (and 1 more)")
+    error.add_note("second")
+    assert [(f.area, f.text, f.stops) for f in refusal(error)] == [
+        ("configuration", "first (and 1 more)", True),
+        ("configuration", "second", True),
+    ]

@@ -1,0 +1,304 @@
+"""The live progress can neither stop a run nor hold it up; on a real pseudo-terminal it leaves everything as it was."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.execution.simulated import Fate
+from edit_eval.records import Status
+from edit_eval.reporting import live
+from edit_eval.reporting.live import Progress, choose, live_progress
+from edit_eval.reporting.progress_view import CategoryDone, Judged, Loaded, Snapshot
+from reporting.simulated_runs import Recording, SimulatedRun
+from small_benchmark import configuration, write_benchmark
+
+
+class Stream(io.StringIO):
+    """A stream that is a terminal, or is not."""
+
+    def __init__(self, is_terminal: bool = False) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+
+# -- the choice --
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_terminal", "term", "chosen", "reason"),
+    [
+        ("auto", True, "xterm", "rich", "stderr is a terminal"),
+        ("auto", True, "dumb", "plain", "TERM is dumb"),
+        ("auto", False, "xterm", "plain", "stderr is no terminal"),
+        ("rich", True, "xterm", "rich", "stderr is a terminal"),
+        ("rich", False, "xterm", "plain", "stderr is no terminal"),
+        ("plain", True, "xterm", "plain", "as configured"),
+        ("none", True, "xterm", "none", "as configured"),
+    ],
+)
+def test_choice(mode: str, is_terminal: bool, term: str, chosen: str, reason: str) -> None:
+    assert choose(mode, Stream(is_terminal), {"TERM": term}) == (chosen, reason)
+    progress = live_progress(mode, Stream(is_terminal), {"TERM": term})
+    assert (progress.mode, progress.reason) == (chosen, reason)
+
+
+def test_another_mode_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="`loud` is not known; use `auto`, `rich`, `plain` or `none`"):
+        live_progress("loud", Stream())
+
+
+# -- what is shown --
+
+
+def test_a_run_is_shown_whole(tmp_path: Path) -> None:
+    display = Recording()
+    progress = Progress(display, "rich", "")
+    run = SimulatedRun(tmp_path)
+    run.play(progress)
+    assert progress.failure is None
+    assert display.closed
+    assert len(display.of(Judged)) == 12
+    assert len(display.of(Loaded)) >= 3
+    assert len(display.of(CategoryDone)) == 2
+    assert display.snapshots[-1].judgements.ok == 12
+    assert not threading_names() & {"edit-eval progress"}
+
+
+def test_notes_outside_of_a_run_are_said_at_once() -> None:
+    stream = Stream()
+    progress = live_progress("auto", stream)
+    progress.note("nothing to do")
+    assert stream.getvalue().endswith(" note: nothing to do\n")
+
+
+def test_none_says_nothing(tmp_path: Path) -> None:
+    stream = Stream(is_terminal=True)
+    progress = live_progress("none", stream)
+    progress.note("before")
+    SimulatedRun(tmp_path, fates={"00001_物理_hard": Fate(1, "failed", "no")}).play(progress)
+    assert stream.getvalue() == ""
+    assert progress.failure is None
+
+
+def test_why_lines_are_plain_is_said(tmp_path: Path) -> None:
+    stream = Stream()
+    SimulatedRun(tmp_path, count=2).play(live_progress("auto", stream))
+    assert "note: progress in plain lines: stderr is no terminal" in stream.getvalue()
+    assert "end: 2 of 2 edits, 2 of 2 scores" in stream.getvalue()
+
+
+# -- what goes wrong --
+
+
+class Broken(Recording):
+    """A display that fails where it is told to."""
+
+    def __init__(self, where: str, error: BaseException) -> None:
+        super().__init__()
+        self._where, self._error = where, error
+
+    def _fail(self, where: str) -> None:
+        if where == self._where:
+            raise self._error
+
+    def write(self, lines: Any) -> None:
+        self._fail("write")
+        super().write(lines)
+
+    def draw(self, lines: Any, snapshot: Snapshot) -> None:
+        self._fail("draw")
+        super().draw(lines, snapshot)
+
+    def close(self, lines: Any, snapshot: Snapshot) -> None:
+        self._fail("close")
+        self.closed = True
+
+
+@pytest.mark.parametrize("where", ["write", "draw", "close"])
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), RuntimeError("a fault"), BrokenPipeError()])
+def test_a_display_that_fails_stops_no_run(tmp_path: Path, where: str, error: Exception) -> None:
+    display = Broken(where, error)
+    progress = Progress(display, "rich", "")
+    progress.note("first")
+    run = SimulatedRun(tmp_path)
+    run.play(progress)
+    progress.note("last")
+    assert progress.failure is error
+    assert all(judgement.status is Status.OK for judgement in run.matrix.judgements())
+    assert display.closed == (where != "close")
+
+
+def test_a_fault_in_what_is_told_stops_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def fail(name: str) -> Any:
+        def method(*arguments: Any) -> None:
+            told.append(name)
+            raise ValueError(name)
+
+        return method
+
+    methods = ("replica", "running", "step", "finished", "note", "edit", "judgement", "snapshot")
+    for name in methods:
+        monkeypatch.setattr(f"edit_eval.reporting.progress_state.ProgressState.{name}", fail(name))
+    progress = Progress(Recording(), "rich", "")
+    run = SimulatedRun(tmp_path, fates={"00001_物理_hard": Fate(1, "failed", "no")})
+    run.play(progress)
+    assert set(told) == set(methods)
+    assert isinstance(progress.failure, ValueError)
+    assert sum(judgement.status is Status.OK for judgement in run.matrix.judgements()) == 11
+
+
+class Hanging(Recording):
+    """A terminal that was paused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+
+    def draw(self, lines: Any, snapshot: Snapshot) -> None:
+        self.go_on.wait()
+
+
+def test_a_display_that_hangs_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "PATIENCE", 0.05)
+    display = Hanging()
+    progress = Progress(display, "rich", "")
+    run = SimulatedRun(tmp_path)
+    began = time.monotonic()
+    run.play(progress)
+    assert time.monotonic() - began < 5
+    assert all(judgement.status is Status.OK for judgement in run.matrix.judgements())
+    display.go_on.set()
+
+
+def test_nobody_reads_any_more(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stream:
+        progress = live_progress("plain", stream)
+        progress.note("hello")
+        run = SimulatedRun(tmp_path)
+        run.play(progress)
+    assert isinstance(progress.failure, BrokenPipeError)
+    assert all(judgement.status is Status.OK for judgement in run.matrix.judgements())
+
+
+def test_a_terminal_that_vanishes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    master, slave = pty.openpty()
+    with os.fdopen(slave, "w") as stream:
+        progress = live_progress("rich", stream, {"TERM": "xterm"})
+        assert progress.mode == "rich"
+        os.close(master)
+        run = SimulatedRun(tmp_path)
+        run.play(progress)
+    assert isinstance(progress.failure, OSError)
+    assert all(judgement.status is Status.OK for judgement in run.matrix.judgements())
+    print("stdout is still there")
+    assert capfd.readouterr().out == "stdout is still there\n"
+
+
+def test_a_broken_pipe_leaves_stdout_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stream, pytest.raises(BrokenPipeError):
+        live.terminal(stream).print("hello")
+    print("stdout is still there")
+    assert capfd.readouterr().out == "stdout is still there\n"
+
+
+def threading_names() -> set[str]:
+    return {thread.name for thread in threading.enumerate()}
+
+
+# -- a real pseudo-terminal --
+
+PROGRAM = """
+import sys
+from edit_eval.evaluation import evaluate
+from edit_eval.reporting.live import live_progress
+
+progress = live_progress("auto")
+sys.stderr.write(f"mode: {progress.mode}\\n")
+before = sys.stderr
+run = evaluate(sys.argv[1], run_dir=sys.argv[2], spectator=progress)
+assert progress.failure is None, repr(progress.failure)
+assert sys.stderr is before
+print("scored", run.summary["coverage"]["scored"])
+"""
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    """Both ends of a terminal with 80 columns and 24 lines."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    yield master, slave
+    os.close(master)
+
+
+def read_all(master: int) -> str:
+    data = b""
+    while True:
+        try:
+            part = os.read(master, 1 << 16)
+        except OSError:  # the last process that had the other end is gone
+            part = b""
+        if not part:
+            return data.decode()
+        data += part
+
+
+def test_on_a_real_terminal(tmp_path: Path, terminal: tuple[int, int]) -> None:
+    master, slave = terminal
+    write_benchmark(tmp_path)
+    written = configuration(
+        tmp_path,
+        edit={"seconds": 0.2, "steps": 4, "fail": ["00002_社会_easy"]},
+        judge={"default_answer": "Score: 6.500", "answers": {"00004_环境_easy": "\x1b[2J\x1b]0;owned\x07none"}},
+    )
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(written, allow_unicode=True), "utf-8")
+    environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": os.pathsep.join(sys.path)}
+    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        environment.pop(name, None)
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "config.yaml"), str(tmp_path / "run")],
+        stdin=slave,
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        env=environment,
+        text=True,
+    )
+    os.close(slave)
+    seen = read_all(master)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, seen
+    assert out == "scored 7\n"
+    assert "mode: rich" in seen
+    assert seen.count("\x1b[?25l") == seen.count("\x1b[?25h") == 1
+    assert seen.index("\x1b[?25l") < seen.rindex("overall") < seen.rindex("\x1b[?25h") < seen.rindex(" end")
+    assert "━" in seen
+    assert "00002_社会_easy" in seen
+    assert seen.count("6.500") >= 7
+    assert "\x1b[2J" not in seen
+    assert "8 of 9 edits, 7 of 9 scores, 2 failed" in seen
+    assert seen.endswith("\r\n")
