@@ -250,9 +250,7 @@ class TestConda:
     def conda(self, tmp_path: Path) -> Callable[..., list[Path]]:
         """Installs a conda of the given name that knows environments of the given names, each with a Python."""
 
-        def install(
-            *names: str, root: str = "miniforge3", called: str = "bin/conda", before: str = ""
-        ) -> list[Path]:
+        def install(*names: str, root: str = "miniforge3", called: str = "bin/conda", before: str = "") -> list[Path]:
             folders = [tmp_path / root, *(tmp_path / root / "envs" / name for name in names)]
             for folder in folders:
                 program(folder / "bin" / "python", "#!/bin/sh\n")
@@ -440,12 +438,6 @@ class TestUv:
 
 
 class TestCreate:
-    def test_what_is_needed_is_said_once_in_the_metadata(self) -> None:
-        edit, judge = installation.requirements_for("edit"), installation.requirements_for("judge")
-        assert {r.partition(">")[0] for r in edit} == {*installation.PACKAGES["edit"]}
-        assert all(">=" in requirement for requirement in edit), "a package without a bound in pyproject's extra"
-        assert {*judge} == {r for r in edit if not r.startswith("diffusers")}
-
     def test_the_line_for_the_yaml_names_the_interpreter(
         self, fake_uv: Callable[[], list[str]], tmp_path: Path
     ) -> None:
@@ -498,52 +490,3 @@ class TestCreate:
         monkeypatch.setattr(installation, "find_uv", lambda: None)
         with pytest.raises(ConfigurationError, match="cannot run /nowhere/python"):
             create_environment(tmp_path / "judge", "judge", python="/nowhere/python")
-
-
-class TestPipSettings:
-    """uv does not read pip's configuration; what `pip install` would use is handed over."""
-
-    def variables(self, monkeypatch: pytest.MonkeyPatch, listed: str, **environment: str) -> dict[str, str]:
-        monkeypatch.setattr(installation, "_pip_settings", lambda: installation._read_pip_settings(listed))
-        return installation.uv_variables(environment)
-
-    def test_find_links_and_index(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        (tmp_path / "b").mkdir()
-        listed = (
-            f"global.find-links='{tmp_path} {tmp_path}/b\\n{tmp_path}/gone'\n"
-            "global.index-url='https://packages.example/simple'\nglobal.timeout='60'\n"
-        )
-        assert self.variables(monkeypatch, listed) == {
-            "UV_FIND_LINKS": f"{tmp_path},{tmp_path}/b",
-            "UV_DEFAULT_INDEX": "https://packages.example/simple",
-        }
-
-    def test_a_variable_counts_more_than_a_file(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        for name in "abc":
-            (tmp_path / name).mkdir()
-        listed = (
-            f":env:.find-links='{tmp_path}/a'\ninstall.find-links='{tmp_path}/b'\nglobal.find-links='{tmp_path}/c'\n"
-        )
-        assert self.variables(monkeypatch, listed) == {"UV_FIND_LINKS": f"{tmp_path}/a"}
-
-    def test_what_the_user_has_set_for_uv_stays(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        listed = f"global.find-links='{tmp_path}'\nglobal.index-url='https://packages.example/simple'\n"
-        own = {"UV_FIND_LINKS": "/wheels", "UV_INDEX_URL": "https://mine.example"}
-        assert self.variables(monkeypatch, listed, **own) == {}
-
-    def test_pip_itself_is_asked(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        configuration = tmp_path / "pip.conf"
-        configuration.write_text(f"[global]\nfind-links = {tmp_path}\n")
-        monkeypatch.setenv("PIP_CONFIG_FILE", str(configuration))
-        monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-        if not installation._pip_settings():
-            pytest.skip("there is no pip")
-        assert installation.uv_variables({})["UV_FIND_LINKS"] == str(tmp_path)
-
-    def test_without_pip_there_is_nothing_to_hand_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(subprocess, "run", _no_program)
-        assert installation._pip_settings() == {}
-
-
-def _no_program(*arguments: Any, **named: Any) -> Any:
-    raise FileNotFoundError("pip")

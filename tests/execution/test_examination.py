@@ -181,9 +181,7 @@ class TestModels:
         editor, judge = [f for f in of(examined(self.big(load)), "models") if f.stops]
         assert "offload: group" in editor.advice
         assert "model_name: Qwen/Qwen3-VL-8B-Instruct" in judge.advice
-        small = self.big(
-            load, {"offload": "group"}, model_name="Qwen/Qwen3-VL-8B-Instruct", max_pixels=1 << 20
-        )
+        small = self.big(load, {"offload": "group"}, model_name="Qwen/Qwen3-VL-8B-Instruct", max_pixels=1 << 20)
         assert [f.text for f in of(examined(small), "models") if f.stops] == []
 
     def test_without_a_gpu_they_do_not_fit_into_this_host(
@@ -238,9 +236,10 @@ class TestEnvironments:
     def test_a_conda_environment_that_is_not_there(
         self, load: Load, tmp_path: Path, no_probes: list[examination.Question]
     ) -> None:
-        _, problem = self.foreign(load, conda_env=str(tmp_path / "envs" / "judge"))[::-1]
-        assert problem.stops
-        assert problem.text.startswith("judge testing: conda_env: ")
+        findings = self.foreign(load, conda_env=str(tmp_path / "envs" / "judge"))
+        (text,) = stoppers(findings)
+        assert text.startswith(f"judge testing: conda_env: {tmp_path}/envs/judge: ")
+        assert [question.who for question in no_probes] == ["edit model testing"]
 
     def test_one_that_the_first_run_will_make_is_not_made_here(
         self, load: Load, tmp_path: Path, no_probes: list[examination.Question]

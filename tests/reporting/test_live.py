@@ -12,7 +12,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -233,65 +233,91 @@ def threading_names() -> set[str]:
 # -- a real pseudo-terminal --
 
 PROGRAM = """
-import sys
+import sys, termios
 from edit_eval.evaluation import evaluate
 from edit_eval.reporting.live import live_progress
+
+class Pausing:
+    "A progress whose terminal is paused the moment that the run begins."
+    def __init__(self, progress):
+        self._progress = progress
+    def begin(self, *told):
+        termios.tcflow(2, termios.TCOOFF)
+        self._progress.begin(*told)
+    def __getattr__(self, name):
+        return getattr(self._progress, name)
 
 progress = live_progress("auto")
 sys.stderr.write(f"mode: {progress.mode}\\n")
 before = sys.stderr
-run = evaluate(sys.argv[1], run_dir=sys.argv[2], spectator=progress)
+paused = sys.argv[3] == "paused"
+run = evaluate(sys.argv[1], run_dir=sys.argv[2], spectator=Pausing(progress) if paused else progress)
 assert progress.failure is None, repr(progress.failure)
-assert sys.stderr is before
+assert paused or sys.stderr is before
 print("scored", run.summary["coverage"]["scored"])
 """
 
 
+class Terminal:
+    """A terminal with 80 columns and 24 lines, and a program whose stderr it is."""
+
+    def __init__(self, folder: Path, how: str, **models: Any) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        write_benchmark(folder)
+        written = yaml.safe_dump(configuration(folder, **models), allow_unicode=True)
+        (folder / "config.yaml").write_text(written, "utf-8")
+        environment = {**os.environ, "TERM": "xterm-256color"}
+        for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+            environment.pop(name, None)
+        self.program = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(folder / "config.yaml"), str(folder / "run"), how],
+            stdin=slave,
+            stdout=subprocess.PIPE,
+            stderr=slave,
+            env=environment,
+            text=True,
+        )
+        os.close(slave)
+
+    def read(self) -> str:
+        """All that is shown, until the program is gone."""
+        data = b""
+        while True:
+            try:
+                part = os.read(self.master, 1 << 16)
+            except OSError:
+                part = b""
+            if not part:
+                return data.decode()
+            data += part
+
+
 @pytest.fixture
-def terminal() -> Iterator[tuple[int, int]]:
-    """Both ends of a terminal with 80 columns and 24 lines."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    yield master, slave
-    os.close(master)
+def open_terminal() -> Iterator[Callable[..., Terminal]]:
+    opened: list[Terminal] = []
+
+    def open_one(*arguments: Any, **named: Any) -> Terminal:
+        opened.append(Terminal(*arguments, **named))
+        return opened[-1]
+
+    yield open_one
+    for one in opened:
+        one.program.kill()
+        one.program.wait()
+        os.close(one.master)
 
 
-def read_all(master: int) -> str:
-    data = b""
-    while True:
-        try:
-            part = os.read(master, 1 << 16)
-        except OSError:  # the last process that had the other end is gone
-            part = b""
-        if not part:
-            return data.decode()
-        data += part
-
-
-def test_on_a_real_terminal(tmp_path: Path, terminal: tuple[int, int]) -> None:
-    master, slave = terminal
-    write_benchmark(tmp_path)
-    written = configuration(
+def test_on_a_real_terminal(tmp_path: Path, open_terminal: Callable[..., Terminal]) -> None:
+    terminal = open_terminal(
         tmp_path,
+        "watched",
         edit={"seconds": 0.2, "steps": 4, "fail": ["00002_社会_easy"]},
         judge={"default_answer": "Score: 6.500", "answers": {"00004_环境_easy": "\x1b[2J\x1b]0;owned\x07none"}},
     )
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(written, allow_unicode=True), "utf-8")
-    environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": os.pathsep.join(sys.path)}
-    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
-        environment.pop(name, None)
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "config.yaml"), str(tmp_path / "run")],
-        stdin=slave,
-        stdout=subprocess.PIPE,
-        stderr=slave,
-        env=environment,
-        text=True,
-    )
-    os.close(slave)
-    seen = read_all(master)
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, seen
+    seen = terminal.read()
+    out, _ = terminal.program.communicate(timeout=60)
+    assert terminal.program.returncode == 0, seen
     assert out == "scored 7\n"
     assert "mode: rich" in seen
     assert seen.count("\x1b[?25l") == seen.count("\x1b[?25h") == 1
@@ -302,3 +328,10 @@ def test_on_a_real_terminal(tmp_path: Path, terminal: tuple[int, int]) -> None:
     assert "\x1b[2J" not in seen
     assert "8 of 9 edits, 7 of 9 scores, 2 failed" in seen
     assert seen.endswith("\r\n")
+
+
+def test_a_terminal_that_is_paused_for_good(tmp_path: Path, open_terminal: Callable[..., Terminal]) -> None:
+    terminal = open_terminal(tmp_path, "paused")
+    out, _ = terminal.program.communicate(timeout=60)
+    assert terminal.program.returncode == 0
+    assert out == "scored 9\n"

@@ -212,7 +212,7 @@ def test_the_keyboard_walks_through_the_chosen_samples(complete: Report, open_pa
     assert title.inner_text() == first
     tab.keyboard.press("Escape")
     assert tab.locator("#detail").is_hidden()
-    assert tab.evaluate("location.hash") == ""
+    tab.wait_for_function("() => location.hash === ''")
 
 
 def test_the_browsers_back_closes_the_detail(complete: Report, open_page: OpenPage) -> None:
@@ -399,5 +399,5 @@ def test_a_narrow_window_has_nothing_to_scroll_sideways(several: Report, open_pa
     tab = open_page(several)
     chart_bodies_drawn(tab)
     tab.set_viewport_size({"width": 360, "height": 800})
-    tab.wait_for_timeout(300)
+    tab.wait_for_timeout(800)  # the charts are drawn again
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360

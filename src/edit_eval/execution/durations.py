@@ -11,8 +11,8 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results, Status
 
 FORWARD_SECONDS = 0.50
-"""One forward of Qwen-Image-Edit's transformer at 1 megapixel with stock diffusers: vLLM-Omni's documentation has 51.5 s
-for an image of 50 steps with CFG, which is 100 forwards."""
+"""One forward of Qwen-Image-Edit's transformer at 1 megapixel with stock diffusers: an image of 50 steps with CFG, which
+is 100 forwards, takes 51.5 s in vLLM-Omni's documentation."""
 AROUND_SECONDS = 1.2
 """Both prompt encodings, VAE, post-processing: 1.05 s + 0.11 s on an H100 (SGLang's and LightX2V's published figures)."""
 BARE_SCORE_SECONDS = 0.05

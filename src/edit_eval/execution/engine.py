@@ -291,7 +291,10 @@ class Engine:
         self._activity(replica, "loading", began, self._now, "")
         self._load_failures[replica.number] = 0
         self.about.setdefault(replica.model.key, dict(message["about"]))
-        self._records.event("loaded", replica=replica.name, seconds=message["seconds"], memory=message["memory"])
+        took = round(self._now - began, 4)
+        self._records.event(
+            "loaded", model=replica.model.key, place=replica.place, seconds=took, memory=message["memory"]
+        )
         self._watch.replica(replica, "loaded", message)
         self._do(self._policy.loaded(replica, self._now - began, int(message["capacity"])))
 

@@ -100,7 +100,7 @@ def make_plan(
             * (evaluation.edit_seeds if key.startswith("edit:") else evaluation.edit_seeds * evaluation.repeats)
             for key, d in durations.items()
         },
-        known=True,
+        known=not execution.pilot or seen is not None,
     )
     made = []
     for schedule, order, placement in ways:
@@ -114,10 +114,12 @@ def make_plan(
             start=execution.start,
             load_concurrency=None if execution.load_concurrency == "auto" else execution.load_concurrency,
             batch_size=max(batch_sizes, default=1),
-            pilot=execution.pilot and len(ways) > 1,
+            pilot=execution.pilot and seen is None,
         )
         made.append(Combination(schedule, order, placement, prediction))
-    best = min(range(len(made)), key=lambda k: made[k].prediction.makespan)
+    # Within a thousandth it is the simpler one, which comes first.
+    shortest = min(way.prediction.makespan for way in made)
+    best = next(k for k, way in enumerate(made) if way.prediction.makespan <= 1.001 * shortest)
     devices = len({d for model in models for place in model.places for d in place})
     return Plan(tuple(made), best, ways.index(own), len(categories), devices, durations)
 

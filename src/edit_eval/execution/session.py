@@ -20,6 +20,7 @@ from edit_eval.execution.prediction import predict_rest
 from edit_eval.execution.recorder import Audience, Recorder
 from edit_eval.execution.workload import fill_work, pilot_positions
 from edit_eval.judges.answers import PARSER_VERSION
+from edit_eval.records import Status
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -79,7 +80,7 @@ class Session:
     ) -> None:
         """Has everything done that is left. Raises `Stopped`, and `KeyboardInterrupt` when somebody wanted the end."""
         execution = self.configuration.execution
-        work, estimates = Work(), Estimates()
+        work, estimates = Work(), seen_before(matrix, directory)
         sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
         cut = {size: cut_batches(benchmark_categories, size) for size in set(sizes.values())}
         batches = {name: cut[size] for name, size in sizes.items()}
@@ -128,6 +129,22 @@ class Session:
             finally:
                 spectator.end()
                 directory.write_environment({**environment, "models": engine.about})
+
+
+def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:
+    """The mean times that the records show: a run that goes on need not learn them anew."""
+    estimates = Estimates()
+    for edit in matrix.edits:
+        if edit.status is Status.OK and edit.seconds:
+            estimates.unit[f"edit:{edit.edit_model}"].add(edit.seconds)
+    for number, answers in enumerate(matrix.answers):
+        for answer in answers:
+            if answer.seconds:
+                estimates.unit[f"judge:{matrix.judges[matrix.place(number).judge].name}"].add(answer.seconds)
+    for event in directory.read("events"):
+        if event["event"] == "loaded":
+            estimates.load[event["model"]].add(event["seconds"])
+    return estimates
 
 
 class Interrupted(KeyboardInterrupt):

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.execution.planning import Plan
-from edit_eval.reporting.formats import duration
+from edit_eval.reporting.formats import duration, short_duration
 from edit_eval.reporting.terminal_text import one_line
 
 
@@ -21,21 +21,21 @@ def print_plan(plan: Plan, console: Console) -> None:
         console.print(Text(f"  {text}load {duration(known.load)} ({one_line(known.source)})"), soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
     for name in ("Schedule", "Order", "Placement"):
-        table.add_column(name)
-    for name in ("Makespan", "Over bound", "Idle"):
+        table.add_column(name, no_wrap=True)
+    for name in ("Makespan", "Bound", "Idle"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for number, way in enumerate(plan.combinations):
         prediction = way.prediction
-        marks = [word for word, k in (("best", plan.best), ("configured", plan.chosen)) if k == number]
+        marks = [f"<- {word}" for word, k in (("best", plan.best), ("yours", plan.chosen)) if k == number]
         table.add_row(
             way.schedule,
             way.order,
             way.placement,
-            duration(prediction.makespan),
+            short_duration(prediction.makespan),
             f"{prediction.makespan / prediction.lower_bound:.2f} x" if prediction.lower_bound else "",
             f"{prediction.idle_share:.0%}",
-            ", ".join(marks),
+            " ".join(marks),
             style="bold" if number == plan.best else "",
         )
     console.print()

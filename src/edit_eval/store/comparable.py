@@ -22,6 +22,7 @@ from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.keys import digest
 
 _DIGITS_SHOWN = 12
+_DESCRIPTION = "{original_description}"
 
 
 def compare_runs(
@@ -46,27 +47,24 @@ def comparable_columns(runs: Sequence[Results]) -> tuple[list[Column], list[str]
         raise ConfigurationError("a comparison needs two runs or more, or one run with several edit models")
     names = run_names([run.directory for run in runs])
     shared, notes = _shared_judges(runs, names)
+    first = _edit_model(runs[0], runs[0].edit_models[0])
     columns: list[Column] = []
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}
         identities = {name: _identity(run, judge) for name, judge in _judges(run).items()}
-        for column in columns_of(run, identities, _asked(run)):
-            if column.judge in labels:
-                name = _column_name(names[place], column.edit_model, alone=len(runs) == 1, run=run)
-                columns.append(replace(column, name=name, judge=labels[column.judge]))
+        columns += [
+            replace(
+                column,
+                name=_column_name(names[place], column.edit_model, run, alone=len(runs) == 1),
+                judge=labels[column.judge],
+                differs=_difference_lines(first, _edit_model(run, column.edit_model)),
+            )
+            for column in columns_of(run, identities, _asked(run))
+            if column.judge in labels
+        ]
     of_judges = [judges[0] for judges in shared]
     columns.sort(key=lambda column: of_judges.index(column.judge))  # stable: the runs stay in their order
-    models = {
-        (column.name, column.judge): _edit_model(run, column.edit_model)
-        for run in runs
-        for column in columns
-        if column.run == run.directory
-    }
-    first = models[(columns[0].name, columns[0].judge)]
-    described = [
-        replace(column, differs=_difference_lines(first, models[(column.name, column.judge)])) for column in columns
-    ]
-    return described, [*notes, *_notes(runs, names)]
+    return columns, [*notes, *_notes(runs, names)]
 
 
 def run_names(directories: Sequence[str]) -> list[str]:
@@ -103,7 +101,7 @@ def run_names(directories: Sequence[str]) -> list[str]:
     return names
 
 
-def _column_name(run_name: str, edit_model: str, *, alone: bool, run: Results) -> str:
+def _column_name(run_name: str, edit_model: str, run: Results, *, alone: bool) -> str:
     if alone:
         return edit_model
     return f"{run_name}/{edit_model}" if len(run.edit_models) > 1 else run_name
@@ -115,7 +113,7 @@ def _column_name(run_name: str, edit_model: str, *, alone: bool, run: Results) -
 def _identity(run: Results, judge: Mapping[str, Any]) -> dict[str, object]:
     configuration = _configuration(run)
     return {
-        "judge": {key: judge[key] for key in ("type", "revision", "parameters")},
+        "judge": without_secrets({key: judge[key] for key in ("type", "revision", "parameters")}),
         "answer": configuration["evaluation"]["answer"],
         "language": configuration["benchmark"]["language"],
     }
@@ -123,25 +121,27 @@ def _identity(run: Results, judge: Mapping[str, Any]) -> dict[str, object]:
 
 def _asked(run: Results) -> dict[str, dict[str, str]]:
     """For each sample what the edit model and the judge were told about it."""
-    configuration = _configuration(run)
-    form = configuration["evaluation"]["answer"]
+    form = _configuration(run)["evaluation"]["answer"]
     rubrics = {
         category: Rubric(**{**rubric, "criteria": tuple(rubric["criteria"])})
-        for category, rubric in configuration["rubrics"].items()
+        for category, rubric in _resolved(run)["rubrics"].items()
     }
-    shown = {}
+    shown, described = {}, {}
     for category, rubric in rubrics.items():
         prompts = [rubric.system(form), rubric.user_prompt_template, rubric.ask_again.get(form, "")]
         shown[category] = f"{rubric.version} {digest(prompts)[:_DIGITS_SHOWN]}"
-    return {
-        sample.id: {
-            "category": sample.category,
+        described[category] = any(_DESCRIPTION in prompt for prompt in prompts)
+    asked = {}
+    for sample in run.samples:
+        category = canonical(sample.category)
+        asked[sample.id] = {
+            "category": category,
             "instruction": sample.instruction,
-            "description": sample.description,
-            "rubric": shown.get(canonical(sample.category), "none"),
+            "rubric": shown.get(category, "none"),
         }
-        for sample in run.samples
-    }
+        if described.get(category, False):
+            asked[sample.id]["description"] = sample.description
+    return asked
 
 
 def _shared_judges(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
@@ -212,19 +212,25 @@ def _difference_lines(first: Mapping[str, object], other: Mapping[str, object]) 
 
 
 def _judges(run: Results) -> dict[str, Any]:
-    return {judge["name"]: judge for judge in _configuration(run)["identities"]["judges"]}
+    return {judge["name"]: judge for judge in _resolved(run)["judges"]}
 
 
 def _edit_model(run: Results, name: str) -> dict[str, object]:
-    models = {model["name"]: model for model in _configuration(run)["identities"]["edit_models"]}
+    models = {model["name"]: model for model in _resolved(run)["edit_models"]}
     shown: dict[str, object] = without_secrets({key: value for key, value in models[name].items() if key != "name"})
     return shown
 
 
 def _configuration(run: Results) -> Any:
-    missing = {"evaluation", "benchmark", "rubrics", "identities"} - set(run.configuration)
-    if missing:
-        raise RunDirectoryError(
-            f"{run.directory}: its configuration does not say with which {sorted(missing)[0]} it was made; run it again"
-        )
-    return run.configuration
+    return _complete(run, run.configuration, ("benchmark", "evaluation"))
+
+
+def _resolved(run: Results) -> Any:
+    return _complete(run, run.resolved, ("edit_models", "judges", "rubrics"))
+
+
+def _complete(run: Results, kept: Mapping[str, object], keys: Sequence[str]) -> Mapping[str, object]:
+    for key in keys:
+        if key not in kept:
+            raise RunDirectoryError(f"{run.directory}: its config/ does not say with which {key} it was made")
+    return kept

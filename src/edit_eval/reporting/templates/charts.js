@@ -16,10 +16,13 @@ function chartTheme(width, legendColumns) {
       labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line,
       labelFontSize: 12, titleFontSize: 12, titleFontWeight: 'normal', titlePadding: 10, labelPadding: 6,
     },
-    // Names take at most a third of a wide chart, a little more of a narrow one.
-    axisY: { labelColor: ink, labelFontSize: 13, labelLimit: Math.round(Math.min(width / 3 + 40, 360)), grid: false },
+    // Names take about a third of the chart.
+    axisY: { labelColor: ink, labelFontSize: 13, labelLimit: Math.round(Math.min(width * 0.36, 360)), grid: false },
     axisYQuantitative: { labelColor: muted, labelFontSize: 12, grid: true, domain: false, ticks: false },
-    legend: { labelColor: ink, labelFontSize: 12, symbolType: 'circle', symbolSize: 80, offset: 8, columnPadding: 18, labelLimit: Math.min(260, width - 60), columns: legendColumns },
+    legend: {
+      labelColor: ink, labelFontSize: 12, labelLimit: Math.min(260, width - 60), columns: legendColumns,
+      columnPadding: 18, symbolType: 'circle', symbolSize: 80, offset: 8,
+    },
     title: { color: ink, fontWeight: 600 },
     mark: { color: accent }, bar: { color: accent }, rule: { color: accent }, point: { color: accent },
     text: { color: ink, font },
@@ -60,9 +63,23 @@ function redrawCharts() {
   }
 }
 
+// Labels and legends have their room from the width at which a chart was drawn.
+function redrawWhenResized() {
+  let width = root.clientWidth;
+  let waiting;
+  addEventListener('resize', () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      if (root.clientWidth !== width) redrawCharts();
+      width = root.clientWidth;
+    }, 250);
+  });
+}
+
 function startCharts() {
   for (const figure of document.querySelectorAll('[data-chart]')) {
     charts.push({ figure, bodies: [...figure.querySelectorAll('.chart-body')], views: [] });
   }
   redrawCharts();
+  redrawWhenResized();
 }

@@ -1,0 +1,258 @@
+"""A judge's server for tests: it speaks the OpenAI chat protocol on loopback, and misbehaves exactly as it is told.
+
+    with JudgeServer("Score: 7.500") as server:
+        server.script += [Reply.error(429, retry_after=0.2), Reply(manner="half")]
+        ...  # base_url: server.base_url
+        assert server.most_at_once <= 4
+
+Scripted replies come first, one a request, in order; then `answer` answers. `/health` and `/v1/models` are always well,
+as those of a real server are whose engine has died. Standard library only.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+MANNERS = ("whole", "half", "nothing", "hang", "hang_after_headers", "drip")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the server does with one request."""
+
+    text: str = "Score: 5.000"
+    """The answer's text, in a chat completion."""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    """Sent instead of a chat completion; its type is JSON unless `headers` say otherwise."""
+    manner: str = "whole"
+    """`whole`; `half` of the bytes, then the end; `nothing`, the connection is closed; `hang`, for ever; the same
+    after the headers (`hang_after_headers`); `drip`, a byte every `seconds_a_byte`."""
+    seconds: float = 0.0
+    """How long the server thinks first, in seconds."""
+    seconds_a_byte: float = 1.0
+    finish_reason: str = "stop"
+
+    def __post_init__(self) -> None:
+        if self.manner not in MANNERS:
+            raise ValueError(f"no such manner: {self.manner!r}; there are {', '.join(MANNERS)}")
+
+    @classmethod
+    def error(cls, status: int, message: str = "on purpose", retry_after: float | str | None = None) -> Reply:
+        """An error as OpenAI-compatible servers word it; `retry_after` in seconds, or a date."""
+        body = json.dumps({"error": {"message": message, "type": "server_error", "code": None}}).encode()
+        headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+        return cls(status=status, headers=headers, body=body)
+
+    @classmethod
+    def html(cls, status: int = 200, text: str = "<html><body><h1>Welcome to the proxy</h1></body></html>") -> Reply:
+        """The page of a proxy that stands in front of a server."""
+        return cls(status=status, headers={"Content-Type": "text/html"}, body=text.encode())
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One chat request, as the server got it."""
+
+    body: Mapping[str, Any]
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    at: float
+    """Seconds, monotonic."""
+
+    @property
+    def is_canary(self) -> bool:
+        """Whether it asks for one token only, as a sign of life."""
+        return self.body.get("max_tokens") == 1
+
+    @property
+    def text(self) -> str:
+        """All text of all messages."""
+        return "\n".join(part["text"] for part in self._parts() if part.get("type") == "text")
+
+    @property
+    def images(self) -> list[bytes]:
+        """The files of all pictures. Raises `ValueError` for one that is no data URL: nothing is ever fetched."""
+        files = []
+        for part in self._parts():
+            if part.get("type") == "image_url":
+                head, comma, data = part["image_url"]["url"].partition(",")
+                if not (head.startswith("data:image/") and head.endswith(";base64") and comma):
+                    raise ValueError(f"not a data URL: {head[:60]!r}")
+                try:
+                    files.append(base64.b64decode(data, validate=True))
+                except binascii.Error as error:
+                    raise ValueError(f"not base64: {error}") from error
+        return files
+
+    def _parts(self) -> Iterable[dict[str, Any]]:
+        for message in self.body["messages"]:
+            content = message["content"]
+            yield from [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+Answer = str | Reply | Callable[[Asked], "str | Reply"] if False else Any  # documented at `JudgeServer.answer`
+
+
+class JudgeServer:
+    """The server, in threads of this process; `close` (or leaving its `with` block) ends it at once."""
+
+    def __init__(self, answer: Any = "Score: 5.000", script: Iterable[Reply] = (), *, port: int = 0) -> None:
+        """`answer` is a text, a `Reply`, or a function of an `Asked` that returns either; port 0 is any free one."""
+        self.answer: Any = answer
+        self.script: deque[Reply] = deque(script)
+        """What happens to the next requests, before `answer` has its turn. Canaries are not among them."""
+        self.canary: Any = "ok"
+        """What a request for one token gets: like `answer`."""
+        self.asked: list[Asked] = []
+        """Every chat request so far, canaries included, in the order of their arrival."""
+        self.most_at_once = 0
+        """The largest number of requests, canaries apart, that were under way at the same time."""
+        self._under_way = 0
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        handler = type("Handler", (_Handler,), {"owner": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """The port on 127.0.0.1."""
+        return int(self._server.server_address[1])
+
+    @property
+    def base_url(self) -> str:
+        """What a client is given."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def judged(self) -> list[Asked]:
+        """The requests that were no canaries."""
+        return [asked for asked in self.asked if not asked.is_canary]
+
+    def close(self) -> None:
+        """Ends the server and whatever hangs in it."""
+        self._closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> JudgeServer:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # -- called by the handlers' threads --
+
+    def reply_to(self, asked: Asked) -> Reply:
+        """What becomes of a request."""
+        with self._lock:
+            self.asked.append(asked)
+            chosen = self.canary if asked.is_canary else self.script.popleft() if self.script else self.answer
+        if callable(chosen):
+            chosen = chosen(asked)
+        return chosen if isinstance(chosen, Reply) else Reply(str(chosen))
+
+    def count(self, change: int) -> None:
+        """A request that is no canary has come or gone."""
+        with self._lock:
+            self._under_way += change
+            self.most_at_once = max(self.most_at_once, self._under_way)
+
+    def wait(self, seconds: float) -> bool:
+        """Waits, but not longer than the server lives; tells whether it still does."""
+        return not self._closing.wait(seconds)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    owner: JudgeServer
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Says nothing: a test's output is its own."""
+
+    def do_GET(self) -> None:
+        if self.path == "/health":
+            self._send(200, b"{}")
+        elif self.path == "/v1/models":
+            self._send(200, b'{"object": "list", "data": [{"id": "judge", "object": "model"}]}')
+        else:
+            self._send(404, b'{"error": {"message": "no such page"}}')
+
+    def do_POST(self) -> None:
+        data = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        if self.path != "/v1/chat/completions":
+            self._send(404, b'{"error": {"message": "no such page"}}')
+            return
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        asked = Asked(json.loads(data), headers, time.monotonic())
+        counted = 0 if asked.is_canary else 1
+        self.owner.count(counted)
+        try:
+            self._do(self.owner.reply_to(asked), asked)
+        except OSError:
+            self.close_connection = True  # the client has given up
+        finally:
+            self.owner.count(-counted)
+
+    def _do(self, reply: Reply, asked: Asked) -> None:
+        self.owner.wait(reply.seconds)
+        body = reply.body if reply.body is not None else _completion(reply, asked)
+        if reply.manner in ("nothing", "hang"):
+            self.close_connection = True
+            if reply.manner == "hang":
+                self.owner.wait(1e6)
+            return
+        self._send_head(reply.status, len(body), reply.headers)
+        if reply.manner == "whole":
+            self.wfile.write(body)
+            return
+        self.close_connection = True
+        if reply.manner == "half":
+            self.wfile.write(body[: len(body) // 2])
+        elif reply.manner == "hang_after_headers":
+            self.wfile.flush()
+            self.owner.wait(1e6)
+        else:
+            for byte in body:
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
+                if not self.owner.wait(reply.seconds_a_byte):
+                    return
+
+    def _send(self, status: int, body: bytes) -> None:
+        self._send_head(status, len(body), {})
+        self.wfile.write(body)
+
+    def _send_head(self, status: int, length: int, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", "Content-Length": str(length), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+
+def _completion(reply: Reply, asked: Asked) -> bytes:
+    message = {"role": "assistant", "content": reply.text}
+    completion = {
+        "id": "chatcmpl-0",
+        "object": "chat.completion",
+        "created": 0,
+        "model": asked.body.get("model", ""),
+        "system_fingerprint": "judge-server",
+        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason}],
+        "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+    }
+    return json.dumps(completion).encode()
