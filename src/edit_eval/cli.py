@@ -262,3 +262,23 @@ def doctor(
         print_findings(findings)
     if any(finding.stops for finding in findings):
         sys.exit(3)
+
+
+env = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Environments for models.")
+app.add_typer(env, name="env")
+
+
+@env.command("create")
+def env_create(
+    folder: Annotated[Path, typer.Argument(metavar="DIR")],
+    for_: Annotated[str, typer.Option("--for", metavar="edit|judge", help="What is to run in it.")],
+    constraint: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Versions, as `pip install -c` takes them.")
+    ] = None,
+    python: Annotated[str, typer.Option(help="The interpreter it is made from.")] = "",
+    debug: Debug = False,
+) -> None:
+    """Makes an environment for a model, and prints its line for the YAML."""
+    from edit_eval.execution.environments import create_environment
+
+    print(create_environment(folder, for_, constraints=constraint or (), python=python, shown=True))

@@ -112,7 +112,7 @@ def examine(source: str | Path | None = None, *, run_dir: Path = Path("runs"), *
     try:
         configuration = load_configuration(source, **options)
     except ConfigurationError as error:
-        return [*examination.refusal(error), *examination.examine()]
+        return examination.examine(refused=error)
     return examination.examine(
         configuration,
         load_samples=load_samples,

@@ -27,7 +27,7 @@ class Status(str, Enum):
         return self.value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One source image and what is to be done to it."""
 
@@ -56,7 +56,7 @@ class Sample:
     """Why the sample cannot be used; empty for a good one. A bad sample has the status `skipped` everywhere."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Edit:
     """What an edit model made of one sample with one seed: an image, or the reason why there is none."""
 
@@ -90,7 +90,7 @@ class Edit:
             raise ValueError(f"an edit has an image exactly when its status is ok: {self}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Answer:
     """One raw answer of a judge. Kept as it came; what it means is decided by the protocol, and can be decided anew."""
 
@@ -104,7 +104,7 @@ class Answer:
     """The judge is not to be asked again, whatever retries are left: it died or raised too often over this edit."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """What one judge says of one edit. A score exists only where the status is `ok`."""
 
@@ -133,7 +133,7 @@ class Judgement:
             raise ValueError(f"a judgement has a score exactly when its status is ok: {self}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Activity:
     """One stretch of a device's time. What no activity covers is idle."""
 

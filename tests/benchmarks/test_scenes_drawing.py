@@ -179,9 +179,9 @@ def test_every_kind_is_drawn_in_every_state_hour_weather_and_season(setting: str
 
 @pytest.mark.parametrize("index", range(50))
 def test_the_thing_that_is_meant_is_seen_and_the_right_edit_shows(index: int) -> None:
-    planned = plan(index, 0, 256, 192)
+    planned = plan(index, 0, 128, 96)
     source, right = draw(planned.scene), draw(apply(planned.scene, planned.edit))
     assert changed(source, right) > 0.003
     if planned.edit.target is not None:
         mask = source.silhouettes[resolve(planned.scene, planned.edit.target).name]
-        assert ImageStat.Stat(mask).sum[0] / 255 > 0.0015 * 256 * 192
+        assert ImageStat.Stat(mask).sum[0] / 255 > 0.0015 * 128 * 96

@@ -11,6 +11,16 @@ from edit_eval.reporting.charts import charts
 from edit_eval.statistics.summary import summarise
 from reporting.reports import Report
 
+_drawn: dict[tuple[int, str], dict[str, list[dict[str, Any]]]] = {}
+
+
+def charts_of(report: Report, language: str = "en") -> dict[str, list[dict[str, Any]]]:
+    """A report's charts, made once for all tests."""
+    key = (id(report), language)
+    if key not in _drawn:
+        _drawn[key] = charts(report.results, report.summary, language)
+    return _drawn[key]
+
 
 def rows_of(specification: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of a chart, whichever way Altair hands them over."""
@@ -33,19 +43,19 @@ def everywhere(value: Any, key: str) -> Iterator[Any]:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_vega_lite_takes_every_chart(name: str, language: str, request: pytest.FixtureRequest) -> None:
     report: Report = request.getfixturevalue(name)
-    for specifications in charts(report.results, report.summary, language).values():
+    for specifications in charts_of(report, language).values():
         for specification in specifications:
             assert vl_convert.vegalite_to_vega({**specification, "width": 300})["marks"]
 
 
 def test_no_chart_asks_for_anything_elsewhere(several: Report) -> None:
-    written = json.dumps(charts(several.results, several.summary, "en"))
+    written = json.dumps(charts_of(several))
     assert set(everywhere(json.loads(written), "url")) == set()
     assert written.count("https://") == written.count('"$schema": "https://vega.github.io/schema/vega-lite/')
 
 
 def test_means_and_intervals_are_those_of_the_summary(complete: Report) -> None:
-    [chart] = charts(complete.results, complete.summary, "en")["categories"]
+    [chart] = charts_of(complete)["categories"]
     rows = {row["group"]: row for row in rows_of(chart)}
     assert list(rows) == ["Physical", "Environmental", "Social", "Causal", "Referential"]
     for name, block in complete.summary["categories"].items():
@@ -55,7 +65,7 @@ def test_means_and_intervals_are_those_of_the_summary(complete: Report) -> None:
 
 
 def test_a_mean_over_a_part_is_marked_with_its_coverage(incomplete: Report) -> None:
-    [chart] = charts(incomplete.results, incomplete.summary, "en")["categories"]
+    [chart] = charts_of(incomplete)["categories"]
     marked = [row for row in rows_of(chart) if not row["complete"]]
     assert marked
     for row in marked:
@@ -65,7 +75,7 @@ def test_a_mean_over_a_part_is_marked_with_its_coverage(incomplete: Report) -> N
 
 
 def test_the_score_axis_is_always_the_whole_scale(several: Report) -> None:
-    drawn = charts(several.results, several.summary, "en")
+    drawn = charts_of(several)
     for name in ("overall", "categories", "difficulties", "tags", "histogram"):
         for chart in drawn[name]:
             domains = [x["scale"]["domain"] for x in everywhere(chart, "x") if "scale" in x]
@@ -75,7 +85,7 @@ def test_the_score_axis_is_always_the_whole_scale(several: Report) -> None:
 
 def test_the_histogram_counts_every_score_once(several: Report) -> None:
     scored = [one for one in several.results.judgements if one.status is Status.OK]
-    histograms = charts(several.results, several.summary, "en")["histogram"]
+    histograms = charts_of(several)["histogram"]
     assert len(histograms) == 4
     assert sum(row["count"] for chart in histograms for row in rows_of(chart)) == len(scored)
 
@@ -88,7 +98,7 @@ def test_a_score_falls_into_its_half_point(score: float, place: int, complete: R
 
 
 def test_failures_are_counted_and_have_no_score(incomplete: Report) -> None:
-    [chart] = charts(incomplete.results, incomplete.summary, "en")["failures"]
+    [chart] = charts_of(incomplete)["failures"]
     ended = [one for one in incomplete.results.judgements if one.status not in (Status.OK, Status.PENDING)]
     assert sum(row["count"] for row in rows_of(chart)) == len(ended)
     assert not any(key == "score" for row in rows_of(chart) for key in row)
@@ -112,8 +122,8 @@ def replaced_by_refusals(report: Report) -> list[Any]:
 
 
 def test_one_model_has_no_chart_of_models(complete: Report, several: Report) -> None:
-    assert charts(complete.results, complete.summary, "en")["overall"] == []
-    [chart] = charts(several.results, several.summary, "en")["overall"]
+    assert charts_of(complete)["overall"] == []
+    [chart] = charts_of(several)["overall"]
     assert [row["group"] for row in rows_of(chart)] == [
         "first · strict",
         "first · kind",
@@ -134,7 +144,7 @@ def test_a_run_without_scores_or_times_has_no_chart_of_them(complete: Report) ->
 
 
 def test_the_words_are_those_of_the_language(complete: Report) -> None:
-    english, chinese = (json.dumps(charts(complete.results, complete.summary, one)) for one in ("en", "zh"))
+    english, chinese = (json.dumps(charts_of(complete, one)) for one in ("en", "zh"))
     assert "Physical" in english
     assert json.dumps("物理")[1:-1] in chinese
     assert "Physical" not in chinese

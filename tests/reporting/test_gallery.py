@@ -9,7 +9,7 @@ from reporting.reports import Report
 
 
 def of(results: Results) -> tuple[dict, Pictures]:
-    pictures = Pictures(Path(results.directory) / "report")
+    pictures = Pictures(Path(results.directory) / "report", Path(results.directory))
     return gallery(results, pictures), pictures
 
 
@@ -42,6 +42,15 @@ def test_a_link_leads_from_the_report_to_the_file(complete: Report) -> None:
             assert not picture["file"].startswith("/")
             assert (pictures.folder / unquote(picture["file"])).is_file()
             assert pictures.paths[picture["thumbnail"]].is_file()
+
+
+def test_a_source_in_a_cache_is_linked_by_its_full_path(complete: Report, tmp_path: Path) -> None:
+    source = tmp_path / "a source#1.png"
+    source.write_bytes(b"")
+    first, *rest = complete.results.samples
+    made, _ = of(replace(complete.results, samples=(replace(first, source=str(source)), *rest)))
+    assert made["samples"][0]["source"]["file"] == source.as_uri()
+    assert "#" not in made["samples"][0]["source"]["file"]
 
 
 def test_a_source_that_several_samples_share_is_there_once(complete: Report) -> None:
@@ -83,7 +92,7 @@ def test_no_picture_comes_from_outside_of_the_run_directory(complete: Report, tm
 
 def test_a_name_cannot_become_another_scheme(complete: Report, tmp_path: Path) -> None:
     (tmp_path / "javascript:alert(1)#x?.png").write_bytes(b"")
-    link = Pictures(tmp_path).add(tmp_path / "javascript:alert(1)#x?.png")
+    link = Pictures(tmp_path, tmp_path).add(tmp_path / "javascript:alert(1)#x?.png")
     assert link is not None
     assert link["file"] == "./javascript%3Aalert%281%29%23x%3F.png"
 

@@ -226,6 +226,42 @@ def test_a_broken_pipe_leaves_stdout_alone(capfd: pytest.CaptureFixture[str]) ->
     assert capfd.readouterr().out == "stdout is still there\n"
 
 
+VANISHED = """
+from edit_eval.reporting.live import live_progress
+progress = live_progress("plain")
+progress.note("hello")
+print(type(progress.failure).__name__)
+"""
+
+
+def test_a_reader_that_has_gone_does_not_change_the_exit_code() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-c", VANISHED], stdout=subprocess.PIPE, stderr=writer, text=True)
+    os.close(writer)
+    assert (done.stdout, done.returncode) == ("BrokenPipeError\n", 0)
+
+
+def test_a_terminal_that_somebody_made_non_blocking(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    os.set_blocking(slave, False)
+    text: list[bytes] = []
+    reader = threading.Thread(target=lambda: text.extend(iter(lambda: os.read(master, 999), b"")), daemon=True)
+    with os.fdopen(slave, "w") as stream:
+        file = live.unbuffered(stream)
+        file.write("line\n" * 20_000)
+        reader.start()
+        file.flush()
+        file.write("end")
+        file.flush()
+        deadline = time.monotonic() + 10
+        while not (text and text[-1].endswith(b"end")):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert b"".join(text) == b"line\r\n" * 20_000 + b"end"
+    os.close(master)
+
+
 def threading_names() -> set[str]:
     return {thread.name for thread in threading.enumerate()}
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edit_eval.errors import ConfigurationError
-from edit_eval.records import Status
 from edit_eval.statistics.columns import Column, by_judge, columns_of, why_incomparable
 from edit_eval.statistics.comparison import compare
 
@@ -220,68 +218,3 @@ def test_intervals_of_a_difference_hold_it_in_95_of_100():
         pair = compare([column("a", a, clusters=clusters), column("b", b, clusters=clusters)]).pairs[0]
         covered += pair.ci95[0] <= 0.5 <= pair.ci95[1]
     assert 0.92 <= covered / 400 <= 0.98
-
-
-def test_what_cannot_be_compared_is_refused_with_what_differs():
-    other = {**IDENTITY, "judge": {"name": "qwen3_vl", "params": {"dtype": "float16"}}, "prompts": "cc"}
-    with pytest.raises(ConfigurationError) as refused:
-        compare([column("a", [1, 2]), column("b", [1, 2], identity=other)])
-    assert "a and b cannot be compared" in str(refused.value)
-    assert "judge.params.dtype: 'bfloat16' and 'float16'" in str(refused.value)
-    assert "prompts: 'aa' and 'cc'" in str(refused.value)
-
-
-def test_why_incomparable():
-    assert why_incomparable(IDENTITY, json.loads(json.dumps(IDENTITY))) is None
-    assert why_incomparable({"images": ("a",)}, {"images": ["a"]}) is None
-    assert why_incomparable({"x": 1}, {}) == "x: 1 and nothing"
-    assert why_incomparable({}, {"x": {"y": None}}) == "x.y: nothing and None"
-    assert why_incomparable({"seed": 0}, {"seed": False}) is None
-    assert len(why_incomparable({"prompts": "p" * 5000}, {"prompts": "q"})) < 150
-
-
-def test_another_image_under_the_same_id_is_refused():
-    with pytest.raises(ConfigurationError, match="sample 's0001' has another source image"):
-        compare([column("a", [1, 2]), column("b", [1, 2], clusters=[0, 9])])
-
-
-@pytest.mark.parametrize(
-    ("columns", "detect", "message"),
-    [
-        ([column("a", [1, 2])], None, "two runs or more"),
-        ([column("a", [1, 2]), column("a", [1, 2])], None, "same name"),
-        ([column("a", [1, 2]), column("b", [1, 2])], 0.0, "above 0"),
-        ([column("a", [1, 2]), column("b", [1, 2])], float("nan"), "above 0"),
-    ],
-)
-def test_what_makes_no_comparison_is_refused(columns, detect, message):
-    with pytest.raises(ConfigurationError, match=message):
-        compare(columns, detect=detect)
-
-
-def test_columns_of_a_run(make_sample, make_results):
-    samples = [make_sample(0, category="social"), make_sample(1, source=0), make_sample(2)]
-    rows = [[4.0, 5.0], [Status.REFUSED, 3.0], [Status.EDIT_FAILED, Status.EDIT_FAILED]]
-    run = make_results(samples, {("m", "j"): rows}, name="first")
-    (only,) = columns_of(run, {"j": IDENTITY})
-    assert only.name == "first"
-    assert only.scores == {"s0000": 4.5, "s0001": 3.0, "s0002": None}
-    assert only.clusters["s0001"] == "digest-00000"
-    assert only.categories["s0000"] == "social"
-    comparison = compare([only, replace(only, name="second")])
-    assert comparison.columns[0].scored == 2
-    assert comparison.columns[0].total == 3
-
-
-def test_columns_of_several_models_and_judges(make_sample, make_results):
-    samples = [make_sample(0), make_sample(1)]
-    scores = {(edit_model, judge): [[1.0], [2.0]] for edit_model in ("a", "b") for judge in ("x", "y")}
-    columns = columns_of(make_results(samples, scores), {"x": {"judge": "x"}, "y": {"judge": "y"}})
-    grouped = by_judge(columns)
-    assert {judge: [column.name for column in found] for judge, found in grouped.items()} == {
-        "x": ["run/a", "run/b"],
-        "y": ["run/a", "run/b"],
-    }
-    with pytest.raises(ConfigurationError, match="they differ in judge: 'x' and 'y'"):
-        compare(columns)
-    assert compare(grouped["x"]).pairs[0].identical

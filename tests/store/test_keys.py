@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from edit_eval.store.keys import Identity, edit_key, judgement_key
+from edit_eval.store.keys import Identity, edit_key, judgement_key, prompt_digest
 
 MODEL = Identity("mine", "qwen_image_edit", "abc", {"num_inference_steps": 50, "true_cfg_scale": 4.0}, seed=7)
 
@@ -29,13 +29,17 @@ def test_names_and_the_order_of_parameters_do_not() -> None:
 
 
 def test_what_decides_the_answer_decides_the_judgements_key() -> None:
-    arguments = (MODEL, "pixels", "source", "system", "user", 0)
+    arguments = (MODEL, "pixels", "source", prompt_digest("system", "user"), 0)
     keys = {judgement_key(*arguments)}
-    for place in range(1, 6):
+    for place in range(1, 5):
         changed = list(arguments)
-        changed[place] = 1 if place == 5 else "changed"
+        changed[place] = 1 if place == 4 else "changed"
         keys.add(judgement_key(*changed))  # type: ignore[arg-type]
-    assert len(keys) == 6
+    assert len(keys) == 5
+
+
+def test_where_the_system_prompt_ends_is_part_of_the_prompts_digest() -> None:
+    assert prompt_digest("ab", "c") != prompt_digest("a", "bc")
 
 
 def test_keys_do_not_change_between_versions_by_accident() -> None:

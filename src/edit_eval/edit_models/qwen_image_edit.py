@@ -69,6 +69,7 @@ class QwenImageEdit:
         revision: str | None = None
         """Branch, tag or commit on the Hub."""
         num_inference_steps: int = 50
+        """Steps of denoising."""
         true_cfg_scale: float = 4.0
         """Weight of the instruction against the negative prompt; 1 and below is none, in half the time."""
         negative_prompt: str = " "
@@ -136,6 +137,11 @@ class QwenImageEdit:
             )
             pipeline = pipeline_class.from_pretrained(location.name, processor=processor, **parts, **location.keywords)
             pipeline.set_progress_bar_config(disable=True)
+            if parameters.num_inference_steps == 1 and pipeline.scheduler.config.get("shift_terminal"):
+                raise LoadError(
+                    "num_inference_steps: 1, but this model's schedule is stretched to end at `shift_terminal`, which "
+                    "for a single step is 0 / 0; take at least 2"
+                )
             repaired = repair_token_types(pipeline)
             if offload != "none":
                 offload_weights(pipeline, devices, offload)

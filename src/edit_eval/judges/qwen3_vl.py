@@ -53,6 +53,7 @@ class Qwen3VL:
         dtype: str = "bfloat16"
         """bfloat16, float16 or float32."""
         max_new_tokens: int = 128
+        """At most so many tokens an answer."""
         images: list[str] = field(default_factory=lambda: list(SHOWN))
         """What the judge is shown, in this order: `source`, `edited`."""
         max_pixels: int | None = None
@@ -60,6 +61,7 @@ class Qwen3VL:
         min_pixels: int | None = None
         """A smaller picture is scaled up to this area."""
         attn_implementation: str = "sdpa"
+        """`sdpa`, `eager`, or a kernel of transformers that is installed, as `flash_attention_2`."""
         stop_at_score: bool = True
         """Ends an answer whose first line is a score of three decimals and nothing else; nobody waits for the rest."""
         load: dict[str, Any] = field(default_factory=dict)

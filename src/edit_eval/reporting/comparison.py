@@ -6,6 +6,7 @@ The columns that are compared have letters, so that a pair with all its numbers 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -13,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.terminal_text import one_line, print_beside, stdout_console
+from edit_eval.reporting.terminal_text import one_line, print_beside, readable, stdout_console
 from edit_eval.reporting.texts import short_category
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.power import ALPHA, POWER, fewest_clusters
@@ -55,6 +56,34 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
         if len(detailed) < len(pairs):
             first = letters[columns[0].name]
             _print_dim(console, f"Categories and samples of the pairs without {first} are in `--json`.")
+
+
+def comparison_document(comparison: Comparison) -> dict[str, Any]:
+    """`edit-eval compare --json`: all numbers, as plain data that can be written as UTF-8."""
+    plain = readable(comparison.document())
+    assert isinstance(plain, dict)
+    return plain
+
+
+def what_is_worse(comparison: Comparison) -> list[str]:
+    """Why `--fail-if-worse` fails, a line each; empty when it does not.
+
+    It fails, too, for what shares no scored sample with the first: a model that made nothing must not pass.
+    """
+    first = comparison.columns[0].name
+    lines = [
+        one_line(
+            f"{pair.b} is worse than {pair.a} by judge {pair.judge}: {signed(-(pair.difference or 0.0))}, "
+            f"adjusted p {p_value(pair.p_adjusted)}"
+        )
+        for pair in comparison.pairs
+        if pair.a == first and pair.better == first
+    ]
+    return lines + [
+        one_line(f"{pair.b} cannot be held against {pair.a} by judge {pair.judge}: no sample is scored in both")
+        for pair in comparison.pairs
+        if pair.a == first and pair.n == 0
+    ]
 
 
 def letter(place: int) -> str:
@@ -99,15 +128,21 @@ def verdict(pair: Pair, letters: Mapping[str, str]) -> str:
 
 
 def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str]) -> Table:
-    """A row for each column: coverage, mean, interval, rank."""
+    """A row for each column: coverage, mean, interval, rank; its edit model where the name does not say it."""
     table = _table("", roomy=True)
     table.add_column("", overflow="fold")
+    with_models = len({column.edit_model for column in columns}) > 1 and any(
+        not column.name.endswith(column.edit_model) for column in columns
+    )
+    if with_models:
+        table.add_column("Edit model", overflow="fold")
     _add_numbers(table, ("Scored", "Mean", "95% interval", "Rank"))
     for column in columns:
         complete = column.scored == column.total
         table.add_row(
             Text(letters[column.name], style="bold"),
             Text(one_line(column.name)),
+            *([Text(one_line(column.edit_model))] if with_models else []),
             Text(f"{column.scored}/{column.total}", style="" if complete else _PROBLEM),
             Text(formats.score(column.mean), style="bold"),
             formats.span(column.ci95),
@@ -208,7 +243,8 @@ def _misses(pair: Pair) -> bool:
 def _needed(pair: Pair) -> str:
     if pair.needed is None:
         return formats.NOTHING
-    return f"{pair.needed['samples']} samples, {pair.needed['clusters']} images"
+    samples, images = pair.needed["samples"], pair.needed["clusters"]
+    return str(samples) if samples == images else f"{samples} ({images} images)"
 
 
 # -- words --

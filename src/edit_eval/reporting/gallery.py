@@ -23,7 +23,9 @@ class Pictures:
     """The files that the page shows, each once."""
 
     folder: Path
-    """Where the page lies; links are relative to it."""
+    """Where the page lies, absolute. Links into the run directory are relative to it: the two move together."""
+    run_directory: Path
+    """Absolute. What lies elsewhere, as sources in a cache do, is linked by its full path."""
     paths: list[Path] = field(default_factory=list)
     _places: dict[Path, int] = field(default_factory=dict)
 
@@ -37,17 +39,15 @@ class Pictures:
         return {"thumbnail": self._places[path], "file": self._link(path)}
 
     def _link(self, path: Path) -> str:
-        try:
-            relative = os.path.relpath(path, self.folder)
-        except ValueError:  # another drive on Windows
-            return path.absolute().as_uri()
+        if not path.is_relative_to(self.run_directory):
+            return path.as_uri()
         # "./" so that no name can be taken for the scheme of an address.
-        return "./" + quote(Path(relative).as_posix())
+        return "./" + quote(Path(os.path.relpath(path, self.folder)).as_posix())
 
 
 def gallery(results: Results, pictures: Pictures) -> dict[str, Any]:
     """`{"edit_models", "judges", "names", "samples"}`; registers every picture that exists with `pictures`."""
-    directory = Path(results.directory).absolute()
+    directory = pictures.run_directory
     edits: dict[str, list[Edit]] = defaultdict(list)
     for edit in results.edits:
         edits[edit.sample_id].append(edit)
@@ -90,7 +90,7 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
 
 def _sample(sample: Sample, pictures: Pictures) -> dict[str, Any]:
     instructions = dict(sample.instructions) or {sample.language: sample.instruction}
-    picture = pictures.add(Path(sample.source).absolute()) if sample.source else None
+    picture = pictures.add(Path(os.path.abspath(sample.source))) if sample.source else None
     return {
         "id": sample.id,
         "index": sample.index,

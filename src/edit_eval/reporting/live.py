@@ -213,7 +213,7 @@ def terminal(stream: TextIO) -> Console:
 
 
 def unbuffered(stream: TextIO) -> TextIO:
-    """The stream's descriptor without Python's locks, or the stream itself where it has none."""
+    """The stream's descriptor without Python's buffer, or the stream itself where it has none."""
     try:
         return cast(TextIO, Unbuffered(stream.fileno(), stream.encoding or "utf-8"))
     except (OSError, ValueError):
@@ -221,9 +221,10 @@ def unbuffered(stream: TextIO) -> TextIO:
 
 
 class Unbuffered(io.TextIOBase):
-    """Writes text to a descriptor.
+    """Writes text to a descriptor, a frame in one piece so that nothing flickers.
 
-    A thread that hangs in a write to `sys.stderr` holds a lock that Python wants when it ends, and dies over.
+    What a vanished terminal does not take is forgotten. In the buffer of `sys.stderr` it would wait for the end of the
+    program, fail once more, and turn its exit code into 120.
     """
 
     def __init__(self, descriptor: int, encoding: str) -> None:
@@ -244,7 +245,7 @@ class Unbuffered(io.TextIOBase):
         return os.isatty(self._descriptor)
 
     def write(self, text: str) -> int:
-        """Takes text; `flush` writes it, in one piece so that nothing flickers."""
+        """Takes text, which `flush` writes."""
         self._unwritten.append(text)
         return len(text)
 

@@ -13,6 +13,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.costs import costs
 from edit_eval.reporting.entries import category_names, entries
 from edit_eval.reporting.failures import failures
+from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.texts import name_of, text
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|#~$&!]|(?<!\w)_|_(?!\w))")  # an underscore within a word is only itself
@@ -47,6 +48,8 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         parts=parts,
         categories=category_names(parts),
         costs=costs(results, summary),
+        slow=slow_devices(results),
+        incomplete=any(not formats.is_complete(part.coverage) for part in parts),
         failures=failures(results),
     )
 

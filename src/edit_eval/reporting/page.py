@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -31,6 +32,7 @@ from edit_eval.reporting.costs import costs
 from edit_eval.reporting.entries import category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.gallery import Pictures, gallery
+from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.texts import LANGUAGES, name_of, text, texts
 from edit_eval.reporting.thumbnails import size_for, thumbnails
 
@@ -61,7 +63,7 @@ def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language
 
 
 def _data(results: Results, folder: Path, language: str, drawn: Mapping[str, Any]) -> Iterator[str]:
-    pictures = Pictures(folder.absolute())
+    pictures = Pictures(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
     data = {
         "language": language,
         "texts": {one: {key: words[one] for key, words in texts().items()} for one in LANGUAGES},
@@ -107,6 +109,8 @@ def _document(results: Results, summary: Mapping[str, Any], language: str, drawn
             parts=parts,
             only=parts[0] if len(parts) == 1 else None,
             costs=costs(results, summary),
+            slow=slow_devices(results),
+            incomplete=any(not formats.is_complete(part.coverage) for part in parts),
             failures=failures(results),
             facts=_facts(results),
             most_tags=MOST_TAGS if any(len(part.tags) > MOST_TAGS for part in parts) else None,

@@ -68,8 +68,9 @@ def print_beside(console: Console, head: Text | str, body: Text) -> None:
     room = max(1, console.width - head.cell_len)
     too_long = any(cell_len(word) > room and ("/" in word or word.isascii()) for word in body.plain.split())
     for line in [body] if too_long else body.wrap(console, room):
+        line = head + line
         line.rstrip()
-        console.print(head + line, soft_wrap=True)
+        console.print(line, soft_wrap=True)
         head = Text(" " * head.cell_len)
 
 

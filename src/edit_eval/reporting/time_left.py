@@ -39,7 +39,7 @@ class TimeLeft:
 
 
 def time_left(demands: Sequence[Demand]) -> TimeLeft:
-    """The time that the busiest set of devices needs if it shares its work evenly, or one thing alone if that is longer.
+    """The time that the busiest set of devices needs if it shares its work evenly, or one thing alone if longer.
 
     For every set of models: their device seconds over the number of devices on which any of them may run. The largest
     of these is the length of the best schedule of work that can be divided at will (McNaughton's bound, for models

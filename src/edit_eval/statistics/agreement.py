@@ -30,10 +30,11 @@ def judge_agreement(
 ) -> dict[str, Any]:
     """`{"judges": {NAME: card}, "between_judges": {...} | None}`: what a run says of its judges, plain data.
 
-    A card holds for every way to give no score (`unparseable`, `refused`, `out_of_range`, `judge_error`) its
-    `count`, `total`, `rate` and Wilson's `ci95` among the edits that the judge was asked about; the same for
-    scores at the `ceiling` and the `floor` of the rubric among all scores; and the `retest` over repeats
-    (None without repeats). `lowest` and `highest` are the ends of the rubric's range.
+    A card holds for every way to give no score (`unparseable`, `refused`, `out_of_range`, `judge_error`) and for
+    all of them together (`unscored`) its `count`, `total`, `rate` and Wilson's `ci95` among the questions that the
+    judge was `asked` (an edit, a repeat); the same for scores at the `ceiling` and the `floor` of the rubric among
+    all scores; and the `retest` over repeats (None without repeats). `lowest` and `highest` are the ends of the
+    rubric's range.
     """
     by_judge: dict[str, list[Judgement]] = {judge: [] for judge in results.judges}
     for judgement in results.judgements:
@@ -46,7 +47,8 @@ def judge_agreement(
 
 def _card(judgements: Sequence[Judgement], lowest: float, highest: float) -> dict[str, Any]:
     counts = Counter(judgement.status for judgement in judgements)
-    asked = counts[Status.OK] + sum(counts[status] for status in _NO_SCORE)
+    unscored = sum(counts[status] for status in _NO_SCORE)
+    asked = counts[Status.OK] + unscored
     scores = [judgement.score for judgement in judgements if judgement.score is not None]
     repeated: dict[tuple[str, str, int], list[float]] = {}
     for judgement in judgements:
@@ -55,6 +57,7 @@ def _card(judgements: Sequence[Judgement], lowest: float, highest: float) -> dic
             repeated.setdefault(item, []).append(judgement.score)
     return {
         "asked": asked,
+        "unscored": _rate(unscored, asked),
         **{status.value: _rate(counts[status], asked) for status in _NO_SCORE},
         "ceiling": _rate(sum(score >= highest for score in scores), len(scores)),
         "floor": _rate(sum(score <= lowest for score in scores), len(scores)),
@@ -119,25 +122,33 @@ def ordinal_alpha(ratings: FloatArray, weights: FloatArray | None = None) -> flo
     included: the difference of their midranks. None where there is nothing to agree about: no edit with two
     ratings, or all ratings equal.
     """
-    given = ~np.isnan(ratings)
-    pairable = given.sum(axis=1) >= 2
-    ratings, given = ratings[pairable], given[pairable]
-    if len(ratings) == 0:
-        return None
-    counts = given.sum(axis=1).astype(np.float64)
-    of_edits = np.ones(len(ratings)) if weights is None else weights[pairable]
-    of_values = np.repeat(of_edits[:, None], ratings.shape[1], axis=1)[given]
-    ranks = np.zeros(ratings.shape)
-    ranks[given] = midranks(levels(ratings[given]), of_values)
-    total = float(of_values.sum())
-    if total < 2:
-        return None
-    ranks[given] -= total / 2  # the mean rank: keeps the sums of squares small, and so exact
-    sums, squares = ranks.sum(axis=1), (ranks**2).sum(axis=1)
-    observed = float((of_edits * (counts * squares - sums**2) / (counts - 1)).sum()) / total
-    expected = float((of_edits * squares).sum()) - float((of_edits * sums).sum()) ** 2 / total
-    expected /= total - 1
-    return 1 - observed / expected if expected > 0 else None
+    return _Ratings(ratings).alpha(np.ones(len(ratings)) if weights is None else weights)
+
+
+class _Ratings:
+    """Ratings ready to be weighted again and again: sorting them is most of the work, and needed once."""
+
+    def __init__(self, ratings: FloatArray) -> None:
+        given = ~np.isnan(ratings)
+        given[given.sum(axis=1) < 2] = False
+        self._edits = np.nonzero(given)[0]  # of each rating
+        self._levels = levels(ratings[given])
+        self._counts = given.sum(axis=1).astype(np.float64)
+
+    def alpha(self, weights: FloatArray) -> float | None:
+        """See `ordinal_alpha`."""
+        of_ratings = weights[self._edits]
+        total = float(of_ratings.sum())
+        if total < 2:
+            return None
+        # Less the mean rank: keeps the sums of squares small, and so exact.
+        ranks = midranks(self._levels, of_ratings) - total / 2
+        sums = np.bincount(self._edits, ranks, len(weights))
+        squares = np.bincount(self._edits, ranks**2, len(weights))
+        within = (self._counts * squares - sums**2) / np.maximum(self._counts - 1, 1)
+        observed = float((weights * within).sum()) / total
+        expected = (float((weights * squares).sum()) - float((weights * sums).sum()) ** 2 / total) / (total - 1)
+        return 1 - observed / expected if expected > 0 else None
 
 
 def _between_judges(results: Results, resamples: int) -> dict[str, Any] | None:
@@ -170,10 +181,10 @@ def _between_judges(results: Results, resamples: int) -> dict[str, Any] | None:
 def _alpha(ratings: FloatArray, sources: Sequence[str], resamples: int) -> dict[str, Any]:
     """Alpha with its interval over resampled source images, and the number of edits it rests on."""
     shared = np.flatnonzero((~np.isnan(ratings)).sum(axis=1) >= 2)
-    ratings = ratings[shared]
+    prepared = _Ratings(ratings[shared])
     clusters = cluster_codes([sources[row] for row in shared.tolist()])
     return {
         "edits": len(shared),
-        "alpha": ordinal_alpha(ratings),
-        "ci95": bootstrap_interval(lambda weights: ordinal_alpha(ratings, weights), clusters, resamples=resamples),
+        "alpha": prepared.alpha(np.ones(len(shared))),
+        "ci95": bootstrap_interval(prepared.alpha, clusters, resamples=resamples),
     }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
 from edit_eval.statistics.intervals import FloatArray, IntArray, bootstrap_interval, cluster_codes
+from edit_eval.statistics.panel import panel
 from edit_eval.statistics.ranks import levels, midranks, weighted_correlation
 
 FEWEST = 4
@@ -34,6 +36,22 @@ class PersonScore:
     score: float
     rater: str = ""
     edit_seed: int = 0
+
+
+def read_people_file(path: Path) -> list[PersonScore]:
+    """Reads the people's scores of a CSV file, see `read_people_scores`.
+
+    Raises `ConfigurationError` for a file that is not there or no CSV in UTF-8, too.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return read_people_scores(file, str(path))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: is not UTF-8 ({error.reason}); save it as CSV in UTF-8") from error
+    except csv.Error as error:
+        raise ConfigurationError(f"{path}: is no CSV ({error})") from error
 
 
 def read_people_scores(lines: Iterable[str], where: str = "the people's scores") -> list[PersonScore]:
@@ -75,15 +93,19 @@ def read_people_scores(lines: Iterable[str], where: str = "the people's scores")
 
 
 def people_agreement(results: Results, people: Sequence[PersonScore], *, resamples: int = 1_000) -> dict[str, Any]:
-    """`{"judges": {NAME: agreement}, "raters": {...} | None, "unmatched"}`, as plain data.
+    """`{"judges": {NAME: agreement}, "median", "raters", "people", "scores", "unmatched"}`, as plain data.
 
-    Each judge (its mean over repeats) against the mean over people, as in `rank_agreement`. `raters` is the
+    Each judge (its mean over repeats) against the mean over people, as in `rank_agreement`; `median` is the same
+    for the median of several judges (`panel`), None with one. `raters` is the
     mean agreement of two people over all pairs of them, in the same measure: what a judge can be compared
-    with; None with one person. `unmatched` counts the lines about edits that this run does not have.
+    with; None with one person. `people` counts them, `scores` their scores that are used, `unmatched` the lines
+    about edits that this run does not have. Raises `ConfigurationError` when that is all of them.
     """
     sources = {sample.id: sample.source_digest for sample in results.samples}
     known = {(edit.edit_model, edit.sample_id, edit.edit_seed) for edit in results.edits}
     usable = [row for row in people if (row.edit_model, row.sample_id, row.edit_seed) in known]
+    if not usable:
+        raise ConfigurationError(_nothing_matches(people, known))
     crowd = mean_scores((row.edit_model, row.sample_id, row.edit_seed, row.score) for row in usable)
     by_rater = {
         rater: mean_scores(
@@ -91,23 +113,35 @@ def people_agreement(results: Results, people: Sequence[PersonScore], *, resampl
         )
         for rater in sorted({row.rater for row in usable})
     }
+
+    def agreement(run: Results, judge: str) -> dict[str, Any]:
+        scores = mean_scores(
+            (found.edit_model, found.sample_id, found.edit_seed, found.score)
+            for found in run.judgements
+            if found.judge == judge and found.score is not None
+        )
+        return rank_agreement(scores, crowd, sources, resamples=resamples)
+
+    together = panel(results)
     return {
-        "judges": {
-            judge: rank_agreement(
-                mean_scores(
-                    (found.edit_model, found.sample_id, found.edit_seed, found.score)
-                    for found in results.judgements
-                    if found.judge == judge and found.score is not None
-                ),
-                crowd,
-                sources,
-                resamples=resamples,
-            )
-            for judge in results.judges
-        },
+        "judges": {judge: agreement(results, judge) for judge in results.judges},
+        "median": agreement(together.results, *together.results.judges) if together else None,
         "raters": between_raters(list(by_rater.values())),
+        "people": len(by_rater),
+        "scores": len(usable),
         "unmatched": len(people) - len(usable),
     }
+
+
+def _nothing_matches(people: Sequence[PersonScore], known: Collection[tuple[str, str, int]]) -> str:
+    if not people:
+        return "there is not one score of people"
+    row, (edit_model, sample, edit_seed) = people[0], min(known, default=("", "", 0))
+    return (
+        f"not one of {len(people)} scores of people is about an edit of this run; the first is about {row.sample_id!r} "
+        f"by {row.edit_model!r} (edit seed {row.edit_seed}), an edit of this run is {sample!r} by {edit_model!r} "
+        f"(edit seed {edit_seed})"
+    )
 
 
 def mean_scores(rows: Iterable[tuple[str, str, int, float]]) -> dict[str, dict[Item, float]]:

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from edit_eval.records import Results, Sample, Status
+from edit_eval.statistics.agreement import judge_agreement
 from edit_eval.statistics.intervals import FloatArray, IntArray, mean_interval
+from edit_eval.statistics.panel import panel
 from edit_eval.statistics.timing import timing
 
 SCHEMA = 1
@@ -35,6 +37,10 @@ class _Table:
     """Place in `_STATUSES`."""
     scores: FloatArray
     """NaN where there is none."""
+    worst: FloatArray
+    """The score; where there is none the lowest of the rubric."""
+    best: FloatArray
+    """The same with the highest."""
     clusters: IntArray
     """The number of the source image; -1 where it is not known."""
     lowest: float
@@ -56,24 +62,18 @@ def summarise(
     `category_mean` is the unweighted mean of the categories' means, and None when a category has no score at
     all: one that failed altogether must not drop out in silence.
 
+    With several judges or repeats there is `agreement`, what `judges_document` says of them.
+
     `lowest` and `highest` are the ends of the rubric's range, for the bounds.
     """
-    positions = {sample.id: position for position, sample in enumerate(results.samples)}
-    rows_of: dict[tuple[str, str], list[int]] = {
-        (edit_model, judge): [] for edit_model in results.edit_models for judge in results.judges
-    }
-    for row, judgement in enumerate(results.judgements):
-        rows_of.setdefault((judgement.edit_model, judgement.judge), []).append(row)
-    table = _table(results, positions, min_coverage, lowest, highest)
-    groupings = _groupings(results, positions)
-    entries = [_entry(edit_model, judge, rows, table, groupings) for (edit_model, judge), rows in rows_of.items()]
+    table = _table(results, min_coverage, lowest, highest)
+    entries = _entries(results, table)
     only = entries[0] if len(entries) == 1 else None
-    everything = np.arange(len(results.judgements))
-    return {
+    document = {
         "schema": SCHEMA,
         "status": "incomplete" if (table.statuses == _STATUSES.index(Status.PENDING)).any() else "complete",
         "coverage": {
-            **_coverage(table, everything),
+            **_coverage(table, np.arange(len(results.judgements))),
             "required": float(min_coverage),
             "reached": all(entry["coverage"]["reached"] for entry in entries),
         },
@@ -83,22 +83,55 @@ def summarise(
         "results": entries,
         "timing": timing(results),
     }
+    if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):
+        document["agreement"] = judges_document(results, min_coverage=min_coverage, lowest=lowest, highest=highest)
+    return document
 
 
-def _table(
-    results: Results, positions: Mapping[str, int], min_coverage: float, lowest: float, highest: float
-) -> _Table:
+def judges_document(
+    results: Results, *, min_coverage: float = 1.0, lowest: float = 0.0, highest: float = 10.0
+) -> dict[str, Any]:
+    """What a run says of its judges, as `agreement.judge_agreement`, and with several of them their `median`.
+
+    `median` has an entry for every edit model like those of `results` in the summary, None with one judge. It counts
+    edits, not answers; see `panel`.
+    """
+    median = panel(results, lowest=lowest, highest=highest)
+    entries = None
+    if median is not None:
+        table = replace(
+            _table(median.results, min_coverage, lowest, highest),
+            worst=np.array(median.worst, dtype=np.float64),
+            best=np.array(median.best, dtype=np.float64),
+        )
+        entries = _entries(median.results, table)
+    return {**judge_agreement(results, lowest=lowest, highest=highest), "median": entries}
+
+
+def _entries(results: Results, table: _Table) -> list[dict[str, Any]]:
+    """What there is to say of every (edit model, judge)."""
+    rows_of: dict[tuple[str, str], list[int]] = {
+        (edit_model, judge): [] for edit_model in results.edit_models for judge in results.judges
+    }
+    for row, judgement in enumerate(results.judgements):
+        rows_of.setdefault((judgement.edit_model, judgement.judge), []).append(row)
+    groupings = _groupings(results)
+    return [_entry(edit_model, judge, rows, table, groupings) for (edit_model, judge), rows in rows_of.items()]
+
+
+def _table(results: Results, min_coverage: float, lowest: float, highest: float) -> _Table:
     places = {status: place for place, status in enumerate(_STATUSES)}
     digests = sorted({sample.source_digest for sample in results.samples if sample.source_digest})
     numbers = {digest: number for number, digest in enumerate(digests)}
-    clusters = {key: numbers.get(results.samples[at].source_digest, -1) for key, at in positions.items()}
+    clusters = {sample.id: numbers.get(sample.source_digest, -1) for sample in results.samples}
     judgements = results.judgements
+    scores = np.array([math.nan if one.score is None else one.score for one in judgements], dtype=np.float64)
+    missing = np.isnan(scores)
     return _Table(
         statuses=np.array([places[judgement.status] for judgement in judgements], dtype=np.int64),
-        scores=np.array(
-            [math.nan if judgement.score is None else judgement.score for judgement in judgements],
-            dtype=np.float64,
-        ),
+        scores=scores,
+        worst=np.where(missing, lowest, scores),
+        best=np.where(missing, highest, scores),
         clusters=np.array([clusters.get(judgement.sample_id, -1) for judgement in judgements], dtype=np.int64),
         lowest=float(lowest),
         highest=float(highest),
@@ -116,8 +149,9 @@ class _Grouping:
     """For each judgement the groups it is in."""
 
 
-def _groupings(results: Results, positions: Mapping[str, int]) -> dict[str, _Grouping]:
+def _groupings(results: Results) -> dict[str, _Grouping]:
     samples = results.samples
+    positions = {sample.id: position for position, sample in enumerate(samples)}
     where = [positions.get(judgement.sample_id) for judgement in results.judgements]
 
     def by(names_of: Callable[[Sample], Iterable[str]]) -> _Grouping:
@@ -186,7 +220,6 @@ def _statistics(table: _Table, rows: IntArray) -> dict[str, Any]:
     scored = rows[table.statuses[rows] == _OK]
     scores, clusters = table.scores[scored], table.clusters[scored]
     total, count = len(rows), len(scored)
-    missing = total - count
     # math.fsum is exact, and so the same to the last bit whatever the order of the scores.
     whole = math.fsum(scores.tolist())
     known = count > 0 and bool((clusters >= 0).all())
@@ -198,8 +231,8 @@ def _statistics(table: _Table, rows: IntArray) -> dict[str, Any]:
         "median": float(np.median(scores)) if count else None,
         "min": float(scores.min()) if count else None,
         "max": float(scores.max()) if count else None,
-        "worst_case_mean": (whole + table.lowest * missing) / total if total else None,
-        "best_case_mean": (whole + table.highest * missing) / total if total else None,
+        "worst_case_mean": math.fsum(table.worst[rows].tolist()) / total if total else None,
+        "best_case_mean": math.fsum(table.best[rows].tolist()) / total if total else None,
         "ci95": (mean_interval(scores, clusters, lowest=table.lowest, highest=table.highest) if known else None),
     }
 

@@ -18,6 +18,7 @@ from typing import Any
 
 Record = dict[str, Any]
 
+_decode = json.JSONDecoder().decode
 _MARK = b',"crc":"'
 _TAIL = len(_MARK) + 8 + 2  # the mark, eight hexadecimal digits, `"}`
 
@@ -36,7 +37,7 @@ def unseal(line: bytes) -> Record | None:
     if b"%08x" % zlib.crc32(body) != line[-10:-2]:
         return None
     try:
-        record = json.loads(body)
+        record = _decode(body.decode("utf-8", "surrogatepass"))
     except ValueError:
         return None
     return record if isinstance(record, dict) else None

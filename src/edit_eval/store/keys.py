@@ -46,10 +46,16 @@ def edit_key(model: Identity, source: str, instruction: str, seed: int) -> str:
     return digest(["edit", SCHEMA, model.digest, source, instruction, seed])
 
 
-def judgement_key(judge: Identity, pixels: str, source: str, system: str, user: str, repeat: int) -> str:
+def prompt_digest(system: str, user: str) -> str:
+    """What stands for the prompts, as the judge gets them, in a key."""
+    text = f"{len(system)}\n{system}{user}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def judgement_key(judge: Identity, pixels: str, source: str, prompts: str, repeat: int) -> str:
     """The key of a judgement. The edit enters by its pixels, so equal edits of different models are judged alike.
 
-    `pixels` is the digest of the edit's pixels, `source` that of the source's bytes, `system` and `user` are the
-    prompts as the judge gets them; `repeat` counts from 0.
+    `pixels` is the digest of the edit's pixels, `source` that of the source's bytes, `prompts` the `prompt_digest`;
+    `repeat` counts from 0.
     """
-    return digest(["judgement", SCHEMA, judge.digest, pixels, source, system, user, repeat])
+    return digest(["judgement", SCHEMA, judge.digest, pixels, source, prompts, repeat])

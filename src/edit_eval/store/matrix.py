@@ -6,6 +6,8 @@ that scheduling needs to know.
 
 from __future__ import annotations
 
+import gc
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from edit_eval.records import Answer, Edit, Judgement, Sample, Status
 from edit_eval.store.journal import Record
-from edit_eval.store.keys import Identity, edit_key, judgement_key
+from edit_eval.store.keys import Identity, edit_key, judgement_key, prompt_digest
 
 EDIT_SEED_STRIDE = 1_000_000
 """How far apart the seeds of a sample's edits are with `edit_seeds` > 1: larger than any benchmark."""
@@ -85,7 +87,8 @@ class Matrix:
         ]
         self.answers: list[list[Answer]] = [[] for _ in range(len(self.edits) * len(self.judges) * repeats)]
         self._settled: dict[int, Judgement] = {}
-        self._prompts: dict[int, Prompt] = {}
+        self._prompt_digests: dict[int, str] = {}
+        self._keys: dict[int, str] = {}
 
     def _new_edit(self, model: Identity, edit_seed: int, sample: Sample) -> Edit:
         seed = model.seed + sample.index + edit_seed * EDIT_SEED_STRIDE
@@ -123,17 +126,22 @@ class Matrix:
 
     def prompt(self, edit: int) -> Prompt:
         """What a judge is told about an edit."""
-        number = edit % len(self.samples)
-        if number not in self._prompts:
-            self._prompts[number] = self.protocol.prompt(self.samples[number])
-        return self._prompts[number]
+        return self.protocol.prompt(self.sample_of(edit))
 
     def judgement_key(self, judgement: int) -> str:
         """The key of a judgement whose edit is there."""
+        known = self._keys.get(judgement)
+        if known is not None:
+            return known
         place = self.place(judgement)
-        edit, prompt = self.edits[place.edit], self.prompt(place.edit)
-        source = self.sample_of(place.edit).source_digest
-        return judgement_key(self.judges[place.judge], edit.pixels, source, prompt.system, prompt.user, place.repeat)
+        sample = place.edit % len(self.samples)
+        prompts = self._prompt_digests.get(sample)
+        if prompts is None:  # kept instead of the prompts themselves, which are long
+            prompt = self.prompt(place.edit)
+            prompts = self._prompt_digests[sample] = prompt_digest(prompt.system, prompt.user)
+        source, pixels = self.samples[sample].source_digest, self.edits[place.edit].pixels
+        key = self._keys[judgement] = judgement_key(self.judges[place.judge], pixels, source, prompts, place.repeat)
+        return key
 
     def set_edit(self, number: int, edit: Edit) -> None:
         """The edit has come to an end, or is to be made anew; answers about an earlier picture no longer count."""
@@ -143,6 +151,7 @@ class Matrix:
                 judgement = self.judgement_number(number, judge, repeat)
                 self.answers[judgement].clear()
                 self._settled.pop(judgement, None)
+                self._keys.pop(judgement, None)
 
     def add_answer(self, judgement: int, answer: Answer) -> Judgement:
         """An answer has come; returns the judgement that the answers so far amount to."""
@@ -205,23 +214,36 @@ class Matrix:
         An edit counts only if its picture is there with the size that was recorded. `retry` tells which failures are
         to be forgotten, so that they are tried again.
         """
+        collecting = gc.isenabled()
+        gc.disable()  # a hundred thousand new records hold no garbage, and looking for it takes as long as reading them
+        try:
+            return self._recall(edits, answers, folder, retry)
+        finally:
+            if collecting:
+                gc.enable()
+
+    def _recall(
+        self, edits: Iterable[Record], answers: Iterable[Record], folder: Path, retry: Callable[[Status], bool]
+    ) -> list[str]:
         numbers: dict[str, list[int]] = {}
         for number, edit in enumerate(self.edits):
             if edit.status is Status.PENDING:
                 numbers.setdefault(edit.key, []).append(number)
-        last = {record["key"]: record for record in edits if record["key"] in numbers}
+        last = {record["key"]: edit_of(record) for record in edits if record["key"] in numbers}
         missing = 0
-        for key, record in last.items():
-            found = edit_of(record)
-            if found.status is Status.OK and not has_size(folder / found.image, found.file_bytes):
+        for key, found in last.items():
+            if found.status is Status.OK and not has_size(f"{folder}/{found.image}", found.file_bytes):
                 missing += 1
                 continue
             if found.status is Status.OK or (found.status is Status.EDIT_FAILED and not retry(found.status)):
                 for number in numbers[key]:
                     mine = self.edits[number]
-                    self.edits[number] = replace(
-                        found, sample_id=mine.sample_id, edit_model=mine.edit_model, edit_seed=mine.edit_seed
-                    )
+                    same = (found.sample_id, found.edit_model, found.edit_seed)
+                    if same != (mine.sample_id, mine.edit_model, mine.edit_seed):
+                        found = replace(
+                            found, sample_id=mine.sample_id, edit_model=mine.edit_model, edit_seed=mine.edit_seed
+                        )
+                    self.edits[number] = found
         self._recall_answers(answers, retry)
         return [f"{missing} pictures are gone or of another size: those edits are made again"] if missing else []
 
@@ -248,10 +270,17 @@ class Matrix:
                 self._settled.pop(judgement, None)
 
 
-def has_size(path: Path, size: int) -> bool:
+_STATUSES = {status.value: status for status in Status}
+_NAMES = tuple(Edit.__dataclass_fields__)
+_BEFORE_STATUS = _NAMES[: _NAMES.index("status")]
+_AFTER_STATUS = _NAMES[_NAMES.index("status") + 1 : _NAMES.index("flags")]
+assert _NAMES[-1] == "flags"
+
+
+def has_size(path: str | Path, size: int) -> bool:
     """Whether the file is there with exactly that many bytes."""
     try:
-        return path.stat().st_size == size
+        return os.stat(path).st_size == size
     except OSError:
         return False
 
@@ -264,8 +293,8 @@ def edit_record(edit: Edit) -> Record:
 
 def edit_of(record: Record) -> Edit:
     """The edit of a line of the journal."""
-    fields = {name: record[name] for name in Edit.__dataclass_fields__}
-    return Edit(**{**fields, "status": Status(record["status"]), "flags": tuple(record["flags"])})
+    status, flags = _STATUSES[record["status"]], tuple(record["flags"])
+    return Edit(*[record[name] for name in _BEFORE_STATUS], status, *[record[name] for name in _AFTER_STATUS], flags)
 
 
 def answer_of(record: Record) -> Answer:

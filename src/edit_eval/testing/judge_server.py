@@ -101,19 +101,21 @@ class Asked:
             yield from [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-Answer = str | Reply | Callable[[Asked], "str | Reply"] if False else Any  # documented at `JudgeServer.answer`
+Answer = str | Reply | Callable[[Asked], str | Reply]
+"""A text, a `Reply`, or a function that makes either of what was asked."""
 
 
 class JudgeServer:
     """The server, in threads of this process; `close` (or leaving its `with` block) ends it at once."""
 
-    def __init__(self, answer: Any = "Score: 5.000", script: Iterable[Reply] = (), *, port: int = 0) -> None:
-        """`answer` is a text, a `Reply`, or a function of an `Asked` that returns either; port 0 is any free one."""
-        self.answer: Any = answer
+    def __init__(self, answer: Answer = "Score: 5.000", script: Iterable[Reply] = (), *, port: int = 0) -> None:
+        """Listens at once; port 0 is any free one."""
+        self.answer = answer
+        """What every request gets for which nothing is scripted."""
         self.script: deque[Reply] = deque(script)
         """What happens to the next requests, before `answer` has its turn. Canaries are not among them."""
-        self.canary: Any = "ok"
-        """What a request for one token gets: like `answer`."""
+        self.canary: Answer = "ok"
+        """What a request for one token gets."""
         self.asked: list[Asked] = []
         """Every chat request so far, canaries included, in the order of their arrival."""
         self.most_at_once = 0
@@ -162,7 +164,7 @@ class JudgeServer:
         with self._lock:
             self.asked.append(asked)
             chosen = self.canary if asked.is_canary else self.script.popleft() if self.script else self.answer
-        if callable(chosen):
+        if not isinstance(chosen, (str, Reply)):
             chosen = chosen(asked)
         return chosen if isinstance(chosen, Reply) else Reply(str(chosen))
 

@@ -7,7 +7,7 @@ change, its shadow, what else answers, and all that is to stay. Pillow only.
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from PIL import Image, ImageChops, ImageFilter, ImageStat
 
@@ -20,6 +20,12 @@ VISIBLE = 7
 """A difference of so many levels (of 255) counts as a change."""
 TOLERANCE = (5, 34)
 """In what is to stay, differences up to the first are nothing, from the second on all is lost."""
+
+
+@lru_cache(maxsize=8)
+def _drawn(scene: Scene) -> Drawing:
+    """Kept, for several edits of one sample are judged one after the other. Nobody here draws on it."""
+    return draw(scene)
 
 
 def _binary(mask: Image.Image, above: int = 96) -> Image.Image:
@@ -72,8 +78,8 @@ class Comparison:
     def __init__(self, scene: Scene, edit: Edit, edited: Image.Image) -> None:
         """Raises `ValueError` where the edit makes no sense in the scene."""
         self.edit = edit
-        self.source: Drawing = draw(scene)
-        self.right: Drawing = draw(apply(scene, edit))
+        self.source: Drawing = _drawn(scene)
+        self.right: Drawing = _drawn(apply(scene, edit))
         size = self.source.image.size
         picture = edited.convert("RGB")
         if picture.size != size:
@@ -339,7 +345,7 @@ class Comparison:
                     wrong = apply(self.source.scene, self.edit, twin)
                 except ValueError:
                     continue
-                best = max(best, self._achieved_as(draw(wrong)))
+                best = max(best, self._achieved_as(_drawn(wrong)))
         return best
 
     def _achieved_as(self, wrong: Drawing) -> float:

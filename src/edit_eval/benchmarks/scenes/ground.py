@@ -146,20 +146,21 @@ def _pebbles(pen: ImageDraw.ImageDraw, scene: Scene, size: tuple[int, int]) -> N
 
 
 def _paving(pen: ImageDraw.ImageDraw, scene: Scene, camera: Camera, top: float) -> None:
-    light = (190, 182, 174) if not _snowy(scene) else (210, 219, 232)
-    rows = [1.2 * k for k in range(4, 70)]
-    for k, z in enumerate(rows):
+    """Slabs of 1.6 m by 1.2 m, each row shifted by half a slab."""
+    stone = (190, 182, 174) if not _snowy(scene) else (210, 219, 232)
+    joint = shade(stone, 0.84)
+    for k in range(4, 70):
+        z, following = 1.2 * k, 1.2 * (k + 1)
         _, y = camera.project(0.0, 0.0, z)
         if y - top < 0:
             break
-        pen.line([(0, y - top), (camera.width, y - top)], fill=shade(light, 0.84), width=max(1, round(9 / z * FINE)))
-        following = rows[k + 1] if k + 1 < len(rows) else z + 1.2
-        for column in range(-40, 41):
+        pen.line([(0, y - top), (camera.width, y - top)], fill=joint, width=max(1, round(9 / z * FINE)))
+        # As many to each side as the picture is wide there; far away the joints are too fine to be seen.
+        count = math.ceil(camera.width / 2 * following / camera.focal / 1.6) if z < 40 else -1
+        for column in range(-count - 1, count + 1):
             u = (column + (0.5 if k % 2 else 0.0)) * 1.6
-            near, far = camera.project(u, 0.0, z), camera.project(u, 0.0, following)
-            if -60 < near[0] < camera.width + 60:
-                line = [(near[0], near[1] - top), (far[0], far[1] - top)]
-                pen.line(line, fill=shade(light, 0.84), width=max(1, round(8 / z * FINE)))
+            (x, y), (far_x, far_y) = camera.project(u, 0.0, z), camera.project(u, 0.0, following)
+            pen.line([(x, y - top), (far_x, far_y - top)], fill=joint, width=max(1, round(8 / z * FINE)))
 
 
 def _path(pen: ImageDraw.ImageDraw, scene: Scene, camera: Camera, top: float) -> None:

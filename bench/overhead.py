@@ -1,0 +1,207 @@
+"""What edit-eval itself costs: between two tasks on a device, on the engine's processor, and when a run goes on.
+
+    python bench/overhead.py [--json]
+
+`device_gap_ms`: median time between the end of one edit and the begin of the next on a device, at 1024 x 1024 with
+real PNGs. `engine_cpu_ms`: processor time of the engine's process a task (an edit or a batch of judgements), as the
+slope between a short and a long run. `resume_100k_seconds` and `rss_100k_mb`: reading 50,000 edits and 50,000 answers
+back, their pictures looked for, in a process of its own. The memory of the benchmark pass is in bench/benchmark_pass.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import io
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from edit_eval import evaluate
+from edit_eval.evaluation import Run
+
+RECORDS = 100_000
+
+
+def write_benchmark(folder: Path, count: int, size: int) -> Path:
+    """`count` items with noisy pictures of `size` x `size` pixels."""
+    items = []
+    for number in range(count):
+        noise = Image.frombytes("RGB", (size // 8, size // 8), random.Random(number).randbytes(3 * (size // 8) ** 2))
+        data = io.BytesIO()
+        noise.resize((size, size), Image.Resampling.BICUBIC).save(data, "PNG", compress_level=1)
+        items.append(
+            {
+                "subset": "物理",
+                "original_image_path": f"{number:06d}.png",
+                "original_description_en": "noise",
+                "original_description": "噪声",
+                "edit_instruction_en": f"less noise {number}",
+                "edit_instruction": f"少一点噪声 {number}",
+                "src_img_b64": base64.b64encode(data.getvalue()).decode(),
+                "difficulty": "easy",
+                "tags": [],
+            }
+        )
+    path = folder / "benchmark.json"
+    path.write_text(json.dumps(items), "utf-8")
+    return path
+
+
+def configuration(folder: Path, count: int, size: int, seconds: float, devices: int) -> dict[str, Any]:
+    """The testing models on `devices` CPU workers."""
+    return {
+        "benchmark": {"data_path": str(write_benchmark(folder, count, size)), "cache_dir": str(folder / "cache")},
+        "diffusion_model": {
+            "type": "testing",
+            "params": {"device_ids": f"cpu:{devices}", "seconds": seconds, "steps": 1},
+        },
+        "reward_model": {"type": "testing", "params": {"device_ids": f"cpu:{devices}"}},
+        "execution": {"pilot": False},
+    }
+
+
+def device_gap() -> float:
+    """Milliseconds between two edits on a device (median)."""
+    with tempfile.TemporaryDirectory() as name:
+        settings = configuration(Path(name), 24, 1024, 0.5, 1)
+        results = evaluate(settings, run_dir=Path(name) / "run", report=False).results
+        spans = sorted((a.begin, a.end) for a in results.activities if a.kind == "editing")
+        gaps = [later[0] - earlier[1] for earlier, later in zip(spans[1:-3], spans[2:-2], strict=True)]
+        return 1000 * statistics.median(gaps)
+
+
+def engine_cpu() -> float:
+    """Milliseconds of the engine's processor time a task."""
+    costs = {}
+    for count in (100, 500):
+        with tempfile.TemporaryDirectory() as name:
+            settings = configuration(Path(name), count, 32, 0.0, 2)
+            evaluate(settings, run_dir=Path(name) / "warm", report=False, limit=1)  # sources cached, modules loaded
+            begin = time.process_time()
+            evaluate(settings, run_dir=Path(name) / "run", report=False)
+            costs[count] = time.process_time() - begin
+    return 1000 * (costs[500] - costs[100]) / (2 * 400)
+
+
+def write_run(folder: Path, count: int) -> Path:
+    """A finished run with `count` edits and as many answers, made of the records of a real one."""
+    settings = configuration(folder, 1, 32, 0.0, 1)
+    run = folder / "run"
+    evaluate(settings, run_dir=run, report=False)
+    from dataclasses import asdict, replace
+
+    from edit_eval.records import Status
+    from edit_eval.store.journal import Segment
+    from edit_eval.store.matrix import Matrix, edit_record
+
+    made = Run(run)
+    sample, edit = made.results.samples[0], made.results.edits[0]
+    samples = [
+        replace(sample, id=f"{n:06d}", index=n, instruction=f"less noise {n}", source_digest=f"{n:064x}")
+        for n in range(count)
+    ]
+    old = made.matrix
+    matrix = Matrix(samples, old.edit_models, old.judges, old.protocol)
+    for journal in ("samples", "edits", "judgements"):
+        for path in (run / journal).glob("*.jsonl"):
+            path.unlink()
+    journals = {name: Segment(run / name / "0001.jsonl") for name in ("samples", "edits", "judgements")}
+    for number, one in enumerate(samples):
+        journals["samples"].append(asdict(one))
+        image = run / "images" / "many" / f"{number // 1000:03d}" / f"{number}.png"
+        image.parent.mkdir(parents=True, exist_ok=True)
+        os.link(run / edit.image, image)
+        mine = replace(
+            matrix.edits[number],
+            status=Status.OK,
+            image=os.path.relpath(image, run),
+            pixels=f"{number:064x}",
+            width=edit.width,
+            height=edit.height,
+            file_bytes=edit.file_bytes,
+            seconds=7.5,
+            device="cuda:0",
+        )
+        journals["edits"].append({**edit_record(mine), "at": 0.0})
+        matrix.edits[number] = mine
+        journals["judgements"].append(
+            {
+                "key": matrix.judgement_key(number),
+                "sample": one.id,
+                "edit_model": "testing",
+                "edit_seed": 0,
+                "judge": "testing",
+                "repeat": 0,
+                "ask": 0,
+                "text": "Score: 5.000",
+                "error": "",
+                "final": False,
+                "seconds": 0.2,
+                "device": "cuda:0",
+                "batch": 2,
+                "parser": 1,
+                "status": "ok",
+                "score": 5.0,
+                "at": 0.0,
+            }
+        )
+    for journal in journals.values():
+        journal.close()
+    return run
+
+
+def read_run(run: Path) -> None:
+    """Reads a run back, in this process, and prints seconds and megabytes."""
+    begin = time.perf_counter()
+    made = Run(run)
+    pending = sum(not judgement.score for judgement in made.matrix.judgements())
+    seconds = time.perf_counter() - begin
+    assert pending == 0
+    print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+
+
+def resume() -> tuple[float, float]:
+    """Seconds and megabytes of reading 100,000 records back."""
+    with tempfile.TemporaryDirectory() as name:
+        run = write_run(Path(name), RECORDS // 2)
+        command = [sys.executable, __file__, "--read", str(run)]
+        runs = [json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(3)]
+        return statistics.median(seconds for seconds, _ in runs), max(megabytes for _, megabytes in runs)
+
+
+def main() -> None:
+    """Prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--read", metavar="RUN", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.read:
+        read_run(Path(arguments.read))
+        return
+    seconds, megabytes = resume()
+    figures = {
+        "device_gap_ms": device_gap(),
+        "engine_cpu_ms": engine_cpu(),
+        "resume_100k_seconds": seconds,
+        "rss_100k_mb": megabytes,
+    }
+    if arguments.json:
+        print(json.dumps({"figures": {name: round(value, 3) for name, value in figures.items()}}))
+    else:
+        for name, value in figures.items():
+            print(f"{name}: {value:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,434 @@
+"""A server as a judge: whatever speaks the OpenAI chat protocol (vLLM, SGLang, llama.cpp, Ollama, OpenAI, ...).
+
+What a server may do to a request, and what is made of it:
+
+* 408, 409, 429, 5xx, no connection, no whole answer in time, half an answer, an answer that is no chat completion (a
+  proxy's page, an error with status 200): asked again, after `Retry-After` or a growing pause with jitter, at most
+  `retries` times and never beyond `deadline`. A 429 only counts against the deadline: the server is well, and busy.
+* any other 4xx: final.
+* a 429 also halves the number of requests under way at once; every answer lets it grow again, one for each round.
+* a request that has failed for good is followed by a *canary*: a request for one token about a picture of one colour,
+  the same that was asked once at the start. A healthy `/health` proves nothing, so it is not asked for. Where the
+  canary is answered the request is to blame, and has failed. Where it is not, the server is, and `LoadError` says so:
+  the worker is replaced, nobody is asked again before a canary comes back, and no sample pays for it.
+
+The key is read from the environment and goes nowhere but into the request: errors and answers that repeat it are
+mended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import email.utils
+import http
+import io
+import json
+import math
+import os
+import random
+import re
+import threading
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from urllib.parse import urlsplit
+
+from edit_eval.errors import LoadError, ModelError
+from edit_eval.judges.contract import JudgeRequest
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+T = TypeVar("T")
+Message = dict[str, Any]
+
+SHOWN = ("source", "edited")
+TAKEN_BY_CALL = ("model", "messages", "max_tokens", "temperature", "stream", "n", "timeout", "extra_headers")
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
+"""Seconds between the first two attempts, and at most; in between it doubles."""
+CANARY_SECONDS = 30.0
+"""How long a canary may take that is sent after a failure."""
+
+_CONTROL_TOKEN = re.compile(r"<\|(?=[^|<>]{1,40}\|>)")
+_SPENT = "insufficient_quota"  # OpenAI's code of a 429 for which waiting is no help
+
+NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
+"""Metadata of a field that says where and how often is asked, and so decides no answer."""
+
+
+class ChatEndpoint:
+    """An OpenAI-compatible server, asked about several edits at once."""
+
+    @dataclass
+    class Parameters:
+        """What decides the answers, and how the server is reached."""
+
+        __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+        model: str
+        """The model's name, as the server knows it."""
+        revision: str = ""
+        """A word of yours: change it when the server has other weights under the same name, and all is judged anew."""
+        images: list[str] = field(default_factory=lambda: list(SHOWN))
+        """What the judge is shown, in this order: `source`, `edited`."""
+        max_pixels: int | None = None
+        """A larger picture is scaled down to this area before it is sent."""
+        max_tokens: int | None = 128
+        """Of an answer. null sends no limit, for servers that want another one in `call`."""
+        temperature: float | None = 0.0
+        """null sends none, for models that accept none."""
+        call: dict[str, Any] = field(default_factory=dict)
+        """Further keywords of the request: `seed`, `response_format`, `max_completion_tokens`, `extra_body`, ..."""
+        base_url: str = field(default="", metadata=NOT_IN_THE_KEY)
+        """`http://host:8000/v1`; empty: what `OPENAI_BASE_URL` says, or else OpenAI's own. Not part of a key."""
+        api_key_env: str = field(default="OPENAI_API_KEY", metadata=NOT_IN_THE_KEY)
+        """NAME of the environment variable that holds the key; it need not be set for a server without. Not part of
+        a key."""
+        concurrency: int = field(default=8, metadata=NOT_IN_THE_KEY)
+        """Requests under way at once, at most. Not part of a key."""
+        attempt_timeout: float = field(default=120.0, metadata=NOT_IN_THE_KEY)
+        """Seconds in which one attempt must have given its whole answer. Not part of a key."""
+        deadline: float = field(default=300.0, metadata=NOT_IN_THE_KEY)
+        """Seconds for a request with all its attempts and pauses; less than the model's `timeout`. Not part of a
+        key."""
+        retries: int = field(default=5, metadata=NOT_IN_THE_KEY)
+        """Further attempts at a request that failed. Not part of a key."""
+
+        def __post_init__(self) -> None:
+            unknown = [name for name in self.images if name not in SHOWN]
+            if unknown or "edited" not in self.images or len(set(self.images)) != len(self.images):
+                raise ValueError(f"images: {self.images} is neither [edited] nor source and edited in either order")
+            if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
+                raise ValueError(f"call: {', '.join(clash)} cannot be given there")
+            if self.base_url and urlsplit(self.base_url).scheme not in ("http", "https"):
+                raise ValueError(f"base_url: {self.base_url} does not begin with http:// or https://")
+            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
+                raise ValueError("api_key_env: it takes the NAME of an environment variable, not a key")
+            for name in ("max_pixels", "max_tokens", "concurrency"):
+                if (value := getattr(self, name)) is not None and value < 1:
+                    raise ValueError(f"{name}: {value} is too few")
+            for name in ("attempt_timeout", "deadline"):
+                if not (math.isfinite(value := getattr(self, name)) and value > 0):
+                    raise ValueError(f"{name}: {value} is no time in seconds")
+            if self.retries < 0:
+                raise ValueError(f"retries: {self.retries} is too few")
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self.capacity = parameters.concurrency
+        self._key = os.environ.get(parameters.api_key_env, "").strip()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._client: Any = None
+        self._gate = Gate(parameters.concurrency)
+        self._alive: asyncio.Task[bool] | None = None
+        self._address = ""
+        self._about: dict[str, str] = {}
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Connects, and asks a canary, with all retries. Raises `LoadError` when none comes back."""
+        try:
+            import openai
+        except ImportError as error:
+            raise LoadError(f"the package openai is missing ({error}); install edit-eval[openai]") from error
+        self._client = openai.AsyncOpenAI(
+            api_key=self._key or "none",  # a server without keys wants something all the same
+            base_url=self.parameters.base_url or None,
+            max_retries=0,  # the retries are ours: the client's own know no total deadline
+            timeout=self.parameters.attempt_timeout,
+        )
+        address = urlsplit(str(self._client.base_url))
+        port = f":{address.port}" if address.port else ""
+        self._address = f"{address.scheme}://{address.hostname}{port}{address.path.rstrip('/')}"
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        try:
+            answer = self._wait_for(self._ask(self._canary()))
+        except Failure as failure:
+            raise LoadError(str(failure)) from None
+        self._about = {
+            "server": self._address,
+            "model": self._clean(str(getattr(answer, "model", "") or "")),
+            "system_fingerprint": self._clean(str(getattr(answer, "system_fingerprint", "") or "")),
+            "openai": openai.__version__,
+        }
+
+    def about(self) -> dict[str, str]:
+        """The server's address, what it calls its model, and the client's version."""
+        return dict(self._about)
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[str]:
+        """Answers a batch; its members are asked about at the same time, each in a request of its own.
+
+        May be called from several threads at once. Raises `ModelError` for a request that failed for good, and
+        `LoadError` when the server itself is not answering any more.
+        """
+        bodies = [self._body(request) for request in requests]
+        try:
+            return self._wait_for(self._answers(bodies))
+        except Failure as failure:
+            # From None: the client's own exceptions carry the request, and so the key.
+            raise (ModelError if failure.alive else LoadError)(str(failure)) from None
+
+    def _wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            work.close()
+            raise LoadError("the judge is not loaded: call load(devices) first")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    # -- what is sent --
+
+    def _body(self, request: JudgeRequest) -> Message:
+        missing = [name for name in self.parameters.images if name not in request.images]
+        if missing:
+            raise ModelError(
+                f"the judge is to be shown {missing[0]}, which the request for {request.sample_id!r} lacks"
+            )
+        pictures = [request.images[name] for name in self.parameters.images]
+        return self._chat(request.system, request.user, pictures, self.parameters.max_tokens)
+
+    def _canary(self) -> Message:
+        from PIL import Image as Images
+
+        pictures = [Images.new("RGB", (64, 64), (96, 160, 96)) for _ in self.parameters.images]
+        return self._chat("", "Answer with one word: is this a picture?", pictures, self.parameters.max_tokens and 1)
+
+    def _chat(self, system: str, user: str, pictures: Sequence[Image], max_tokens: int | None) -> Message:
+        parts: list[Message] = [
+            {"type": "image_url", "image_url": {"url": data_url(picture, self.parameters.max_pixels)}}
+            for picture in pictures
+        ]
+        parts.append({"type": "text", "text": _plain(user)})
+        messages: list[Message] = [{"role": "user", "content": parts}]
+        if system:
+            messages.insert(0, {"role": "system", "content": _plain(system)})
+        body: Message = {"model": self.parameters.model, "messages": messages, **self.parameters.call}
+        if max_tokens is not None:
+            body["max_tokens"] = max_tokens
+        if self.parameters.temperature is not None:
+            body["temperature"] = self.parameters.temperature
+        return body
+
+    # -- in the thread of the loop --
+
+    async def _answers(self, bodies: Sequence[Message]) -> list[str]:
+        return list(await asyncio.gather(*(self._answer(body) for body in bodies)))
+
+    async def _answer(self, body: Message) -> str:
+        try:
+            return self._text(await self._ask(body))
+        except Failure as failure:
+            failure.alive = await self._server_answers()
+            raise
+
+    async def _server_answers(self) -> bool:
+        """Sends a canary, one for all requests that failed at the same time."""
+        if self._alive is None or self._alive.done():
+            self._alive = asyncio.ensure_future(self._canary_comes_back())
+        return await self._alive
+
+    async def _canary_comes_back(self) -> bool:
+        try:
+            await self._attempt(self._canary(), min(CANARY_SECONDS, self.parameters.attempt_timeout))
+        except Failure:
+            return False
+        return True
+
+    async def _ask(self, body: Message) -> Any:
+        """A request with all its attempts. Raises `Failure`."""
+        clock, attempts, counted = time.monotonic, 0, 0
+        begin, failure = math.inf, Failure("")
+        while True:
+            async with self._gate as sent:
+                begin = min(begin, sent)  # the first wait for a turn is not the server's
+                left = begin + self.parameters.deadline - clock()
+                if left > 0:
+                    attempts += 1
+                    try:
+                        answer = await self._attempt(body, min(self.parameters.attempt_timeout, left))
+                    except Failure as error:
+                        failure = error
+                        counted += not failure.busy
+                        if failure.busy:
+                            self._gate.slower(sent, failure.wait or 0.0)
+                    else:
+                        self._gate.faster()
+                        return answer
+            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts - 1, 10)) * random.uniform(0.5, 1.0)
+            pause = pause if failure.wait is None else failure.wait
+            over = clock() + pause >= begin + self.parameters.deadline
+            if not failure.again or counted > self.parameters.retries or over:
+                wants = f"; it asks to wait {failure.wait:g} s" if failure.wait and over else ""
+                times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
+                raise Failure(
+                    f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self._address})", again=False
+                ) from None
+            await asyncio.sleep(pause)
+
+    async def _attempt(self, body: Message, seconds: float) -> Any:
+        """One request: a whole chat completion, or `Failure`."""
+        import openai
+
+        try:
+            answer = await asyncio.wait_for(self._client.chat.completions.create(**body), seconds)
+        except (asyncio.TimeoutError, openai.APITimeoutError):
+            raise Failure(f"the judge's server gave no whole answer in time: {seconds:.3g} s") from None
+        except openai.APIStatusError as error:
+            raise self._status(error.status_code, error.code, _said(error.body), error.response.headers) from None
+        except openai.APIConnectionError as error:
+            cause = self._clean(" ".join(str(error.__cause__ or error).split())[:200])
+            raise Failure(f"the judge's server cannot be reached, or broke off: {cause}") from None
+        except TypeError as error:  # a keyword of `call` that the client does not know
+            raise Failure(f"the request cannot be made: {self._clean(str(error))}", again=False) from None
+        except Exception as error:  # half a JSON document, and whatever else a client makes of nonsense
+            text = self._clean(" ".join(str(error).split())[:200])
+            raise Failure(f"the judge's server answered what is no JSON: {text}") from None
+        if getattr(answer, "choices", None):
+            return answer
+        said = getattr(answer, "error", None)  # an error with the status of a success
+        if isinstance(said, dict):
+            code = said.get("code")
+            raise self._status(code if isinstance(code, int) else 500, None, _said(said), {})
+        shown = answer if isinstance(answer, str) else json.dumps(getattr(answer, "model_extra", None), default=str)
+        raise Failure(f"the judge's server answered what is no chat completion: {self._clean(_excerpt(shown))}")
+
+    def _status(self, code: int, kind: str | None, said: str, headers: Any) -> Failure:
+        phrase = f" {http.HTTPStatus(code).phrase}" if code in http.HTTPStatus._value2member_map_ else ""
+        text = f"the judge's server answered {code}{phrase}: {self._clean(said) or 'no reason given'}"
+        if code in (401, 403) and not self._key:
+            text += f" (the environment variable {self.parameters.api_key_env} is not set)"
+        busy = code == 429 and kind != _SPENT
+        again = busy or code in (408, 409) or code >= 500
+        return Failure(text, again=again, busy=busy, wait=retry_after(headers) if again else None)
+
+    def _text(self, answer: Any) -> str:
+        choice = answer.choices[0]
+        message = choice.message
+        text = getattr(message, "content", None) or getattr(message, "refusal", None) or ""
+        if not text and choice.finish_reason == "content_filter":
+            raise Failure("the judge's server withheld the answer: content_filter", again=False)
+        if choice.finish_reason == "length":
+            # Without this line an answer that ends in `Score: 7`, cut off before `.850`, would be a score of 7.
+            text += f"\n[cut off by the server after max_tokens: {self.parameters.max_tokens}]"
+        return self._clean(str(text))
+
+    def _clean(self, text: str) -> str:
+        """The text without the key."""
+        return text.replace(self._key, f"<{self.parameters.api_key_env}>") if len(self._key) >= 8 else text
+
+
+class Failure(Exception):
+    """Why an attempt, or at last a request, has no answer: one line."""
+
+    def __init__(self, text: str, *, again: bool = True, busy: bool = False, wait: float | None = None) -> None:
+        super().__init__(text)
+        self.again = again
+        """Whether another attempt may end better."""
+        self.busy = busy
+        """Whether the server has only asked for less (429)."""
+        self.wait = wait
+        """Seconds that the server asks to be left alone."""
+        self.alive = True
+        """Whether the server answered a canary afterwards."""
+
+
+class Gate:
+    """Lets a number of requests be under way at once: halved by a 429, grown by one for each round of answers."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.width = float(most)
+        """How many may be under way at present; its whole part counts."""
+        self._under_way = 0
+        self._closed_until = 0.0
+        self._narrowed = -math.inf
+        self._changed: asyncio.Condition | None = None  # belongs to the loop that uses it first
+
+    async def __aenter__(self) -> float:
+        """Waits for a turn; returns when it came (seconds, monotonic)."""
+        if self._changed is None:
+            self._changed = asyncio.Condition()
+        while True:
+            if (pause := self._closed_until - time.monotonic()) > 0:
+                await asyncio.sleep(pause)
+            async with self._changed:
+                await self._changed.wait_for(lambda: self._under_way < int(self.width))
+                if self._closed_until <= time.monotonic():
+                    self._under_way += 1
+                    return time.monotonic()
+
+    async def __aexit__(self, *exception: object) -> None:
+        assert self._changed is not None
+        async with self._changed:
+            self._under_way -= 1
+            self._changed.notify_all()
+
+    def slower(self, sent: float, wait: float) -> None:
+        """The server has answered 429 to a request sent at `sent`: half as many, and none for `wait` seconds."""
+        now = time.monotonic()
+        self._closed_until = max(self._closed_until, now + wait)
+        if sent >= self._narrowed:  # those that were under way together say it together, and mean it once
+            self._narrowed = now
+            self.width = max(1.0, self.width // 2)
+
+    def faster(self) -> None:
+        """The server has answered."""
+        self.width = min(float(self.most), self.width + 1.0 / self.width)
+
+
+def data_url(picture: Image, max_pixels: int | None = None) -> str:
+    """A picture as the PNG in a data URL: without loss, without metadata, and nothing that a server would fetch."""
+    from PIL import Image as Images
+
+    rgb = picture.convert("RGB")
+    if max_pixels is not None and rgb.width * rgb.height > max_pixels:
+        factor = math.sqrt(max_pixels / (rgb.width * rgb.height))
+        size = (max(1, int(rgb.width * factor)), max(1, int(rgb.height * factor)))
+        rgb = rgb.resize(size, Images.Resampling.LANCZOS)
+    rgb.info = {}
+    file = io.BytesIO()
+    rgb.save(file, "PNG", compress_level=1)
+    return "data:image/png;base64," + base64.b64encode(file.getbuffer()).decode("ascii")
+
+
+def retry_after(headers: Any) -> float | None:
+    """Seconds that a response asks to wait (`retry-after-ms`, or `Retry-After` in seconds or as a date), or None."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name) or "") / unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    until = _timestamp(headers.get("retry-after"))
+    if until is None:
+        return None
+    # By the server's own clock where it tells, so that it does not matter what time this machine believes it is.
+    now = _timestamp(headers.get("date"))
+    return max(0.0, until - (time.time() if now is None else now))
+
+
+def _timestamp(date: str | None) -> float | None:
+    try:
+        return email.utils.parsedate_to_datetime(date or "").timestamp()
+    except (TypeError, ValueError):
+        return None
+
+
+def _plain(text: str) -> str:
+    """Takes control tokens apart (`<|im_end|>`): a server's chat template would let a text forge a turn with them."""
+    return _CONTROL_TOKEN.sub("< |", text)
+
+
+def _said(body: object) -> str:
+    """The reason in an error's body, in whatever form it comes."""
+    for key in ("error", "message", "detail"):
+        if isinstance(body, dict) and key in body:
+            body = body[key]
+    return _excerpt(body if isinstance(body, str) else json.dumps(body, default=str) if body else "")
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(re.sub(r"<[^<>]{0,200}>", " ", text).split())
+    return line[:300]

@@ -1,0 +1,150 @@
+"""`edit-eval list` and `edit-eval describe`."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import fields
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from edit_eval.config.components import BUILT_IN, KINDS
+from edit_eval.config.placement import PLACEMENT_KEYS
+from edit_eval.errors import ConfigurationError
+from edit_eval.reporting.components import (
+    components_document,
+    description_document,
+    print_components,
+    print_description,
+)
+from edit_eval.testing.fake_models import FakeJudge
+
+
+def printed(*arguments: Any, width: int = 80) -> list[str]:
+    file = io.StringIO()
+    console = Console(file=file, width=width, markup=False, emoji=False, highlight=False, _environ={})
+    if arguments:
+        print_description(*arguments, console=console)
+    else:
+        print_components(console)
+    return file.getvalue().splitlines()
+
+
+def test_all_registered_components_are_listed() -> None:
+    document = components_document()
+    assert list(document) == ["benchmarks", "edit_models", "judges"]
+    for kind in KINDS:
+        assert [entry["name"] for entry in document[f"{kind}s"]][: len(BUILT_IN[kind])] == list(BUILT_IN[kind])
+    json.dumps(document)
+
+
+def test_the_list_has_three_groups_with_a_line_each() -> None:
+    lines = printed()
+    headings = [line for line in lines if line and not line.startswith(" ")]
+    assert headings == [
+        "Benchmarks  (benchmark: type)",
+        "Edit models  (diffusion_model: type)",
+        "Judges  (reward_model: type)",
+        "`edit-eval describe TYPE` prints the parameters of one.",
+    ]
+    assert "  testing          Gives each edit the answer that it was told to give." in lines
+    assert max(map(len, lines)) <= 80
+    assert lines == [line.rstrip() for line in lines]
+
+
+def test_components_of_other_packages_say_where_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("theirs", "edit_eval.testing.fake_models:FakeJudge", "edit_eval.judges")
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points",
+        lambda **chosen: EntryPoints([point]).select(**chosen),
+    )
+    assert "(an installed package)" in " ".join(printed(width=120))
+    assert printed("theirs")[0] == "theirs  judge  edit_eval.testing.fake_models:FakeJudge"
+
+
+def test_a_description() -> None:
+    lines = printed("five_dimensions")
+    assert lines[0] == "five_dimensions  benchmark  edit_eval.benchmarks.five_dimensions:FiveDimensions"
+    place = lines.index("  data_path: str  required")
+    assert lines[place + 1] == "      The JSON file."
+    assert "  language: str = 'en'" in lines
+    assert not any("Where and how it runs" in line for line in lines)  # a benchmark runs nowhere
+    assert lines == [line.rstrip() for line in lines]
+
+
+def test_a_name_of_several_kinds_is_described_as_each() -> None:
+    document = description_document("testing")
+    assert [component["kind"] for component in document["components"]] == ["edit_model", "judge"]
+    names = [parameter["name"] for parameter in document["components"][1]["parameters"]]
+    assert names == [field.name for field in fields(FakeJudge.Parameters)]
+    lines = printed("testing")
+    assert "testing  edit model  edit_eval.testing.fake_models:FakeEditModel" in lines
+    assert "testing  judge  edit_eval.testing.fake_models:FakeJudge" in lines
+
+
+def test_what_may_stand_beside_the_parameters_is_named() -> None:
+    (component,) = description_document("qwen3_vl")["components"]
+    assert set(component["placement_keys"]) == {"seed", *PLACEMENT_KEYS}
+    text = " ".join(printed("qwen3_vl"))
+    assert all(key in text for key in PLACEMENT_KEYS)
+
+
+def test_required_and_default_in_the_document() -> None:
+    (component,) = description_document("five_dimensions")["components"]
+    by_name = {parameter["name"]: parameter for parameter in component["parameters"]}
+    assert (by_name["data_path"]["required"], by_name["data_path"]["default"]) == (True, None)
+    assert (by_name["language"]["required"], by_name["language"]["default"]) == (False, "'en'")
+    json.dumps(component)
+
+
+OWN = '''
+from dataclasses import dataclass
+
+
+class Editor:
+    """Paints it [red]black[/red]."""
+
+    @dataclass
+    class Parameters:
+        """What it does."""
+
+        strength: float
+        """How \x1b[2J much."""
+
+    def __init__(self, parameters): ...
+    def load(self, devices): ...
+    def edit(self, image, instruction, seed, on_step): ...
+'''
+
+
+def test_a_class_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_editor.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    lines = printed("own_editor.py:Editor")
+    assert "  Paints it [red]black[/red]." in lines
+    assert lines[lines.index("  strength: float  required") + 1] == "      How much."
+    (component,) = description_document("own_editor.py:Editor")["components"]
+    assert component["kind"] == "edit_model"
+
+
+def test_a_class_that_cannot_be_imported_here_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BUILT_IN["judge"], "elsewhere", "a_package_of_another_environment:Judge")
+    lines = printed("elsewhere")
+    assert any("there is no module `a_package_of_another_environment`" in line for line in lines)
+    assert "  Its parameters are known where it can be imported." in lines
+    (component,) = description_document("elsewhere")["components"]
+    assert component["problem"]
+
+
+@pytest.mark.parametrize("ask", [print_description, description_document])
+def test_an_unknown_name_is_refused_with_the_nearest(ask: Any) -> None:
+    with pytest.raises(ConfigurationError, match="did you mean `qwen_image_edit`"):
+        ask("qwen_image_edt")
+
+
+def test_a_narrow_terminal() -> None:
+    assert max(map(len, printed("testing", width=50))) <= 70  # a class path is left whole
