@@ -133,6 +133,7 @@ def build_run(
         wall_seconds=(wall,),
         devices=tuple(f"cuda:{number}" for number in range(gpus)),
         configuration=_configuration(edit_models, judges),
+        resolved={"rubrics": {"physical": {"system": "You judge edits.", "user": "Score {edit_instruction}"}}},
         environment={
             "python": "3.11.9",
             "packages": {"torch": "2.13.0", "diffusers": "0.42.0", "transformers": "5.23.0"},
@@ -375,6 +376,7 @@ def build_hostile_run(directory: Path) -> Results:
         activities=tuple(replace(one, device=HOSTILE, model=HOSTILE, what=HOSTILE) for one in results.activities),
         devices=(HOSTILE,),
         configuration={HOSTILE: HOSTILE},
+        resolved={"rubrics": {HOSTILE: HOSTILE}},
         environment={HOSTILE: [HOSTILE]},
         notes=(HOSTILE,),
     )

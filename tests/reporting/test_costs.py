@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from edit_eval.reporting.costs import costs
+from edit_eval.reporting.costs import costs, loads
 from edit_eval.statistics.summary import summarise
 from reporting.reports import Report
 
@@ -33,3 +33,12 @@ def test_workers_on_a_cpu_are_no_gpus(complete: Report) -> None:
     activities = tuple(replace(one, device="cpu:0") for one in complete.results.activities)
     results = replace(complete.results, activities=activities, devices=("cpu:0",))
     assert not costs(results, summarise(results)).on_gpus
+
+
+def test_loads_stand_in_the_order_in_which_they_began(complete: Report) -> None:
+    found = loads(complete.results)
+    assert len(found) == 8
+    assert [one.begin for one in found] == sorted(one.begin for one in found)
+    assert [one.seconds for one in found[:4]] == [70.0, 79.0, 88.0, 97.0]
+    assert "Loads, in their order" in complete.html
+    assert "| 1 | cuda:3 | qwen_image_edit | 0.0 s | 1 min 37 s |" in complete.files.markdown.read_text("utf-8")

@@ -124,6 +124,7 @@ def test_the_page_opens_in_the_language_of_the_run(complete: Report, tmp_path: P
 def test_what_it_takes_to_repeat_the_run_is_there(complete: Report) -> None:
     page = Elements(complete.html)
     assert "model_name: Qwen/Qwen-Image-Edit" in page.text_of["configuration"]
+    assert "You judge edits." in page.text_of["resolved"]
     assert "diffusers: 0.42.0" in page.text_of["environment"]
     assert complete.results.notes[0] in complete.html
 

@@ -92,6 +92,10 @@ def test_shares_of_answers_without_a_score_and_of_the_ends(make_sample, make_res
     assert (card["unparseable"]["count"], card["unparseable"]["total"]) == (1, 6)
     assert card["refused"]["rate"] == pytest.approx(1 / 6)
     assert card["out_of_range"]["rate"] == 0.0
+    assert card["unscored"]["count"] == sum(
+        card[status]["count"] for status in ("unparseable", "refused", "out_of_range", "judge_error")
+    )
+    assert card["unscored"]["total"] == 6
     assert card["ceiling"]["rate"] == 0.5
     assert card["floor"]["count"] == 1
     assert 0.0 < card["ceiling"]["ci95"][0] < 0.5 < card["ceiling"]["ci95"][1] < 1.0

@@ -5,36 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_columns import column, drawn
 
-from edit_eval.statistics.columns import Column, by_judge, columns_of, why_incomparable
+from edit_eval.errors import ConfigurationError
 from edit_eval.statistics.comparison import compare
-
-IDENTITY = {
-    "judge": {"name": "qwen3_vl", "params": {"dtype": "bfloat16"}},
-    "prompts": "aa",
-    "benchmark": "bb",
-    "language": "en",
-}
-
-
-def column(name: str, scores, *, clusters=None, categories=None, identity=IDENTITY) -> Column:
-    ids = [f"s{index:04d}" for index in range(len(scores))]
-    of_clusters = list(range(len(scores))) if clusters is None else list(clusters)
-    return Column(
-        name=name,
-        judge="judge",
-        identity=identity,
-        scores={key: None if score is None else float(score) for key, score in zip(ids, scores, strict=True)},
-        clusters={key: f"digest-{cluster:04d}" for key, cluster in zip(ids, of_clusters, strict=True)},
-        categories=dict(zip(ids, ["all"] * len(ids) if categories is None else categories, strict=True)),
-    )
-
-
-def drawn(seed: int, shift: float = 0.0, count: int = 90) -> list[float]:
-    """Scores on the same items: what the items share, and each column's own deviation."""
-    shared = np.random.default_rng(1).uniform(3, 7, size=count)
-    own = np.random.default_rng(seed).normal(shift, 1.0, size=count)
-    return np.round(np.clip(shared + own, 0, 10), 1).tolist()
 
 
 def test_the_same_run_twice_is_a_tie():
@@ -104,6 +78,29 @@ def test_failures_are_left_out_of_the_pairs_and_bound_the_difference():
     assert pair.best_case_difference == pytest.approx((3 + 5 + 4 + 0 + 10) / 5)
 
 
+def test_what_a_sample_lacks_in_part_bounds_the_difference_in_part():
+    """Three of four answers about a sample: its score is their mean, and the fourth may have been anything."""
+    a = column("a", [8, 6], unscored={"s0000": 0.25, "s0001": 0.0})
+    b = column("b", [5, None], unscored={"s0000": 0.0, "s0001": 1.0})
+    (pair,) = compare([a, b]).pairs
+    assert pair.difference == 3.0
+    assert pair.worst_case_difference == pytest.approx(((0.75 * 8 - 5) + (6 - 10)) / 2)
+    assert pair.best_case_difference == pytest.approx(((0.75 * 8 + 2.5 - 5) + 6) / 2)
+
+
+def test_whether_missing_scores_could_turn_the_verdict():
+    good, bad = drawn(2, 1.5), drawn(3)
+    (whole,) = compare([column("a", bad), column("b", good)]).pairs
+    assert (whole.better, whole.better_whatever_is_missing) == ("b", True)
+    assert whole.worst_case_difference == whole.best_case_difference == whole.difference
+    holes = [None if index % 4 == 0 else score for index, score in enumerate(good)]
+    (holed,) = compare([column("a", bad), column("b", holes)]).pairs
+    assert (holed.better, holed.better_whatever_is_missing) == ("b", False)
+    assert holed.worst_case_difference < holed.difference < 0 < holed.best_case_difference
+    (tie,) = compare([column("a", drawn(2)), column("b", drawn(3))]).pairs
+    assert tie.better_whatever_is_missing is None
+
+
 def test_a_sample_that_only_one_ran_is_not_a_failure():
     (pair,) = compare([column("a", [1, 2, 3, 4]), column("b", [1, 2])]).pairs
     assert (pair.total, pair.n) == (2, 2)
@@ -158,6 +155,34 @@ def test_a_difference_within_the_noise_of_many_pairs_is_not_called():
         assert {summary.rank for summary in family.columns} == {1}
 
 
+def test_all_judges_are_one_family_and_each_ranks_for_itself():
+    one = [column("a", drawn(2, 0.5)), column("b", drawn(3))]
+    other = [column("a", drawn(4), judge="other"), column("b", drawn(5, 2.0), judge="other")]
+    comparison = compare([*one, *other])
+    assert [(pair.judge, pair.a, pair.b) for pair in comparison.pairs] == [("judge", "a", "b"), ("other", "a", "b")]
+    assert comparison.judges == ("judge", "other")
+    assert [(summary.judge, summary.rank) for summary in comparison.columns] == [
+        ("judge", 1),
+        ("judge", 2),
+        ("other", 2),
+        ("other", 1),
+    ]
+    (alone,) = compare(one).pairs
+    assert comparison.pairs[0].p == alone.p
+    assert comparison.pairs[0].p_adjusted == pytest.approx(alone.p)  # the larger of two keeps its own
+    assert comparison.pairs[1].p_adjusted == pytest.approx(2 * comparison.pairs[1].p)
+    assert comparison.pairs[0].detectable > alone.detectable
+    assert comparison.worse_than_first == ("b",)
+    assert comparison.document()["tests"] == 2
+
+
+def test_what_made_nothing_is_not_held_against_the_first():
+    columns = [column("a", [5, 6, 7]), column("b", [None, None, None]), column("c", [5, 6, 7])]
+    comparison = compare(columns)
+    assert comparison.not_held_against_first == ("b",)
+    assert comparison.worse_than_first == ()
+
+
 def test_categories_are_exploratory_and_corrected_together():
     categories = ["physical"] * 45 + ["social"] * 45
     good = [score + 2 if index < 45 else score for index, score in enumerate(drawn(2))]
@@ -179,6 +204,13 @@ def test_the_samples_that_differ_most():
         ("s0021", 5.0, 9.0, -4.0),
         ("s0003", 5.0, 6.0, -1.0),
     ]
+
+
+def test_the_judges_words_stand_beside_the_samples_that_differ():
+    a = column("a", [9.0, 5.0], words={"s0000": "All is right."})
+    b = column("b", [2.0, 5.0], words={"s0000": "Nothing happened."})
+    (found,) = compare([a, b]).pairs[0].largest
+    assert (found.words_a, found.words_b) == ("All is right.", "Nothing happened.")
 
 
 def test_the_order_of_the_columns_only_turns_the_sign():
@@ -218,3 +250,16 @@ def test_intervals_of_a_difference_hold_it_in_95_of_100():
         pair = compare([column("a", a, clusters=clusters), column("b", b, clusters=clusters)]).pairs[0]
         covered += pair.ci95[0] <= 0.5 <= pair.ci95[1]
     assert 0.92 <= covered / 400 <= 0.98
+
+
+@pytest.mark.parametrize("detect", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_difference_to_detect_is_above_0(detect):
+    with pytest.raises(ConfigurationError, match="a number above 0"):
+        compare([column("a", [1, 2]), column("b", [1, 2])], detect=detect)
+
+
+def test_notes_are_passed_on():
+    columns = [column("a", [1, 2]), replace(column("b", [1, 2]), differs=("steps: 4, not 8",))]
+    document = compare(columns, notes=["b is not finished"]).document()
+    assert document["notes"] == ["b is not finished"]
+    assert document["columns"][1]["differs"] == ["steps: 4, not 8"]

@@ -84,12 +84,17 @@ def _difficulty_order(item: tuple[str, object]) -> tuple[int, str]:
     return (known.index(item[0]) if item[0] in known else len(known), item[0])
 
 
+def most_tags(parts: Sequence[Entry]) -> int:
+    """How many tags the chart has room for."""
+    return MOST_TAGS if len(parts) < 3 else MOST_TAGS // 2
+
+
 def _by_tag(parts: Sequence[Entry], series: list[str], language: str) -> list[AnyChart]:
     sizes: Counter[str] = Counter()
     for part in parts:
         for name, block in part.tags.items():
             sizes[name] = max(sizes[name], (block.get("coverage") or {}).get("total") or block.get("n") or 0)
-    frequent = sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST_TAGS]
+    frequent = sorted(sizes, key=lambda name: (-sizes[name], name))[: most_tags(parts)]
     groups = [
         (f"{name} ({sizes[name]})", part.tags[name], part.tags[name].get("coverage"), part.series)
         for name in frequent
@@ -114,10 +119,12 @@ def _intervals(groups: Sequence[Group], series: list[str], language: str, *, one
         y=alt.Y("group:N", scale=alt.Scale(domain=names), title=None).axis(ticks=False, domain=False),
         tooltip=_interval_tooltips(language, several),
     )
-    if several:
-        base = base.encode(color=_series_colour(series, legend=not one_each))
     if several and not one_each:
         base = base.encode(yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=series)))
+    # Words stay in the colour of words: a series' colour is for marks, and may be too light to read.
+    words = base
+    if several:
+        base = base.encode(color=_series_colour(series, legend=not one_each))
     scale = alt.X("low:Q", scale=alt.Scale(domain=[0, 10], nice=False), title=text("axis.score", language))
     scale = scale.axis(values=list(range(11)), format="d")
     return [
@@ -128,7 +135,7 @@ def _intervals(groups: Sequence[Group], series: list[str], language: str, *, one
             base.mark_rule(strokeWidth=2).encode(x=scale, x2="high:Q"),
             base.mark_point(size=64, strokeWidth=1.8, opacity=1).encode(x="mean:Q").transform_filter("!datum.complete"),
             base.mark_point(size=64, opacity=1, filled=True).encode(x="mean:Q").transform_filter("datum.complete"),
-            base.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(x="label_at:Q", text="label:N"),
+            words.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(x="label_at:Q", text="label:N"),
         ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 0})
     ]
 

@@ -1,4 +1,4 @@
-"""What a run cost: wall time, device hours, seconds an edit and an answer."""
+"""What a run cost: wall time, device hours, seconds an edit and an answer, and its loads."""
 
 from __future__ import annotations
 
@@ -28,6 +28,28 @@ class Costs:
     answers: int
     seconds_per_answer: float | None
     """Median over the judgements for which a judge was asked."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """One load of a model onto a device."""
+
+    start_number: int
+    device: str
+    model: str
+    begin: float
+    """Seconds since that start began."""
+    seconds: float
+
+
+def loads(results: Results) -> list[Load]:
+    """Every load of the run, in the order in which they began."""
+    found = [
+        Load(one.start_number, one.device, one.model, one.begin, one.end - one.begin)
+        for one in results.activities
+        if one.kind == "loading"
+    ]
+    return sorted(found, key=lambda one: (one.start_number, one.begin, one.device))
 
 
 def costs(results: Results, summary: Mapping[str, Any]) -> Costs:

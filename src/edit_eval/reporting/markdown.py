@@ -10,7 +10,7 @@ import jinja2
 
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.costs import costs
+from edit_eval.reporting.costs import costs, loads
 from edit_eval.reporting.entries import category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.slow_devices import slow_devices
@@ -49,6 +49,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         categories=category_names(parts),
         costs=costs(results, summary),
         slow=slow_devices(results),
+        loads=loads(results),
         incomplete=any(not formats.is_complete(part.coverage) for part in parts),
         failures=failures(results),
     )

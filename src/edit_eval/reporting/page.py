@@ -27,8 +27,8 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.charts import MOST_TAGS, charts
-from edit_eval.reporting.costs import costs
+from edit_eval.reporting.charts import charts, most_tags
+from edit_eval.reporting.costs import costs, loads
 from edit_eval.reporting.entries import category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.gallery import Pictures, gallery
@@ -110,10 +110,11 @@ def _document(results: Results, summary: Mapping[str, Any], language: str, drawn
             only=parts[0] if len(parts) == 1 else None,
             costs=costs(results, summary),
             slow=slow_devices(results),
+            loads=loads(results),
             incomplete=any(not formats.is_complete(part.coverage) for part in parts),
             failures=failures(results),
             facts=_facts(results),
-            most_tags=MOST_TAGS if any(len(part.tags) > MOST_TAGS for part in parts) else None,
+            most_tags=most_tags(parts) if any(len(part.tags) > most_tags(parts) for part in parts) else None,
             listings=_listings(results),
             version=__version__,
             data_here=Markup(_DATA_HERE),
@@ -216,12 +217,9 @@ def _weights(results: Results, section: str, name: str) -> str:
 
 def _listings(results: Results) -> list[tuple[str, str]]:
     """(text key, YAML) of all that it takes to repeat the run."""
-    configuration = dict(results.configuration)
-    # These the run adds to what can be written in a configuration.
-    added = {key: configuration.pop(key) for key in ("rubrics", "identities", "name") if key in configuration}
     return [
-        ("configuration", _as_yaml(configuration)),
-        ("prompts", _as_yaml({"rubrics": added["rubrics"]}) if added.get("rubrics") else ""),
+        ("configuration", _as_yaml(results.configuration)),
+        ("resolved", _as_yaml(results.resolved)),
         ("environment", _as_yaml(results.environment)),
     ]
 

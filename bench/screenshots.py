@@ -1,0 +1,83 @@
+"""Takes pictures of a report for people to look at: `python bench/screenshots.py runs/NAME docs/images`.
+
+Needs Playwright and Chromium (Debian: `apt-get install chromium fonts-noto-cjk fonts-inter`). Ends with 1 if the page
+complained or asked for anything that is not a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+VIEWS = {
+    "report-top": {"size": (1360, 1000)},
+    "report-gallery": {"size": (1360, 1000), "section": "#gallery"},
+    "report-time": {"size": (1360, 1000), "section": "#time"},
+    "report-detail": {"size": (1360, 900), "detail": True},
+    "report-dark-chinese": {"size": (1360, 1000), "dark": True, "language": "zh"},
+    "report-detail-dark-chinese": {"size": (1360, 900), "dark": True, "language": "zh", "detail": True},
+    "report-narrow": {"size": (390, 844), "section": "#gallery"},
+}
+
+
+def take(browser: Browser, page: Path, folder: Path, name: str, view: dict) -> list[str]:
+    """Takes one picture; returns what the page complained about."""
+    width, height = view["size"]
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if view.get("dark") else "light",
+        device_scale_factor=2,
+        reduced_motion="reduce",
+    )
+    tab = context.new_page()
+    faults: list[str] = []
+    tab.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.on("request", lambda made: None if made.url.startswith(("file:", "data:")) else faults.append(made.url))
+    tab.goto(page.as_uri())
+    arrange(tab, view)
+    tab.screenshot(path=folder / f"{name}.png")
+    context.close()
+    return [f"{name}: {fault}" for fault in faults]
+
+
+def arrange(tab: Page, view: dict) -> None:
+    """Brings the page into the state that the picture is to show."""
+    if "language" in view:
+        tab.click(f"#language button[value={view['language']}]")
+    tab.wait_for_function(
+        "() => [...document.querySelectorAll('.chart-body')].every((body) => body.querySelector('svg, canvas'))"
+    )
+    if view.get("detail"):
+        tab.locator(".card .instruction a").first.click()
+        tab.mouse.move(0, 0)
+    elif "section" in view:
+        tab.evaluate("(section) => document.querySelector(section).scrollIntoView()", view["section"])
+    tab.wait_for_timeout(500)  # pictures are decoded, the last chart is drawn
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path, help="a run directory with a report")
+    parser.add_argument("folder", type=Path, help="where the pictures go")
+    arguments = parser.parse_args()
+    page = (arguments.run / "report" / "index.html").absolute()
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not page.is_file() or chromium is None:
+        print(f"{page}: no report there" if chromium else "Chromium is not installed", file=sys.stderr)
+        return 2
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        faults = [fault for name, view in VIEWS.items() for fault in take(browser, page, arguments.folder, name, view)]
+        browser.close()
+    print("\n".join(faults), end="", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""Columns of scores for tests of comparisons: numbers given, or drawn so that the columns share what the items have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from edit_eval.statistics.columns import Column
+
+IDENTITY = {
+    "judge": {"name": "qwen3_vl", "params": {"dtype": "bfloat16"}},
+    "answer": "score",
+    "language": "en",
+}
+
+
+def column(
+    name: str,
+    scores: Sequence[float | None],
+    *,
+    clusters: Sequence[int] | None = None,
+    categories: Sequence[str] | None = None,
+    identity: Mapping[str, object] = IDENTITY,
+    first: int = 0,
+    judge: str = "judge",
+    **more: Any,
+) -> Column:
+    """A column with the samples `s0000`, `s0001`, ... (from `first`), each of a source image of its own."""
+    ids = [f"s{index:04d}" for index in range(first, first + len(scores))]
+    of_clusters = range(first, first + len(scores)) if clusters is None else clusters
+    return Column(
+        name=name,
+        judge=judge,
+        identity=identity,
+        scores={key: None if score is None else float(score) for key, score in zip(ids, scores, strict=True)},
+        clusters={key: f"digest-{cluster:04d}" for key, cluster in zip(ids, of_clusters, strict=True)},
+        categories=dict(zip(ids, ["all"] * len(ids) if categories is None else categories, strict=True)),
+        **more,
+    )
+
+
+def drawn(seed: int, shift: float = 0.0, count: int = 90) -> list[float]:
+    """Scores on the same items: what the items share, and each column's own deviation."""
+    shared = np.random.default_rng(1).uniform(3, 7, size=count)
+    own = np.random.default_rng(seed).normal(shift, 1.0, size=count)
+    return np.round(np.clip(shared + own, 0, 10), 1).tolist()

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from small_columns import IDENTITY, column
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Status
+from edit_eval.statistics.columns import (
+    Difference,
+    by_judge,
+    columns_of,
+    differences,
+    refuse_incomparable,
+    why_incomparable,
+)
+from edit_eval.statistics.comparison import compare
+
+
+def test_columns_of_a_run(make_sample, make_results):
+    samples = [make_sample(0, category="social"), make_sample(1, source=0), make_sample(2)]
+    rows = [[4.0, 5.0], [Status.REFUSED, 3.0], [Status.EDIT_FAILED, Status.EDIT_FAILED]]
+    run = make_results(samples, {("m", "j"): rows}, name="first")
+    (only,) = columns_of(run, {"j": IDENTITY})
+    assert (only.name, only.edit_model, only.judge, only.run) == ("first", "m", "j", "runs/first")
+    assert only.scores == {"s0000": 4.5, "s0001": 3.0, "s0002": None}
+    assert only.unscored == {"s0000": 0.0, "s0001": 0.5, "s0002": 1.0}
+    assert only.clusters["s0001"] == "digest-00000"
+    assert only.categories["s0000"] == "social"
+    comparison = compare([only, replace(only, name="second")])
+    assert comparison.columns[0].scored == 2
+    assert comparison.columns[0].total == 3
+
+
+def test_the_first_words_of_a_sample_are_kept(make_sample, make_results):
+    run = make_results([make_sample(0), make_sample(1)], {("m", "j"): [[1.0, 2.0], [Status.REFUSED]]})
+    judgements = tuple(replace(judgement, reason=f"words {number}") for number, judgement in enumerate(run.judgements))
+    (only,) = columns_of(replace(run, judgements=judgements), {"j": IDENTITY})
+    assert only.words == {"s0000": "words 0"}  # a reason why there is no score is not the judge's words
+
+
+def test_columns_of_several_models_and_judges(make_sample, make_results):
+    samples = [make_sample(0), make_sample(1)]
+    scores = {(edit_model, judge): [[1.0], [2.0]] for edit_model in ("a", "b") for judge in ("x", "y")}
+    columns = columns_of(make_results(samples, scores), {"x": {"judge": "x"}, "y": {"judge": "y"}})
+    assert {judge: [column.name for column in found] for judge, found in by_judge(columns).items()} == {
+        "x": ["run/a", "run/b"],
+        "y": ["run/a", "run/b"],
+    }
+    with pytest.raises(ConfigurationError, match="they differ in judge: 'x' and 'y'"):
+        refuse_incomparable(columns)
+    assert all(pair.identical for pair in compare(columns).pairs)  # only within each judge
+
+
+def test_bounds_of_a_sample():
+    one = column("a", [8, None, 6], unscored={"s0000": 0.5})
+    assert [one.bound(sample, 0.0) for sample in one.scores] == [4.0, 0.0, 6.0]
+    assert [one.bound(sample, 10.0) for sample in one.scores] == [9.0, 10.0, 6.0]
+
+
+def test_what_cannot_be_compared_is_refused_with_what_differs():
+    other = {**IDENTITY, "judge": {"name": "qwen3_vl", "params": {"dtype": "float16"}}, "answer": "reason_then_score"}
+    with pytest.raises(ConfigurationError) as refused:
+        compare([column("a", [1, 2]), column("b", [1, 2], identity=other)])
+    assert "a and b cannot be compared" in str(refused.value)
+    assert "judge.params.dtype: 'bfloat16' and 'float16'" in str(refused.value)
+    assert "answer: 'score' and 'reason_then_score'" in str(refused.value)
+
+
+def test_why_incomparable():
+    assert why_incomparable(IDENTITY, json.loads(json.dumps(IDENTITY))) is None
+    assert why_incomparable({"images": ("a",)}, {"images": ["a"]}) is None
+    assert why_incomparable({"x": 1}, {}) == "x: 1 and nothing"
+    assert why_incomparable({}, {"x": {"y": None}}) == "x.y: nothing and None"
+    assert why_incomparable({"seed": 0}, {"seed": False}) is None
+    assert len(why_incomparable({"prompts": "p" * 5000}, {"prompts": "q"})) < 150
+
+
+def test_long_texts_are_shown_from_where_they_differ():
+    before = "Turn the sky over the harbour into a thunderstorm " * 3
+    (found,) = differences({"text": before + "at night"}, {"text": before + "by day"})
+    assert found == Difference("text", "...to a thunderstorm at night'", "...to a thunderstorm by day'")
+
+
+def test_another_image_under_the_same_id_is_refused():
+    with pytest.raises(ConfigurationError, match="sample 's0001' has another source image"):
+        compare([column("a", [1, 2]), column("b", [1, 2], clusters=[0, 9])])
+
+
+def test_samples_that_were_asked_differently_are_refused_with_the_first_and_their_number():
+    asked = {f"s{index:04d}": {"instruction": "make it rain", "rubric": "v1 aa"} for index in range(3)}
+    others = {**asked, "s0002": {"instruction": "make it snow", "rubric": "v1 aa"}}
+    every = {key: {**value, "rubric": "v1 bb"} for key, value in asked.items()}
+    one, same = column("a", [1, 2, 3], asked=asked), column("b", [1, 2, 3], asked=dict(asked))
+    refuse_incomparable([one, same])
+    with pytest.raises(ConfigurationError) as refused:
+        refuse_incomparable([one, replace(same, asked=others)])
+    assert str(refused.value).endswith(
+        "they differ in the instruction of 1 of 3 common samples (the first, 's0002': 'make it rain' and "
+        "'make it snow')"
+    )
+    with pytest.raises(ConfigurationError, match="the rubric of 3 of 3 common samples .the first, 's0000': 'v1 aa' an"):
+        refuse_incomparable([one, replace(same, asked=every)])
+    # What only one of them ran may be anything.
+    refuse_incomparable([one, column("b", [1, 2], asked=others)])
+
+
+def test_runs_without_a_common_sample_are_refused():
+    with pytest.raises(ConfigurationError, match="not one sample has the same id in both"):
+        compare([column("a", [1, 2]), column("b", [1, 2], first=2)])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([], "two runs or more"),
+        ([column("a", [1, 2])], "two runs or more"),
+        ([column("a", [1, 2]), column("a", [1, 2])], "same name"),
+        ([column("a", [1, 2]), column("b", [1, 2]), column("a", [1, 2], judge="other")], "two runs or more"),
+    ],
+)
+def test_what_makes_no_comparison_is_refused(columns, message):
+    with pytest.raises(ConfigurationError, match=message):
+        compare(columns)

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import replace
+
+import pytest
+
+from edit_eval.records import Status
+from edit_eval.statistics.panel import NAME, panel
+from edit_eval.statistics.summary import judges_document, summarise
+
+
+def run_of(make_sample, make_results, rows_of_judges, categories=None):
+    """One edit model, a row a sample for each judge."""
+    count = len(next(iter(rows_of_judges.values())))
+    samples = [make_sample(index, category=categories[index] if categories else "physical") for index in range(count)]
+    return make_results(samples, {("m", judge): rows for judge, rows in rows_of_judges.items()})
+
+
+def test_the_median_of_three_judges(make_sample, make_results):
+    run = run_of(make_sample, make_results, {"a": [[2.0], [9.0]], "b": [[5.0], [8.0]], "c": [[4.0], [1.0]]})
+    found = panel(run)
+    assert [judgement.score for judgement in found.results.judgements] == [4.0, 8.0]
+    assert found.worst == found.best == (4.0, 8.0)
+    assert found.results.judges == (NAME,)
+
+
+def test_of_two_judges_it_is_the_mean_and_of_one_there_is_none(make_sample, make_results):
+    two = run_of(make_sample, make_results, {"a": [[2.0]], "b": [[5.0]]})
+    assert panel(two).results.judgements[0].score == 3.5
+    assert panel(run_of(make_sample, make_results, {"a": [[2.0]]})) is None
+
+
+def test_repeats_are_a_mean_within_each_judge(make_sample, make_results):
+    run = run_of(make_sample, make_results, {"a": [[2.0, 4.0]], "b": [[9.0, 9.0]], "c": [[5.0, 8.0]]})
+    assert panel(run).results.judgements[0].score == 6.5
+
+
+def test_an_edit_that_a_judge_has_no_score_for_has_no_median(make_sample, make_results):
+    rows = {
+        "a": [[2.0], [Status.EDIT_FAILED], [Status.PENDING], [Status.REFUSED, 3.0]],
+        "b": [[Status.UNPARSEABLE], [Status.EDIT_FAILED], [Status.REFUSED], [7.0, 7.0]],
+        "c": [[4.0], [Status.EDIT_FAILED], [6.0], [5.0, 5.0]],
+    }
+    found = panel(run_of(make_sample, make_results, rows))
+    judgements = found.results.judgements
+    assert [one.status for one in judgements] == [Status.UNPARSEABLE, Status.EDIT_FAILED, Status.PENDING, Status.OK]
+    assert [one.score for one in judgements] == [None, None, None, 5.0]
+    # What is missing may be anything in the range, and the median moves only as far as that lets it.
+    assert found.worst == (2.0, 0.0, 0.0, 5.0)
+    assert found.best == (4.0, 10.0, 10.0, 6.5 - 1.5)
+
+
+def test_missing_repeats_bound_the_median(make_sample, make_results):
+    run = run_of(make_sample, make_results, {"a": [[4.0, Status.REFUSED]], "b": [[5.0, 5.0]]})
+    found = panel(run)
+    assert found.results.judgements[0].score == 4.5
+    assert (found.worst, found.best) == (((2.0 + 5.0) / 2,), ((7.0 + 5.0) / 2,))
+    (entry,) = judges_document(run)["median"]
+    assert entry["overall"]["worst_case_mean"] == 3.5
+    assert entry["overall"]["best_case_mean"] == 6.0
+
+
+def test_a_summary_says_what_the_judges_say_together(make_sample, make_results):
+    generator = __import__("random").Random(4)
+    truth = [generator.uniform(2, 8) for _ in range(40)]
+    rows = {
+        judge: [[round(t + generator.gauss(shift, 0.5), 2) for _ in range(2)] for t in truth]
+        for judge, shift in (("strict", -1.5), ("fair", 0.0), ("kind", 1.5))
+    }
+    run = run_of(make_sample, make_results, rows, categories=["physical", "social"] * 20)
+    summary = summarise(run, min_coverage=0.9)
+    agreement = summary["agreement"]
+    (entry,) = agreement["median"]
+    medians = [statistics.median(statistics.fmean(rows[judge][index]) for judge in rows) for index in range(40)]
+    assert entry["overall"]["mean"] == pytest.approx(statistics.fmean(medians))
+    assert entry["overall"]["n"] == entry["coverage"]["total"] == 40
+    assert entry["coverage"]["required"] == 0.9
+    assert list(entry["categories"]) == ["physical", "social"]
+    assert [result["overall"]["mean"] for result in summary["results"]] == pytest.approx(
+        [statistics.fmean(score for row in rows[judge] for score in row) for judge in rows]
+    )
+    assert agreement["judges"]["fair"]["retest"]["sd"] == pytest.approx(0.5, abs=0.1)
+    assert 0.3 < agreement["between_judges"]["alpha"] < 1.0
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+
+
+def test_one_judge_asked_once_agrees_with_nobody(make_sample, make_results):
+    run = run_of(make_sample, make_results, {"a": [[2.0], [5.0]]})
+    assert "agreement" not in summarise(run)
+    document = judges_document(run)
+    assert document["median"] is document["between_judges"] is document["judges"]["a"]["retest"] is None
+    repeated = run_of(make_sample, make_results, {"a": [[2.0, 2.5], [5.0, 5.0]]})
+    agreement = summarise(repeated)["agreement"]
+    assert agreement["judges"]["a"]["retest"]["answers"] == 4
+    assert agreement["median"] is None
+
+
+def test_the_order_of_the_judgements_does_not_matter(make_sample, make_results):
+    run = run_of(make_sample, make_results, {"a": [[2.0], [7.0]], "b": [[5.0], [6.0]]})
+    turned = replace(run, judgements=run.judgements[::-1])
+    assert json.dumps(summarise(turned)) == json.dumps(summarise(run))
