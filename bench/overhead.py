@@ -5,7 +5,7 @@
 `device_gap_ms`: median time between the end of one edit and the begin of the next on a device, at 1024 x 1024 with
 real PNGs. `engine_cpu_ms`: processor time of the engine's process a task (an edit or a batch of judgements), as the
 slope between a short and a long run. `resume_100k_seconds` and `rss_100k_mb`: reading 50,000 edits and 50,000 answers
-back, their pictures looked for, in a process of its own. The memory of the benchmark pass is in bench/benchmark_pass.py.
+back, their pictures looked for, in a process of its own. The memory of the benchmark's pass: bench/benchmark_pass.py.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import base64
 import io
+import itertools
 import json
 import os
 import random
@@ -77,7 +78,7 @@ def device_gap() -> float:
         settings = configuration(Path(name), 24, 1024, 0.5, 1)
         results = evaluate(settings, run_dir=Path(name) / "run", report=False).results
         spans = sorted((a.begin, a.end) for a in results.activities if a.kind == "editing")
-        gaps = [later[0] - earlier[1] for earlier, later in zip(spans[1:-3], spans[2:-2], strict=True)]
+        gaps = [later[0] - earlier[1] for earlier, later in itertools.pairwise(spans[1:-2])]
         return 1000 * statistics.median(gaps)
 
 
@@ -176,7 +177,9 @@ def resume() -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as name:
         run = write_run(Path(name), RECORDS // 2)
         command = [sys.executable, __file__, "--read", str(run)]
-        runs = [json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(3)]
+        runs = [
+            json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(3)
+        ]
         return statistics.median(seconds for seconds, _ in runs), max(megabytes for _, megabytes in runs)
 
 

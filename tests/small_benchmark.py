@@ -45,7 +45,9 @@ def sample_id(number: int) -> str:
     return f"{number:05d}_{SUBSETS[number % len(SUBSETS)]}_easy"
 
 
-def configuration(folder: Path, *, edit: dict[str, Any] | None = None, judge: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def configuration(
+    folder: Path, *, edit: dict[str, Any] | None = None, judge: dict[str, Any] | None = None, **more: Any
+) -> dict[str, Any]:
     """A configuration with the testing models; `edit` and `judge` are their `params`."""
     path = folder / "benchmark.json"
     if not path.exists():

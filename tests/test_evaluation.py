@@ -1,4 +1,4 @@
-"""Whole evaluations with real workers: the same results whatever the schedule, failures that move no number, resuming."""
+"""Whole evaluations with real workers: equal results whatever the schedule, failures that move no number, resuming."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_benchmark import configuration, sample_id, write_benchmark
 
 from edit_eval import evaluate
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError, Stopped
 from edit_eval.evaluation import Run
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
+from small_benchmark import configuration, sample_id, write_benchmark
 
 ANSWERS = {sample_id(n): f"Score: {n}.5" for n in range(9)}
 
 
-def run(folder: Path, name: str = "run", *, retry: tuple[str, ...] = (), reuse: tuple[Path, ...] = (), **more: Any) -> Run:
+def run(
+    folder: Path, name: str = "run", *, retry: tuple[str, ...] = (), reuse: tuple[Path, ...] = (), **more: Any
+) -> Run:
     return evaluate(configuration(folder, **more), run_dir=folder / name, report=False, retry=retry, reuse_from=reuse)
 
 
@@ -37,8 +39,10 @@ def verdicts(made: Run) -> list[tuple[object, ...]]:
     """What must be equal between an undisturbed run and any other: all but times and workers."""
     pixels = {(e.sample_id, e.edit_model, e.edit_seed): e.pixels for e in made.results.edits}
     return [
-        (j.key, j.sample_id, j.edit_model, j.judge, j.repeat, j.status, j.score, j.answer, j.reason)
-        + (pixels[j.sample_id, j.edit_model, j.edit_seed],)
+        (
+            *(j.key, j.sample_id, j.edit_model, j.judge, j.repeat, j.status, j.score, j.answer, j.reason),
+            pixels[j.sample_id, j.edit_model, j.edit_seed],
+        )
         for j in made.results.judgements
     ]
 
@@ -115,7 +119,12 @@ def test_a_finished_run_has_nothing_to_do(tmp_path: Path) -> None:
 def test_failures_are_never_numbers(tmp_path: Path) -> None:
     ids = [sample_id(n) for n in range(9)]
     edit = {"fail": ids[:1], "black": ids[1:2], "nan": ids[2:3], "crash": ids[3:4], "timeout": 3, "hang": ids[4:5]}
-    answers = {**ANSWERS, ids[5]: "Both pictures show 3 dogs.", ids[6]: "Score: 11", ids[7]: "I'm sorry, I can't do that."}
+    answers = {
+        **ANSWERS,
+        ids[5]: "Both pictures show 3 dogs.",
+        ids[6]: "Score: 11",
+        ids[7]: "I'm sorry, I can't do that.",
+    }
     made = run(tmp_path, edit=edit, judge={"answers": answers})
     status = {j.sample_id: j.status for j in made.results.judgements}
     assert [status[i] for i in ids] == [Status.EDIT_FAILED] * 5 + [
@@ -142,7 +151,10 @@ def test_failures_are_final_until_they_are_to_be_retried(tmp_path: Path) -> None
     assert status[sample_id(0)] is Status.OK, "what fails once is tried again"
     assert status[sample_id(1)] is Status.JUDGE_ERROR
     attempts = len(lines(first, "judgements"))
-    assert len(lines(run(tmp_path, judge={"fail": [sample_id(1)]}, edit={"flaky": [sample_id(0)]}), "judgements")) == attempts
+    assert (
+        len(lines(run(tmp_path, judge={"fail": [sample_id(1)]}, edit={"flaky": [sample_id(0)]}), "judgements"))
+        == attempts
+    )
     again = run(tmp_path, edit={"flaky": [sample_id(0)]}, judge={"fail": [sample_id(1)]}, retry=("judge_error",))
     assert len(lines(again, "judgements")) == attempts + 1
 
@@ -194,7 +206,9 @@ def test_a_missing_picture_is_made_again(tmp_path: Path) -> None:
 
 
 def test_samples_with_repeats_and_seeds_and_two_models(tmp_path: Path) -> None:
-    settings = configuration(tmp_path, judge={"answers": {f"second/{sample_id(0)}": "Score: 9"}}, evaluation={"edit_seeds": 2, "repeats": 2})
+    settings = configuration(
+        tmp_path, judge={"answers": {f"second/{sample_id(0)}": "Score: 9"}}, evaluation={"edit_seeds": 2, "repeats": 2}
+    )
     first = settings.pop("diffusion_model")
     settings["edit_models"] = {"first": first, "second": {**first, "params": {**first["params"], "steps": 1}}}
     made = evaluate(settings, run_dir=tmp_path / "run", report=False)
@@ -248,11 +262,15 @@ def test_a_model_that_cannot_be_loaded_stops_the_run_in_one_line(tmp_path: Path)
 
 # -- kill -9 --
 
-START = "import sys, json; sys.path.insert(0, sys.argv[2]); from edit_eval import evaluate; evaluate(json.loads(sys.argv[1]), run_dir=sys.argv[3], report=False)"
+START = """
+import json, sys
+from edit_eval import evaluate
+evaluate(json.loads(sys.argv[1]), run_dir=sys.argv[2], report=False)
+"""
 
 
 def start(settings: dict[str, Any], folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", START, json.dumps(settings), str(Path(__file__).parent), str(folder)]
+    command = [sys.executable, "-c", START, json.dumps(settings), str(folder)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
@@ -271,7 +289,9 @@ def workers_of(folder: Path) -> list[int]:
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
 def test_killed_at_random_moments_the_run_goes_on_to_the_same_end(tmp_path: Path, undisturbed: Run) -> None:
     draw = random.Random(5)
-    settings = configuration(tmp_path, edit={"seconds": 0.05}, judge={"answers": ANSWERS, "batch_size": 2, "seconds": 0.02})
+    settings = configuration(
+        tmp_path, edit={"seconds": 0.05}, judge={"answers": ANSWERS, "batch_size": 2, "seconds": 0.02}
+    )
     acknowledged: set[str] = set()
     for _ in range(6):
         engine = start(settings, tmp_path / "run")
@@ -286,7 +306,11 @@ def test_killed_at_random_moments_the_run_goes_on_to_the_same_end(tmp_path: Path
         while workers_of(tmp_path / "run") and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not workers_of(tmp_path / "run"), "no worker outlives its engine"
-        done = [r for r in lines(Run(tmp_path / "run"), "edits") if r["status"] == "ok"] if (tmp_path / "run" / "edits").exists() else []
+        done = (
+            [r for r in lines(Run(tmp_path / "run"), "edits") if r["status"] == "ok"]
+            if (tmp_path / "run" / "edits").exists()
+            else []
+        )
         keys = [r["key"] for r in done]
         assert len(keys) == len(set(keys)), "no acknowledged edit is made twice"
         assert acknowledged <= set(keys)
@@ -311,7 +335,9 @@ def test_a_second_engine_is_refused_and_told_who_has_the_run(tmp_path: Path) -> 
         engine.wait()
 
 
-@pytest.mark.parametrize(("number", "times", "code"), [(signal.SIGINT, 1, 130), (signal.SIGINT, 2, 130), (signal.SIGTERM, 1, 143)])
+@pytest.mark.parametrize(
+    ("number", "times", "code"), [(signal.SIGINT, 1, 130), (signal.SIGINT, 2, 130), (signal.SIGTERM, 1, 143)]
+)
 def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path: Path, number: int, times: int, code: int) -> None:
     settings = configuration(tmp_path, edit={"seconds": 0.4 if times == 1 else 60, "steps": 1})
     path = tmp_path / "settings.json"
@@ -333,7 +359,9 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path: Path, numbe
     assert not workers_of(tmp_path / "run")
     edits = lines(Run(tmp_path / "run"), "edits") if (tmp_path / "run" / "edits").exists() else []
     assert all(r["status"] == "ok" for r in edits), "what was under way was finished, or has left no line"
-    finished = evaluate(configuration(tmp_path, edit={"seconds": 0, "steps": 1}), run_dir=tmp_path / "other", report=False)
+    finished = evaluate(
+        configuration(tmp_path, edit={"seconds": 0, "steps": 1}), run_dir=tmp_path / "other", report=False
+    )
     assert finished.reached
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 
 class EditEvalError(Exception):
-    """Base of all errors that edit-eval raises on purpose. The message is one line: what is wrong, where, what to do."""
+    """Base of all errors raised on purpose. Its message is one line: what is wrong, where, what to do."""
 
     exit_code = 1
 

@@ -1,5 +1,6 @@
 """Blame, on simulated devices: exactly the bad samples are set aside, whatever else goes wrong."""
 
+import itertools
 import random
 from collections import defaultdict
 from typing import Any
@@ -59,14 +60,18 @@ class Silence:
 class Case:
     """A run of `count` tasks on `devices` simulated devices, with the given fates."""
 
-    def __init__(self, count: int, devices: int, task: Any, load: Any = lambda model, device: 5.0, units: int = 1) -> None:
+    def __init__(
+        self, count: int, devices: int, task: Any, load: Any = lambda model, device: 5.0, units: int = 1
+    ) -> None:
         model = Model("m", "edit", tuple((f"gpu:{i}",) for i in range(devices)))
         self.work = Work()
         policy = Policy([model], self.work, Estimates())
         for first in range(0, count, units):
             self.work.add(model.key, range(first, min(first + units, count)))
         self.notes = Notes(self.work)
-        specifications = {(model.key, place): WorkerSpecification("w", model.key, "", place, "") for place in model.places}
+        specifications = {
+            (model.key, place): WorkerSpecification("w", model.key, "", place, "") for place in model.places
+        }
         driver = SimulatedDriver(load=load, task=task)
         limits = {model.key: Limits(timeout=20.0, load_timeout=50.0)}
         self.engine = Engine(driver, policy, self.work, self.notes, Silence(), specifications, limits)
@@ -185,6 +190,6 @@ def test_the_timeline_adds_up() -> None:
     case = Case(12, 2, lambda model, message: Fate(2.0)).run()
     for device in ("gpu:0", "gpu:1"):
         spans = sorted((a.begin, a.end) for a in case.notes.activities if a.device == device)
-        assert all(later[0] >= earlier[1] - 1e-6 for earlier, later in zip(spans, spans[1:], strict=False))
+        assert all(later[0] >= earlier[1] - 1e-6 for earlier, later in itertools.pairwise(spans))
     assert sum(a.end - a.begin for a in case.notes.activities if a.kind == "editing") == pytest.approx(24.0)
     assert sum(a.end - a.begin for a in case.notes.activities if a.kind == "loading") == pytest.approx(10.0)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_benchmark import configuration, sample_id, write_benchmark
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.evaluation import Run
+from small_benchmark import configuration, sample_id, write_benchmark
 
 COUNT = 30
 
@@ -67,7 +67,7 @@ def test_a_judge_that_never_answers_with_a_score_stops_the_run_early(tmp_path: P
 
 
 def test_an_edit_model_that_always_fails_stops_the_run_early(tmp_path: Path) -> None:
-    with pytest.raises(Stopped, match="pilot: every one of the first 3 edits by testing failed .*on purpose"):
+    with pytest.raises(Stopped, match=r"pilot: every one of the first 3 edits by testing failed .*on purpose"):
         run(tmp_path, {"fail": [sample_id(n) for n in range(COUNT)]}, {})
 
 
@@ -89,7 +89,7 @@ def test_an_environment_without_the_judges_library_is_a_wrong_configuration(tmp_
     write_benchmark(tmp_path, COUNT)
     settings["diffusion_model"]["params"]["seconds"] = 0.2
     settings["reward_model"] = {"class_path": f"{tmp_path}/needy.py:Judge", "params": {"device_ids": "cpu:2"}}
-    with pytest.raises(ConfigurationError, match="no_such_library_anywhere.*doctor"):
+    with pytest.raises(ConfigurationError, match=r"no_such_library_anywhere.*doctor"):
         evaluate(settings, run_dir=tmp_path / "run", report=False)
     assert len(records(tmp_path, "edits")) < COUNT
 
@@ -112,5 +112,7 @@ def test_without_a_pilot_the_same_records_come_out(tmp_path: Path) -> None:
         run(tmp_path / name, {}, {"batch_size": 4}, execution={"pilot": name == "with"})
     with_, without = Run(tmp_path / "with" / "run"), Run(tmp_path / "without" / "run")
     assert [e.pixels for e in with_.results.edits] == [e.pixels for e in without.results.edits]
-    company = [{r["sample"]: r["batch"] for r in records(tmp_path / name, "judgements")} for name in ("with", "without")]
+    company = [
+        {r["sample"]: r["batch"] for r in records(tmp_path / name, "judgements")} for name in ("with", "without")
+    ]
     assert company[0] == company[1]

@@ -131,8 +131,8 @@ def test_long_answers_take_no_time(name, form):
         read_answer(LONG[name], form)
         return time.perf_counter() - begin
 
-    # The best of several: the machine may be busy, the parser may not be slow.
-    assert any(seconds() < 0.1 for _ in range(8))
+    # A fraction of a second on an idle machine; a pattern that backtracks would take minutes on any.
+    assert seconds() < 10
 
 
 PIECES = ["8.5", "7", "-1", "11", "Score:", "评分：", '{"score":', "}", "**", "```", "\n", " "]

@@ -185,7 +185,7 @@ def test_the_difference_of_a_picture_with_itself_is_black(
 
 def test_a_deep_link_opens_its_sample(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several, link_to(several, 4))
-    assert tab.locator("#detail").is_visible()
+    tab.locator("#detail").wait_for()
     assert tab.locator("#detail-id").inner_text() == several.results.samples[4].id
     words = tab.locator("#detail-words").inner_text()
     sample = several.results.samples[4]
@@ -200,6 +200,7 @@ def test_the_keyboard_walks_through_the_chosen_samples(complete: Report, open_pa
     tab.select_option("[name=category]", "social")
     first, second = ids(tab)
     tab.locator(".card .instruction a").first.click()
+    tab.locator("#detail").wait_for()
     title = tab.locator("#detail-id")
     assert title.inner_text() == first
     tab.keyboard.press("ArrowRight")
@@ -211,16 +212,16 @@ def test_the_keyboard_walks_through_the_chosen_samples(complete: Report, open_pa
     tab.keyboard.press("ArrowLeft")
     assert title.inner_text() == first
     tab.keyboard.press("Escape")
-    assert tab.locator("#detail").is_hidden()
+    tab.locator("#detail").wait_for(state="hidden")
     tab.wait_for_function("() => location.hash === ''")
 
 
 def test_the_browsers_back_closes_the_detail(complete: Report, open_page: OpenPage) -> None:
     tab = open_page(complete)
     tab.locator(".card .tile").first.click()
-    assert tab.locator("#detail").is_visible()
+    tab.locator("#detail").wait_for()
     tab.go_back()
-    assert tab.locator("#detail").is_hidden()
+    tab.locator("#detail").wait_for(state="hidden")
 
 
 def test_keys_change_the_view_and_the_edit(several: Report, open_page: OpenPage) -> None:
@@ -256,6 +257,7 @@ def test_failures_have_their_status_and_reason_and_no_number(incomplete: Report,
     failed = next(one for one in incomplete.results.judgements if one.status is Status.UNPARSEABLE)
     place = [sample.id for sample in incomplete.results.samples].index(failed.sample_id)
     tab.goto(incomplete.files.page.as_uri() + link_to(incomplete, place))
+    tab.locator("#detail").wait_for()
     verdict = tab.locator(".verdict")
     assert "no score in the answer" in verdict.inner_text()
     assert failed.reason in verdict.inner_text()
@@ -273,6 +275,7 @@ def test_what_is_gone_is_said_on_its_card(several: Report, open_page: OpenPage) 
         tab.click(f".gallery-head input[value={view}] + span")
         assert "The source image is no longer on this disk." in tab.locator("#cards").inner_text()
     tab.goto(several.files.page.as_uri() + link_to(several, 3))
+    tab.locator("#detail").wait_for()
     assert "no longer on this disk" in tab.locator("#stage").inner_text()
 
 
@@ -292,6 +295,7 @@ def test_everything_can_be_chinese(several: Report, open_page: OpenPage) -> None
     assert several.results.samples[0].instructions["zh"] in tab.locator(".card").first.inner_text()
     tab.wait_for_function("() => document.querySelector('[data-chart=categories] svg').textContent.includes('物理')")
     tab.locator(".card .tile").first.click()
+    tab.locator("#detail").wait_for()
     assert tab.locator("#detail-close").inner_text() == "关闭"
     tab.keyboard.press("Escape")
     tab.click("#language button[value=en]")
@@ -345,6 +349,7 @@ def test_nothing_hostile_runs(hostile: Report, open_page: OpenPage) -> None:
         tab.click(f".gallery-head input[value={view}] + span")
     tab.click("#language button[value=zh]")
     tab.locator(".card .instruction a").first.click()
+    tab.locator("#detail").wait_for()
     for key in ("d", "b", "2", "ArrowRight", "ArrowRight"):
         tab.keyboard.press(key)
     assert hostile.results.samples[2].id.split("\u2028")[0] in tab.locator("#detail-id").inner_text()
@@ -355,7 +360,7 @@ def test_nothing_hostile_runs(hostile: Report, open_page: OpenPage) -> None:
 
 def test_a_deep_link_to_a_hostile_id(hostile: Report, open_page: OpenPage) -> None:
     tab = open_page(hostile, link_to(hostile, 1))
-    assert tab.locator("#detail").is_visible()
+    tab.locator("#detail").wait_for()
     assert tab.evaluate("window.hacked") is None
 
 

@@ -60,7 +60,7 @@ def test_pull_takes_in_order_and_a_returned_task_is_the_next() -> None:
 
 
 def test_round_robin_deals_i_mod_n_and_a_retired_replica_leaves_its_tasks_to_others() -> None:
-    queue, (first, second) = RoundRobinQueue(2), replicas()
+    queue, (_, second) = RoundRobinQueue(2), replicas()
     made = tasks(5)
     for task in made:
         queue.put(task)

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from small_columns import IDENTITY, column
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Status
@@ -17,6 +16,7 @@ from edit_eval.statistics.columns import (
     why_incomparable,
 )
 from edit_eval.statistics.comparison import compare
+from small_columns import IDENTITY, column
 
 
 def test_columns_of_a_run(make_sample, make_results):
@@ -81,7 +81,7 @@ def test_why_incomparable():
 def test_long_texts_are_shown_from_where_they_differ():
     before = "Turn the sky over the harbour into a thunderstorm " * 3
     (found,) = differences({"text": before + "at night"}, {"text": before + "by day"})
-    assert found == Difference("text", "...to a thunderstorm at night'", "...to a thunderstorm by day'")
+    assert found == Difference("text", "...into a thunderstorm at night'", "...into a thunderstorm by day'")
 
 
 def test_another_image_under_the_same_id_is_refused():
@@ -101,7 +101,9 @@ def test_samples_that_were_asked_differently_are_refused_with_the_first_and_thei
         "they differ in the instruction of 1 of 3 common samples (the first, 's0002': 'make it rain' and "
         "'make it snow')"
     )
-    with pytest.raises(ConfigurationError, match="the rubric of 3 of 3 common samples .the first, 's0000': 'v1 aa' an"):
+    with pytest.raises(
+        ConfigurationError, match=r"the rubric of 3 of 3 common samples \(the first, 's0000': 'v1 aa' an"
+    ):
         refuse_incomparable([one, replace(same, asked=every)])
     # What only one of them ran may be anything.
     refuse_incomparable([one, column("b", [1, 2], asked=others)])

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import Status
+from edit_eval.records import Sample, Status
 from edit_eval.statistics.people import (
     PersonScore,
     between_raters,
     mean_scores,
     people_agreement,
     rank_agreement,
+    read_people_file,
     read_people_scores,
 )
 
@@ -158,6 +159,52 @@ def test_a_run_against_a_file_of_people(make_sample, make_results):
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
+def test_the_known_answers_from_a_run_and_a_csv(viescore, make_results, tmp_path):
+    """The whole road: judgements of 1,432 edits, and the three people's scores in the file that we ask for."""
+    judge, raters = viescore["O"]["judge"], viescore["O"]["raters"]
+    items = sorted({item for items in judge.values() for item, _ in items})
+    samples = [Sample(item, n, "edit", f"{n}.png", f"digest-{n}", "change it") for n, item in enumerate(items)]
+    rows = {(editor, "gpt4o"): [[scores[(item, 0)]] for item in items] for editor, scores in judge.items()}
+    with (tmp_path / "people.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["sample_id", "edit_model", "rater", "score"])
+        for number, rater in enumerate(raters):
+            writer.writerows(
+                [item, editor, f"rater {number}", score]
+                for editor, scores in rater.items()
+                for (item, _), score in scores.items()
+            )
+    found = people_agreement(make_results(samples, rows), read_people_file(tmp_path / "people.csv"), resamples=0)
+    assert found["judges"]["gpt4o"]["spearman"] == pytest.approx(0.419, abs=0.005)
+    assert found["raters"]["spearman"] == pytest.approx(0.506, abs=0.005)
+    assert (found["people"], found["scores"], found["unmatched"]) == (3, 3 * 1432, 0)
+    assert found["median"] is None
+
+
+def test_the_median_of_the_judges_is_held_against_people_too(make_sample, make_results):
+    samples = [make_sample(index) for index in range(400)]
+    truth = np.random.default_rng(8).uniform(0, 10, size=400)
+    noise = np.random.default_rng(9).normal(0, 4, size=(3, 400))
+    scores = {
+        ("m", f"j{judge}"): [[float(t + n)] for t, n in zip(truth, noise[judge], strict=True)] for judge in range(3)
+    }
+    people = [PersonScore(of.id, "m", float(t)) for of, t in zip(samples, truth, strict=True)]
+    found = people_agreement(make_results(samples, scores), people, resamples=0)
+    assert found["median"]["spearman"] > max(judge["spearman"] for judge in found["judges"].values())
+
+
+def test_scores_about_other_edits_are_refused_with_an_example(make_sample, make_results):
+    run = make_results([make_sample(0)], {("m", "j"): [[5.0]]})
+    with pytest.raises(ConfigurationError) as refused:
+        people_agreement(run, [PersonScore("s0000", "M", 3.0), PersonScore("s0001", "m", 3.0)])
+    assert str(refused.value) == (
+        "not one of 2 scores of people is about an edit of this run; the first is about 's0000' by 'M' (edit seed 0), "
+        "an edit of this run is 's0000' by 'm' (edit seed 0)"
+    )
+    with pytest.raises(ConfigurationError, match="not one score"):
+        people_agreement(run, [])
+
+
 def test_one_person_has_no_ceiling(make_sample, make_results):
     samples = [make_sample(index) for index in range(6)]
     run = make_results(samples, {("m", "j"): [[float(index)] for index in range(6)]})
@@ -186,3 +233,16 @@ def test_a_file_as_a_spreadsheet_writes_it():
 def test_a_wrong_file_is_refused_with_its_line(lines, message):
     with pytest.raises(ConfigurationError, match=message):
         read_people_scores(lines, "votes.csv")
+
+
+def test_a_file_that_is_none(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"nowhere\.csv: cannot be read \(No such file"):
+        read_people_file(tmp_path / "nowhere.csv")
+    (tmp_path / "latin.csv").write_bytes("sample_id,edit_model,score,rater\na,m,1,Zoë\n".encode("latin-1"))
+    with pytest.raises(ConfigurationError, match=r"latin\.csv: is not UTF-8"):
+        read_people_file(tmp_path / "latin.csv")
+    (tmp_path / "long.csv").write_text(f"sample_id,edit_model,score\n{'a' * 200_000},m,1\n")
+    with pytest.raises(ConfigurationError, match=r"long\.csv: is no CSV"):
+        read_people_file(tmp_path / "long.csv")
+    (tmp_path / "good.csv").write_bytes("\ufeffsample_id,edit_model,score\r\na,m,1\r\n".encode())
+    assert read_people_file(tmp_path / "good.csv") == [PersonScore("a", "m", 1.0)]

@@ -54,7 +54,9 @@ def test_a_journal_cut_at_any_byte_loses_only_the_torn_line(tmp_path: Path) -> N
         found = list(read(tmp_path / "j", damage))
         whole = data[:cut].count(b"\n") + (data[cut : cut + 1] == b"\n")
         assert found == [*RECORDS[:whole], {"later": 1}]
-        assert damage.total == (1 if data[:cut] and not data[:cut].endswith(b"\n") and data[cut : cut + 1] != b"\n" else 0)
+        assert damage.total == (
+            1 if data[:cut] and not data[:cut].endswith(b"\n") and data[cut : cut + 1] != b"\n" else 0
+        )
 
 
 def test_segments_are_read_in_the_order_of_their_numbers_and_strangers_are_left_alone(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
     },
     "judge": {
         "qwen3_vl": "edit_eval.judges.qwen3_vl:Qwen3VL",
+        "chat_endpoint": "edit_eval.judges.chat_endpoint:ChatEndpoint",
         "scene_judge": "edit_eval.judges.scene_judge:SceneJudge",
         "testing": "edit_eval.testing.fake_models:FakeJudge",
     },

@@ -11,10 +11,10 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results, Status
 
 FORWARD_SECONDS = 0.50
-"""One forward of Qwen-Image-Edit's transformer at 1 megapixel with stock diffusers: an image of 50 steps with CFG, which
-is 100 forwards, takes 51.5 s in vLLM-Omni's documentation."""
+"""One forward of Qwen-Image-Edit's transformer at 1 megapixel with stock diffusers: an image of 50 steps with CFG,
+which is 100 forwards, takes 51.5 s in vLLM-Omni's documentation."""
 AROUND_SECONDS = 1.2
-"""Both prompt encodings, VAE, post-processing: 1.05 s + 0.11 s on an H100 (SGLang's and LightX2V's published figures)."""
+"""Both prompt encodings, VAE, post-processing: 1.05 s + 0.11 s on an H100 (published by SGLang and LightX2V)."""
 BARE_SCORE_SECONDS = 0.05
 """Qwen3-VL-30B-A3B, a bare score: 17 TFLOP of prefill an image at 330 TFLOP/s, and about six tokens (estimate)."""
 REASONED_SCORE_SECONDS = 1.4

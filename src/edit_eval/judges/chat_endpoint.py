@@ -149,8 +149,7 @@ class ChatEndpoint:
             raise LoadError(str(failure)) from None
         self._about = {
             "server": self._address,
-            "model": self._clean(str(getattr(answer, "model", "") or "")),
-            "system_fingerprint": self._clean(str(getattr(answer, "system_fingerprint", "") or "")),
+            **{name: self._clean(str(answer.document.get(name) or "")) for name in ("model", "system_fingerprint")},
             "openai": openai.__version__,
         }
 
@@ -235,7 +234,7 @@ class ChatEndpoint:
             return False
         return True
 
-    async def _ask(self, body: Message) -> Any:
+    async def _ask(self, body: Message) -> Completion:
         """A request with all its attempts. Raises `Failure`."""
         clock, attempts, counted = time.monotonic, 0, 0
         begin, failure = math.inf, Failure("")
@@ -251,7 +250,8 @@ class ChatEndpoint:
                         failure = error
                         counted += not failure.busy
                         if failure.busy:
-                            self._gate.slower(sent, failure.wait or 0.0)
+                            wait = failure.wait or 0.0
+                            self._gate.slower(sent, wait if wait < self.parameters.deadline else 0.0)
                     else:
                         self._gate.faster()
                         return answer
@@ -266,32 +266,41 @@ class ChatEndpoint:
                 ) from None
             await asyncio.sleep(pause)
 
-    async def _attempt(self, body: Message, seconds: float) -> Any:
+    async def _attempt(self, body: Message, seconds: float) -> Completion:
         """One request: a whole chat completion, or `Failure`."""
         import openai
 
+        create = self._client.chat.completions.with_raw_response.create
         try:
-            answer = await asyncio.wait_for(self._client.chat.completions.create(**body), seconds)
+            response = await asyncio.wait_for(create(**body), seconds)
+            text = response.http_response.text
         except (asyncio.TimeoutError, openai.APITimeoutError):
             raise Failure(f"the judge's server gave no whole answer in time: {seconds:.3g} s") from None
         except openai.APIStatusError as error:
             raise self._status(error.status_code, error.code, _said(error.body), error.response.headers) from None
         except openai.APIConnectionError as error:
-            cause = self._clean(" ".join(str(error.__cause__ or error).split())[:200])
+            cause = self._clean(_excerpt(str(error.__cause__ or error)))
             raise Failure(f"the judge's server cannot be reached, or broke off: {cause}") from None
         except TypeError as error:  # a keyword of `call` that the client does not know
             raise Failure(f"the request cannot be made: {self._clean(str(error))}", again=False) from None
-        except Exception as error:  # half a JSON document, and whatever else a client makes of nonsense
-            text = self._clean(" ".join(str(error).split())[:200])
-            raise Failure(f"the judge's server answered what is no JSON: {text}") from None
-        if getattr(answer, "choices", None):
-            return answer
-        said = getattr(answer, "error", None)  # an error with the status of a success
-        if isinstance(said, dict):
-            code = said.get("code")
-            raise self._status(code if isinstance(code, int) else 500, None, _said(said), {})
-        shown = answer if isinstance(answer, str) else json.dumps(getattr(answer, "model_extra", None), default=str)
-        raise Failure(f"the judge's server answered what is no chat completion: {self._clean(_excerpt(shown))}")
+        return self._completion(text)
+
+    def _completion(self, text: str) -> Completion:
+        """What a server sent with a status of success. The client itself would take it for whatever it resembles."""
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            document = None
+        if isinstance(document, dict):
+            if isinstance(choices := document.get("choices"), list) and choices:
+                choice = choices[0] if isinstance(choices[0], dict) else {}
+                if isinstance(message := choice.get("message"), dict):
+                    return Completion(document, message, str(choice.get("finish_reason")))
+            if error := document.get("error"):
+                code = error.get("code") if isinstance(error, dict) else None
+                raise self._status(code if isinstance(code, int) else 500, None, _said(document), {})
+        shown = self._clean(_excerpt(text)) or "nothing"
+        raise Failure(f"the judge's server answered what is no chat completion: {shown}")
 
     def _status(self, code: int, kind: str | None, said: str, headers: Any) -> Failure:
         phrase = f" {http.HTTPStatus(code).phrase}" if code in http.HTTPStatus._value2member_map_ else ""
@@ -302,20 +311,31 @@ class ChatEndpoint:
         again = busy or code in (408, 409) or code >= 500
         return Failure(text, again=again, busy=busy, wait=retry_after(headers) if again else None)
 
-    def _text(self, answer: Any) -> str:
-        choice = answer.choices[0]
-        message = choice.message
-        text = getattr(message, "content", None) or getattr(message, "refusal", None) or ""
-        if not text and choice.finish_reason == "content_filter":
+    def _text(self, completion: Completion) -> str:
+        content = completion.message.get("content") or completion.message.get("refusal") or ""
+        if isinstance(content, list):  # text in parts, as it is also sent
+            content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+        text = str(content)
+        if not text and completion.finish_reason == "content_filter":
             raise Failure("the judge's server withheld the answer: content_filter", again=False)
-        if choice.finish_reason == "length":
+        if completion.finish_reason == "length":
             # Without this line an answer that ends in `Score: 7`, cut off before `.850`, would be a score of 7.
             text += f"\n[cut off by the server after max_tokens: {self.parameters.max_tokens}]"
-        return self._clean(str(text))
+        return self._clean(text)
 
     def _clean(self, text: str) -> str:
         """The text without the key."""
         return text.replace(self._key, f"<{self.parameters.api_key_env}>") if len(self._key) >= 8 else text
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a server answered, as plain data."""
+
+    document: Message
+    message: Message
+    """Of the first choice."""
+    finish_reason: str
 
 
 class Failure(Exception):

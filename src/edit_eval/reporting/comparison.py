@@ -48,7 +48,8 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
         console.print(pairs_table(pairs, letters))
         console.print()
         console.print(counts_table(pairs, letters))
-        _print_explanation(console, pairs, tests=len(comparison.pairs))
+        if not number:
+            _print_explanation(console, comparison.pairs)
         detailed = pairs if len(pairs) <= PAIRS_IN_FULL else [pair for pair in pairs if pair.a == columns[0].name]
         _print_categories(console, comparison, detailed, letters)
         for pair in detailed:
@@ -259,7 +260,8 @@ def _print_differing_models(console: Console, columns: Sequence[ColumnSummary], 
             print_beside(console, head, Text(one_line("; ".join(column.differs)), style="dim"))
 
 
-def _print_explanation(console: Console, pairs: Sequence[Pair], tests: int) -> None:
+def _print_explanation(console: Console, pairs: Sequence[Pair]) -> None:
+    tests = len(pairs)
     console.print()
     _print_dim(
         console,

@@ -223,8 +223,8 @@ def unbuffered(stream: TextIO) -> TextIO:
 class Unbuffered(io.TextIOBase):
     """Writes text to a descriptor, a frame in one piece so that nothing flickers.
 
-    What a vanished terminal does not take is forgotten. In the buffer of `sys.stderr` it would wait for the end of the
-    program, fail once more, and turn its exit code into 120.
+    In the buffer of `sys.stderr`, what a vanished terminal does not take would wait for the end of the program, fail
+    once more, and turn its exit code into 120; a thread that hangs in a write would hold a lock over which Python dies.
     """
 
     def __init__(self, descriptor: int, encoding: str) -> None:

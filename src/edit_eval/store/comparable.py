@@ -76,7 +76,7 @@ def run_names(directories: Sequence[str]) -> list[str]:
     depths = [1] * len(parts)
 
     def name(place: int) -> str:
-        return "/".join(parts[place][-depths[place] :])
+        return Path(*parts[place][-depths[place] :]).as_posix()
 
     while True:
         sharing: dict[str, set[int]] = {}

@@ -293,8 +293,10 @@ def edit_record(edit: Edit) -> Record:
 
 def edit_of(record: Record) -> Edit:
     """The edit of a line of the journal."""
-    status, flags = _STATUSES[record["status"]], tuple(record["flags"])
-    return Edit(*[record[name] for name in _BEFORE_STATUS], status, *[record[name] for name in _AFTER_STATUS], flags)
+    values: list[Any] = [record[name] for name in _BEFORE_STATUS]
+    values.append(_STATUSES[record["status"]])
+    values += [record[name] for name in _AFTER_STATUS]
+    return Edit(*values, tuple(record["flags"]))
 
 
 def answer_of(record: Record) -> Answer:

@@ -102,8 +102,11 @@ def memory() -> dict[str, int]:
 def kind_of(error: BaseException) -> str:
     """Tells what a failure asks for: `model` and `exception` blame the task, the other two the device.
 
-    Torch's own exception classes are recognised by name and text, since this file imports no torch.
+    Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
+    that nothing can be asked of this model here any more (its server is gone), whatever the task is.
     """
+    if isinstance(error, LoadError):
+        return "device"
     if isinstance(error, ModelError):
         return "model"
     names = {c.__name__ for c in type(error).__mro__}
@@ -216,7 +219,7 @@ class Worker:
             self._model.load(self._devices, offload=offload)
         else:
             self._model.load(self._devices)
-        about = getattr(self._model, "about", dict)()
+        about: dict[str, object] = getattr(self._model, "about", dict)()
         self.send(
             event="loaded",
             capacity=int(getattr(self._model, "capacity", 1)),

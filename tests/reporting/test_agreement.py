@@ -1,0 +1,113 @@
+import io
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from edit_eval.records import Results
+from edit_eval.reporting.agreement import print_agreement
+from edit_eval.statistics.people import PersonScore, people_agreement
+from edit_eval.statistics.summary import judges_document
+from reporting.reported_runs import build_run
+
+Make = Callable[..., Results]
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> Make:
+    return lambda **how: build_run(tmp_path, size=(24, 16), **{"samples": 20, **how})
+
+
+def printed(document: dict[str, Any], *, terminal: bool = False) -> str:
+    file = io.StringIO()
+    console = Console(file=file, width=80, force_terminal=terminal, color_system="standard" if terminal else None)
+    print_agreement(document, console)
+    return file.getvalue()
+
+
+def row(text: str, start: str) -> list[str]:
+    return next(line for line in text.splitlines() if line.startswith(start)).split()
+
+
+def people_of(run: Results, raters: int = 2) -> list[PersonScore]:
+    chance = random.Random(2)
+    return [
+        PersonScore(one.sample_id, one.edit_model, (one.score or 0) + chance.gauss(0, 2), f"rater {rater}")
+        for one in run.judgements
+        if one.judge == run.judges[0] and one.repeat == 0
+        for rater in range(raters)
+    ]
+
+
+def test_several_judges_and_repeats(make_run: Make) -> None:
+    run = make_run(judges=("strict", "kind", "third"), repeats=2, failing=0.3)
+    document = judges_document(run)
+    text = printed(document)
+    for judge, card in document["judges"].items():
+        found = row(text, judge)
+        assert found[1] == str(card["asked"])
+        assert f"{card['retest']['sd']:.2f}" in found
+        assert f"{card['retest']['icc']:.2f}" in found
+        assert found[2] == f"{100 * card['unscored']['rate']:.0f}%"
+    alpha = document["between_judges"]
+    assert row(text, "strict, kind, third")[3:5] == [str(alpha["edits"]), f"{alpha['alpha']:.2f}"]
+    assert row(text, "kind, third")[3] == f"{alpha['pairs'][2]['alpha']:.2f}"
+    median = document["median"][0]
+    part = text.split("The median of the 3 judges")[1]
+    coverage = median["coverage"]
+    assert row(part, "qwen_image")[:3] == [
+        "qwen_image_edit",
+        f"{coverage['scored']}/{coverage['total']}",
+        f"{median['overall']['mean']:.2f}",
+    ]
+    assert coverage["scored"] < coverage["total"]
+
+
+def test_one_judge_asked_once_has_only_its_card(make_run: Make) -> None:
+    text = printed(judges_document(make_run()))
+    assert row(text, "qwen3_vl")[1] == "20"
+    for word in ("ICC", "alpha", "median", "people"):
+        assert word not in text
+
+
+def test_the_median_of_two_is_called_what_it_is(make_run: Make) -> None:
+    text = printed(judges_document(make_run(judges=("strict", "kind"))))
+    assert "The median of two is their mean." in " ".join(text.split())
+    assert len([line for line in text.splitlines() if line.startswith("strict, kind")]) == 1
+
+
+def test_people_beside_judges_median_and_each_other(make_run: Make) -> None:
+    run = make_run(judges=("strict", "kind"), edit_models=("first", "second"))
+    people = [*people_of(run), PersonScore("nobody knows it", "first", 3.0)]
+    document = {**judges_document(run), "people": people_agreement(run, people, resamples=100)}
+    text = printed(document)
+    part = text.split("Against people: 80 scores by 2 people")[1]
+    assert "note: 1 of the file's scores left out: this run has no such edits" in part
+    strict = document["people"]["judges"]["strict"]
+    assert row(part, "strict")[1:4] == ["all", "40", f"{strict['spearman']:.2f}"]
+    assert row(part, "         ")[0] == "first"
+    assert f"{document['people']['median']['spearman']:.2f}" in row(part, "the judges' median")
+    assert row(part, "one person")[-1] == f"{document['people']['raters']['spearman']:.2f}"
+
+
+def test_one_person_has_nobody_to_agree_with(make_run: Make) -> None:
+    run = make_run()
+    document = {**judges_document(run), "people": people_agreement(run, people_of(run, raters=1), resamples=100)}
+    text = printed(document)
+    assert "Against people: 20 scores by one person" in text
+    assert "\none person" not in text
+
+
+def test_80_columns_no_colour_and_nothing_obeyed(make_run: Make) -> None:
+    names = ("评审模型一号" * 4, "[red]x[/red]\x1b[2J", "a" * 60)
+    run = make_run(judges=names, repeats=2, failing=0.2, edit_models=("编辑模型" * 8, "second"))
+    document = {**judges_document(run), "people": people_agreement(run, people_of(run), resamples=100)}
+    text = printed(document)
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+    assert "\x1b" not in text
+    assert "[red]x[/red]" in text
+    assert "\x1b[" in printed(document, terminal=True)

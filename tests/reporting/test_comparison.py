@@ -1,0 +1,278 @@
+import io
+import json
+import random
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from edit_eval.reporting.comparison import (
+    comparison_document,
+    letter,
+    p_value,
+    print_comparison,
+    signed,
+    signed_span,
+    what_is_worse,
+)
+from edit_eval.statistics.comparison import Comparison, compare
+from small_columns import column, drawn
+
+CATEGORIES = ("physical", "environmental", "social") * 30
+WORDS = "影子与光线一致，但边缘略有瑕疵；The shadow follows the light, but its edge bleeds slightly into the sky."
+
+
+def printed(comparison: Comparison, *, terminal: bool = False, width: int = 80) -> str:
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=terminal, color_system="standard" if terminal else None)
+    print_comparison(comparison, console)
+    return file.getvalue()
+
+
+def lines(comparison: Comparison, **how: Any) -> list[str]:
+    return printed(comparison, **how).splitlines()
+
+
+def row(comparison: Comparison, start: str, table: int = 0) -> list[str]:
+    """The words of the line that begins with `start`, in the first, second, ... table that has one."""
+    return [line for line in lines(comparison) if line.startswith(start)][table].split()
+
+
+@pytest.fixture
+def clear() -> Comparison:
+    """Three columns: the second is worse than the first, the third cannot be told from either."""
+    words = {f"s{n:04d}": WORDS for n in range(90)}
+    return compare(
+        [
+            column("runs/a", drawn(2, 0.5), categories=CATEGORIES, words=words, edit_model="qwen"),
+            column("runs/b", drawn(3), categories=CATEGORIES, words=words, edit_model="flux"),
+            column("runs/c", drawn(7, 0.4), categories=CATEGORIES, edit_model="kontext"),
+        ],
+        detect=0.2,
+    )
+
+
+def test_a_row_for_each_column_with_its_rank(clear: Comparison) -> None:
+    first = clear.columns[0]
+    low, high = first.ci95 or (0.0, 0.0)
+    assert row(clear, "A  ") == ["A", "runs/a", "qwen", "90/90", f"{first.mean:.2f}", f"{low:.2f}–{high:.2f}", "1"]
+    assert [row(clear, f"{name}  ")[-1] for name in "ABC"] == [str(summary.rank) for summary in clear.columns]
+
+
+def test_every_number_of_a_pair_stands_in_its_row(clear: Comparison) -> None:
+    for pair, name in zip(clear.pairs, ("A - B", "A - C", "B - C"), strict=True):
+        assert row(clear, name)[3:] == [
+            "90",
+            "90",
+            f"{pair.difference:+.2f}",
+            *signed_span(pair.ci95).split(),
+            p_value(pair.p),
+            p_value(pair.p_adjusted),
+            f"{pair.detectable:.2f}",
+            *(["A", "better"] if pair.better == "runs/a" else ["tie"]),
+        ]
+        needed = pair.needed or {}
+        assert row(clear, name, 1)[3:] == [
+            *map(str, (pair.wins, pair.ties, pair.losses)),
+            "90/90",
+            str(needed["samples"]),
+        ]
+    assert [pair.better for pair in clear.pairs] == ["runs/a", None, None], "a difference and a tie to look at"
+
+
+def test_a_tie_comes_with_what_it_does_not_mean(clear: Comparison) -> None:
+    text = " ".join(printed(clear).split())
+    assert "A tie is not equality. Detectable: the true difference that would have been found with a " in text
+    assert "Holm over 3 tests" in text
+    sure = compare([column("a", drawn(2, 2.0)), column("b", drawn(3))])
+    assert "tie" not in printed(sure)
+
+
+def test_categories_are_marked_exploratory(clear: Comparison) -> None:
+    found = [line for line in lines(clear) if line.startswith("Social")]
+    assert len(found) == 1
+    category = clear.pairs[0].categories["social"]
+    assert found[0].split()[1:6] == ["A", "-", "B", "30", "30"]
+    assert p_value(category.p_adjusted) == found[0].split()[-1]
+    assert "Exploratory; p adj.: Benjamini-Hochberg over 9 tests." in printed(clear)
+
+
+def test_one_category_is_the_whole_and_not_printed_again() -> None:
+    text = printed(compare([column("a", drawn(2)), column("b", drawn(3))]))
+    assert "Exploratory" not in text
+
+
+def test_the_samples_that_differ_most_with_the_judges_words(clear: Comparison) -> None:
+    text = printed(clear)
+    part = text.split("A - B: the samples that differ most")[1].split("A - C:")[0].splitlines()
+    sample = clear.pairs[0].largest[0]
+    scores = [signed(sample.difference), "A", f"{sample.a:.2f}", "B", f"{sample.b:.2f}"]
+    category = ("Physical", "Environmental", "Social")[int(sample.sample_id[1:]) % 3]
+    assert part[1].split() == [*scores, sample.sample_id, category]
+    assert part[2].startswith("        A: 影子与光线一致")
+    assert part[2].endswith("…")
+    assert cell_len(part[2]) == 80
+    assert len([line for line in part if "s00" in line]) == 3, "with several pairs three each"
+
+
+def test_with_many_pairs_only_the_first_column_is_shown_in_full() -> None:
+    columns = [column(str(n), drawn(n + 2), categories=CATEGORIES) for n in range(4)]
+    text = printed(compare(columns))
+    assert "A - D: the samples" in text
+    assert "B - C: the samples" not in text
+    assert text.count("B - C") == 2, "in the two tables of pairs, not among the categories"
+    assert "Categories and samples of the pairs without A are in `--json`." in text
+
+
+def test_missing_scores_are_bounds_and_a_star() -> None:
+    holes = [None if n % 4 == 0 else score for n, score in enumerate(drawn(2, 1.5))]
+    comparison = compare([column("a", drawn(3)), column("b", holes)])
+    (pair,) = comparison.pairs
+    assert row(comparison, "A - B")[-2:] == ["B", "better*"]
+    assert "67/90" in row(comparison, "A - B", 1)
+    assert signed_span([pair.worst_case_difference, pair.best_case_difference]) in printed(comparison)
+    assert "* The missing scores could turn this" in printed(comparison)
+    whole = compare([column("a", drawn(3)), column("b", drawn(2, 1.5))])
+    assert "Worst to best" not in printed(whole)
+    assert "*" not in printed(whole)
+
+
+def test_identical_untested_and_hopeless_pairs_have_words() -> None:
+    same = compare([column("a", drawn(2)), column("b", drawn(2))])
+    assert row(same, "A - B")[3:] == ["90", "90", "0.00", "–", "1.0000", "1.0000", "–", "identical"]
+    assert "the samples that differ most" not in printed(same)
+    nothing = compare([column("a", [None, 4]), column("b", [4, None])])
+    assert row(nothing, "A - B")[3:] == ["0", "0", "–", "–", "–", "–", "–", "no", "test"]
+    few = compare([column("a", [9, 8, 9, 7, 9]), column("b", [1, 2, 1, 1, 3])])
+    assert row(few, "A - B")[-2:] == ["–", "tie"]
+    assert "With fewer than 6 source images no difference at all could have been found." in printed(few)
+
+
+def test_each_judge_has_a_section_and_the_letters_are_the_same() -> None:
+    columns = [
+        column(name, drawn(seed), judge=judge, edit_model=name)
+        for judge, seeds in (("strict", (2, 3)), ("kind", (4, 5)))
+        for name, seed in zip(("x", "y"), seeds, strict=True)
+    ]
+    text = printed(compare(columns, notes=["y is not finished"]))
+    strict, kind = text.split("judged by kind")
+    for part in (strict, kind):
+        assert "\nA   x" in part
+        assert "\nA - B" in part
+    assert "note: y is not finished" in strict
+    assert "note" not in kind
+    assert "Holm over 2 tests" in " ".join(strict.split())
+    assert "Holm" not in kind, "what is the same for all judges is said once"
+
+
+def test_how_the_edit_models_differ_is_said_once() -> None:
+    columns = [column("a", drawn(2)), column("b", drawn(3), differs=("steps: 15, not 50", "seed: 1, not 0"))]
+    text = printed(compare(columns))
+    assert text.count("B unlike A  steps: 15, not 50; seed: 1, not 0") == 1
+
+
+def test_images_stand_beside_samples_where_they_are_fewer() -> None:
+    clusters = [n // 3 for n in range(90)]
+    comparison = compare(
+        [column("a", drawn(2), clusters=clusters), column("b", drawn(3), clusters=clusters)], detect=0.2
+    )
+    needed = comparison.pairs[0].needed or {}
+    assert f"{needed['samples']} ({needed['clusters']} images)" in printed(comparison)
+
+
+def test_nothing_is_wider_than_80_columns() -> None:
+    chance = random.Random(1)
+    columns = [
+        column(
+            f"runs/编辑模型比较-{'长' * 12}-{n}",
+            [None if chance.random() < 0.1 else score for score in drawn(n, 4.0 * (n % 2), count=300)],
+            categories=("物理与几何一致性", "social", "a category of the user's own") * 100,
+            words={f"s{k:04d}": WORDS * 3 for k in range(300)},
+            clusters=[k // 2 for k in range(300)],
+            edit_model=f"模型{n}",
+            differs=("steps: 15, not 50", f"prompt: '{'很长' * 40}', not ''"),
+        )
+        for n in range(5)
+    ]
+    text = printed(compare(columns, detect=0.01, notes=["很长的说明" * 30]))
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+    assert "…" not in text.split("the samples that differ most")[0], "no number is cut off"
+
+
+def test_chinese_names_do_not_shift_the_numbers() -> None:
+    comparison = compare([column("编辑甲", drawn(2)), column("b", drawn(3))])
+    rows = [line for line in lines(comparison) if line[:3] in ("A  ", "B  ")]
+    assert len({cell_len(line) for line in rows}) == 1
+    assert rows[0].index("编") == rows[1].index("b")
+
+
+def test_colour_only_on_a_terminal(clear: Comparison) -> None:
+    assert "\x1b" not in printed(clear)
+    assert "\x1b[" in printed(clear, terminal=True)
+
+
+def test_data_can_be_neither_markup_nor_steer_the_terminal() -> None:
+    hostile = "[red]x[/red]\x1b[2J\x1b]0;title\x07\n"
+    a, b = drawn(2), drawn(3)
+    first = column(hostile + "1", a, edit_model=hostile, judge=hostile, words={"s0000": hostile}, differs=())
+    second = column(hostile + "2", b, edit_model="b", judge=hostile, differs=(hostile,))
+    comparison = compare([first, second], notes=[hostile])
+    text = printed(comparison)
+    assert "\x1b" not in text
+    assert "title" not in text
+    assert "[red]x[/red]" in text
+    assert all("\x1b" not in line and "\n" not in line for line in what_is_worse(comparison))
+
+
+def test_the_document_can_be_written_whatever_a_judge_said() -> None:
+    a = column("a", [9.0, 5.0], words={"s0000": "half a pair \ud83d"})
+    document = comparison_document(compare([a, column("b", [1.0, 5.0])]))
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    assert json.loads(text.encode("utf-8")) == document
+    assert document["pairs"][0]["largest"][0]["words_a"] == "half a pair ?"
+    wanted = {"a", "b", "n", "clusters", "difference", "ci95", "p", "p_adjusted", "detectable"}
+    assert wanted <= set(document["pairs"][0])
+
+
+def test_what_is_worse_than_the_first() -> None:
+    worse = compare([column("a", drawn(2, 1.5)), column("b", drawn(3)), column("c", drawn(4, 1.4))])
+    assert what_is_worse(worse) == [
+        f"b is worse than a by judge judge: {signed(-(worse.pairs[0].difference or 0))}, adjusted p 0.0003"
+    ]
+    better = compare([column("a", drawn(3)), column("b", drawn(2, 1.5))])
+    assert what_is_worse(better) == []
+    assert what_is_worse(compare([column("a", drawn(2)), column("b", drawn(2))])) == []
+
+
+def test_a_model_that_made_nothing_does_not_pass() -> None:
+    comparison = compare([column("a", [5, 6]), column("b", [None, None])])
+    assert what_is_worse(comparison) == ["b cannot be held against a by judge judge: no sample is scored in both"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.22, "+0.22"), (-0.05, "-0.05"), (-0.001, "0.00"), (0.0, "0.00"), (None, "–"), (10, "+10.00")],
+)
+def test_signed(value: float | None, shown: str) -> None:
+    assert signed(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1.0, "1.0000"),
+        (0.0123, "0.0123"),
+        (0.0001, "0.0001"),
+        (0.00005, "<0.0001"),
+        (0.05, "0.0500"),
+        (0.05001, "0.050010"),  # rounded it would look like a finding that it is not
+        (None, "–"),
+    ],
+)
+def test_p_values(value: float | None, shown: str) -> None:
+    assert p_value(value) == shown
+
+
+def test_letters_go_on_after_z() -> None:
+    assert [letter(n) for n in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]

@@ -1,0 +1,256 @@
+"""What makes runs comparable, and under which names they are compared."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.records import Judgement, Results, Sample, Status
+from edit_eval.rubrics.loading import load_rubrics
+from edit_eval.store.comparable import comparable_columns, compare_runs, run_names
+from edit_eval.store.keys import Identity
+
+QWEN = Identity("judge", "qwen3_vl", "rev1", {"model_name": "30B", "dtype": "bfloat16"})
+
+
+def sample(index: int, category: str = "physical", **changed: Any) -> Sample:
+    made = Sample(f"s{index}", index, category, f"{index}.png", f"digest-{index}", f"do {index}", f"shows {index}")
+    return replace(made, **changed)
+
+
+def made_run(
+    directory: str = "runs/first",
+    *,
+    models: Mapping[str, Mapping[str, Any]] | None = None,
+    judges: Sequence[Identity] = (QWEN,),
+    samples: Sequence[Sample] = tuple(sample(n, ("physical", "social")[n % 2]) for n in range(12)),
+    prompts: Mapping[str, Mapping[str, str]] | None = None,
+    answer: str = "score",
+    language: str = "en",
+    scores: Mapping[str, float] | None = None,
+    status: Status = Status.OK,
+    **evaluation: int,
+) -> Results:
+    """A finished run; `scores` adds something to each edit model's scores."""
+    models = models or {"qwen": {"steps": 50}}
+    rubrics = load_rubrics(prompts, language)
+    judgements = tuple(
+        Judgement(
+            key="",
+            sample_id=of.id,
+            category=of.category,
+            edit_model=model,
+            judge=judge.name,
+            edit_seed=0,
+            repeat=0,
+            status=status,
+            score=min(10.0, of.index % 7 + 0.1 * of.index * (scores or {}).get(model, 0.0))
+            if status is Status.OK
+            else None,
+        )
+        for model in models
+        for judge in judges
+        for of in samples
+    )
+    return Results(
+        name=Path(directory).name,
+        directory=directory,
+        samples=tuple(samples),
+        edits=(),
+        judgements=judgements,
+        edit_models=tuple(models),
+        judges=tuple(judge.name for judge in judges),
+        configuration={
+            "benchmark": {"language": language},
+            "evaluation": {"answer": answer, "edit_seeds": 1, "repeats": 1, **evaluation},
+        },
+        resolved={
+            "edit_models": [asdict(Identity(name, "edits", "", dict(given))) for name, given in models.items()],
+            "judges": [asdict(judge) for judge in judges],
+            "rubrics": {name: asdict(rubric) for name, rubric in rubrics.items()},
+        },
+    )
+
+
+# -- names --
+
+
+@pytest.mark.parametrize(
+    ("directories", "names"),
+    [
+        (["/x/a", "/x/b"], ["a", "b"]),
+        (["/x/a/run", "/x/b/run", "/x/c"], ["a/run", "b/run", "c"]),
+        (["/x/1/a/run", "/x/2/a/run", "/x/1/b/run"], ["1/a/run", "2/a/run", "b/run"]),
+        (["/x/run", "/x/run", "/x/run/"], ["run", "run (2)", "run (3)"]),
+        (["/run", "/a/run"], ["run", "a/run"]),
+        (["/a/run", "/b/run", "/a/run"], ["a/run", "b/run", "a/run (2)"]),
+    ],
+)
+def test_names_are_the_shortest_that_tell_runs_apart(directories: list[str], names: list[str]) -> None:
+    found = run_names(directories)
+    assert [name.lstrip("/") for name in found] == names
+    assert len(set(found)) == len(found)
+
+
+def test_a_relative_folder_has_the_name_of_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "night").mkdir()
+    monkeypatch.chdir(tmp_path / "night")
+    assert run_names([".", os.pardir + "/night"]) == ["night", "night (2)"]
+
+
+def test_columns_are_named_after_the_run_the_model_or_both() -> None:
+    two = {"a": {"steps": 4}, "b": {"steps": 8}}
+    alone, _ = comparable_columns([made_run(models=two)])
+    assert [column.name for column in alone] == ["a", "b"]
+    runs, _ = comparable_columns([made_run("x/run"), made_run("y/run", models=two)])
+    assert [column.name for column in runs] == ["x/run", "y/run/a", "y/run/b"]
+    assert [column.edit_model for column in runs] == ["qwen", "a", "b"]
+
+
+def test_a_column_says_how_its_edit_model_differs_from_the_first() -> None:
+    models = {"a": {"steps": 50, "api_key": "sk-1"}, "b": {"steps": 15, "api_key": "sk-2", "fast": True}}
+    columns, _ = comparable_columns([made_run(models=models)])
+    assert [column.differs for column in columns] == [(), ("steps: 15, not 50", "fast: True, not nothing")]
+
+
+# -- what can be compared --
+
+
+def test_a_run_against_itself_is_a_tie() -> None:
+    comparison = compare_runs([made_run("x/run"), made_run("y/run")])
+    (pair,) = comparison.pairs
+    assert (pair.p, pair.p_adjusted, pair.better, pair.identical) == (1.0, 1.0, None, True)
+    assert [column.rank for column in comparison.columns] == [1, 1]
+    assert comparison.notes == ()
+
+
+def test_the_edit_model_may_be_any_other() -> None:
+    comparison = compare_runs([made_run("x"), made_run("y", models={"flux": {"guidance": 3}}, scores={"flux": 1.0})])
+    assert [column.edit_model for column in comparison.columns] == ["qwen", "flux"]
+    assert comparison.pairs[0].losses == 11
+
+
+REFUSED = [
+    ({"judges": [replace(QWEN, type="other")]}, r"differ in judge\.type: 'qwen3_vl' and 'other'$"),
+    ({"judges": [replace(QWEN, revision="rev2")]}, r"differ in judge\.revision: 'rev1' and 'rev2'$"),
+    (
+        {"judges": [replace(QWEN, parameters={"model_name": "8B", "dtype": "bfloat16"})]},
+        r"differ in judge\.parameters\.model_name: '30B' and '8B'$",
+    ),
+    ({"answer": "reason_then_score"}, r"differ in answer: 'score' and 'reason_then_score'$"),
+    ({"language": "zh"}, r"differ in language: 'en' and 'zh'$"),
+    (
+        {"prompts": {"social": {"system_prompt": "Rate it."}}},
+        r"the rubric of 6 of 12 common samples \(the first, 's1': 'five_dimensions\.v1 \w{12}' and "
+        r"'five_dimensions\.v1\+prompts \w{12}'\)$",
+    ),
+    (
+        {"samples": [sample(n, ("physical", "social")[n % 2], instruction="do it now") for n in range(4)]},
+        r"the instruction of 4 of 4 common samples \(the first, 's0': 'do 0' and 'do it now'\)$",
+    ),
+    (
+        {"samples": [sample(0), sample(1, "social", description="a cat")]},
+        r"the description of 1 of 2 common samples \(the first, 's1': 'shows 1' and 'a cat'\)$",
+    ),
+    ({"samples": [sample(0), sample(1, "physical")]}, r"the category of 1 of 2 .*; the rubric of 1 of 2 "),
+    ({"samples": [sample(0, source_digest="other")]}, r"sample 's0' has another source image$"),
+    ({"samples": [sample(99)]}, r"not one sample has the same id in both"),
+]
+
+
+@pytest.mark.parametrize(("changed", "message"), REFUSED, ids=[" ".join(changed) for changed, _ in REFUSED])
+def test_what_cannot_be_compared_is_refused_with_what_differs(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message) as refused:
+        compare_runs([made_run("x"), made_run("y", **changed)])
+    assert str(refused.value).startswith("x and y cannot be compared")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_rubric_that_no_common_sample_needs_may_differ() -> None:
+    physical = [sample(n) for n in range(0, 12, 2)]
+    one = made_run("x", prompts={"social": {"system_prompt": "Rate it."}})
+    comparison = compare_runs([one, made_run("y", samples=physical)])
+    assert comparison.pairs[0].n == 6
+
+
+def test_a_description_that_no_prompt_shows_may_differ() -> None:
+    prompts = {"physical": {"user_prompt_template": "{edit_instruction}"}}
+    others = [sample(n, description="mended") for n in range(0, 12, 2)]
+    comparison = compare_runs([made_run("x", prompts=prompts), made_run("y", prompts=prompts, samples=others)])
+    assert comparison.pairs[0].n == 6
+
+
+def test_a_judge_is_known_by_what_it_is_and_not_by_its_name() -> None:
+    renamed = replace(QWEN, name="thirty_billion")
+    comparison = compare_runs([made_run("x"), made_run("y", judges=[renamed])])
+    assert comparison.judges == ("judge",)
+    # Of equal judges the one with the same name, and each only once.
+    twins = [replace(QWEN, name="b"), replace(QWEN, name="a")]
+    columns, notes = comparable_columns([made_run("x", judges=twins[::-1]), made_run("y", judges=twins)])
+    assert [(column.name, column.judge) for column in columns] == [("x", "a"), ("y", "a"), ("x", "b"), ("y", "b")]
+    assert notes == []
+
+
+def test_a_judge_that_not_all_runs_have_is_left_out_and_said_so() -> None:
+    other = replace(QWEN, name="other", revision="rev2")
+    comparison = compare_runs([made_run("x", judges=[QWEN, other]), made_run("y")])
+    assert comparison.judges == ("judge",)
+    assert comparison.notes == ("x: judge other is left out, not every run has it with the same parameters",)
+    third = replace(QWEN, name="third", revision="rev3")
+    with pytest.raises(ConfigurationError, match="no judge in common: x has judge, other; y has judge, third; z has"):
+        compare_runs(
+            [made_run("x", judges=[QWEN, other]), made_run("y", judges=[QWEN, third]), made_run("z", judges=[other])]
+        )
+
+
+def test_of_several_judges_the_two_that_are_most_alike_say_what_differs() -> None:
+    far = Identity("far", "openai", "", {"url": "u"})
+    near = replace(QWEN, name="near", parameters={**QWEN.parameters, "dtype": "float16"})
+    with pytest.raises(ConfigurationError, match=r"differ in judge\.parameters\.dtype: 'bfloat16' and 'float16'$"):
+        compare_runs([made_run("x"), made_run("y", judges=[far, near])])
+
+
+def test_a_secret_of_a_judge_is_neither_compared_nor_shown() -> None:
+    keyed = [replace(QWEN, parameters={**QWEN.parameters, "api_key": key}) for key in ("sk-one", "sk-two")]
+    assert compare_runs([made_run("x", judges=keyed[:1]), made_run("y", judges=keyed[1:])]).pairs[0].identical
+    other = replace(keyed[1], parameters={**keyed[1].parameters, "dtype": "float16"})
+    with pytest.raises(ConfigurationError) as refused:
+        compare_runs([made_run("x", judges=keyed[:1]), made_run("y", judges=[other])])
+    assert "sk-" not in str(refused.value)
+
+
+def test_too_little_to_compare() -> None:
+    for runs in ([], [made_run()]):
+        with pytest.raises(ConfigurationError, match="two runs or more, or one run with several edit models"):
+            compare_runs(runs)
+
+
+def test_a_run_that_does_not_say_what_it_was_made_with() -> None:
+    with pytest.raises(RunDirectoryError, match=r"runs/first: its config/ does not say with which judges"):
+        compare_runs([replace(made_run(), resolved={"edit_models": []}), made_run()])
+
+
+# -- what a reader must know --
+
+
+def test_a_run_with_a_limit_is_compared_on_the_common_samples() -> None:
+    comparison = compare_runs([made_run("x"), made_run("y", samples=made_run().samples[:8])])
+    assert (comparison.pairs[0].total, comparison.pairs[0].n) == (8, 8)
+    assert comparison.notes == ("not the same samples (x 12, y 8): every pair is compared on those that both have",)
+
+
+def test_what_is_unfinished_damaged_or_asked_another_number_of_times_is_said() -> None:
+    open_ = made_run("y", status=Status.PENDING, repeats=3)
+    comparison = compare_runs([replace(made_run("x"), notes=("3 damaged lines",)), open_])
+    assert comparison.notes == (
+        "x: 3 damaged lines",
+        "y is not finished: 12 of 12 judgements are still to come",
+        "not the same numbers of edit seeds and repeats (x 1 and 1, y 1 and 3): a sample's score is the mean over them",
+    )
+    assert comparison.not_held_against_first == ("y",)
