@@ -125,7 +125,7 @@ def test_failures_are_never_numbers(tmp_path: Path) -> None:
         ids[6]: "Score: 11",
         ids[7]: "I'm sorry, I can't do that.",
     }
-    made = run(tmp_path, edit=edit, judge={"answers": answers})
+    made = run(tmp_path, edit=edit, judge={"answers": answers}, execution={"pilot": False})
     status = {j.sample_id: j.status for j in made.results.judgements}
     assert [status[i] for i in ids] == [Status.EDIT_FAILED] * 5 + [
         Status.UNPARSEABLE,

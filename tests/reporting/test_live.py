@@ -169,6 +169,7 @@ def test_a_fault_in_what_is_told_stops_no_run(tmp_path: Path, monkeypatch: pytes
     progress = Progress(Recording(), "rich", "")
     run = SimulatedRun(tmp_path, fates={"00001_物理_hard": Fate(1, "failed", "no")})
     run.play(progress)
+    progress.note("something")
     assert set(told) == set(methods)
     assert isinstance(progress.failure, ValueError)
     assert sum(judgement.status is Status.OK for judgement in run.matrix.judgements()) == 11

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -217,8 +216,8 @@ def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any
     scale = canvas / STOCK_CANVAS
     sizes = code.__globals__.get("calculate_dimensions")
     if sizes is None or "calculate_dimensions" not in code.__code__.co_names:
-        versions = json.dumps(library_versions("diffusers"))
-        raise LoadError(f"canvas: {pipeline_class.__name__} of this diffusers ({versions}) cannot be given another one")
+        version = library_versions("diffusers")["diffusers"]
+        raise LoadError(f"canvas: {pipeline_class.__name__} of diffusers {version} cannot be given another one")
 
     def calculate_dimensions(target_area: float, ratio: float) -> Any:
         width, height, *rest = sizes(target_area * scale, ratio)

@@ -402,7 +402,6 @@ class Engine:
             if not final:
                 reason = f"failed {self._charges[key]} times; the last time: {reason}"
                 self._slot_failures[worker.replica.number] -= 1
-            self._watch.note(f"{self._records.about(task)} is set aside: {reason}")
             self._records.failed(task, reason, "+".join(worker.replica.place))
         else:
             self._slot_failures[worker.replica.number] += 1

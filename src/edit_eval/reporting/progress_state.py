@@ -30,7 +30,6 @@ from edit_eval.reporting.tally import Tally
 from edit_eval.reporting.time_left import Demand, TimeLeft, time_left
 from edit_eval.scheduling.estimates import Estimates, Mean
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.queues import BatchSyncQueue, RoundRobinQueue
 from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.matrix import Matrix
@@ -111,7 +110,7 @@ class ProgressState:
                 self._on_device.setdefault(device, []).append(view)
         self._models_of_kind = Counter(key.partition(":")[0] for key in self._of_model)
         self._loads: Counter[str] = Counter()
-        self._by_batches = schedule_of(policy) == "batch_sync"
+        self._by_batches = policy.schedule == "batch_sync"
         self._phase = work.phase
         self._finished: Counter[str] = Counter()  # model -> tasks that ended in this phase
         self._durations: dict[tuple[str, str], dict[str, _Spread]] = {}
@@ -178,10 +177,9 @@ class ProgressState:
         self._finished[replica.model.key] += 1
 
     def note(self, text: str) -> None:
-        """Something to be said. What is set aside is not: it follows at once as a failure of its own."""
-        if " is set aside: " not in text:
-            self._last_note = text
-            self._say(Note(text))
+        """Something to be said."""
+        self._last_note = text
+        self._say(Note(text))
 
     def edit(self, edit: Edit, now: float) -> None:
         """An edit has come to its end."""
@@ -310,15 +308,9 @@ class ProgressState:
 # -- the plan --
 
 
-def schedule_of(policy: Policy) -> str:
-    """The schedule that a policy works by."""
-    kinds = {type(queue) for queue in policy._queues.values()}  # judges pull under every schedule
-    return "batch_sync" if BatchSyncQueue in kinds else "round_robin" if RoundRobinQueue in kinds else "pull"
-
-
 def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Plan:
     """Who does what: each device's share where tasks are dealt out, else what comes first."""
-    schedule = schedule_of(policy)
+    schedule = policy.schedule
     rows = []
     for model in dict.fromkeys(replica.model for replica in policy.replicas):
         units = work.units_left(model.key)
@@ -326,7 +318,7 @@ def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Plan:
             continue
         replicas = policy.of(model.key)
         everywhere = tuple(dict.fromkeys(device for replica in replicas for device in replica.place))
-        dealt = _dealt(policy, model.key)
+        dealt = policy.dealt(model.key)
         if schedule == "pull" or not any(dealt):
             first = _first(matrix, model.kind, dealt[0]) if dealt else ()
             rows.append(PlanRow(model.kind, model.name, everywhere, units, first))
@@ -335,18 +327,6 @@ def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Plan:
             count = sum(len(task.units) for task in tasks)
             rows.append(PlanRow(model.kind, model.name, replica.place, count, _first(matrix, model.kind, tasks)))
     return Plan(schedule, tuple(rows), label)
-
-
-def _dealt(policy: Policy, key: str) -> list[list[Task]]:
-    """The tasks that can start now: those of each replica, or all of them in one list where nobody owns any."""
-    queue = policy._queues[key]
-    if isinstance(queue, RoundRobinQueue):
-        return [list(own) for own in queue._own]
-    tasks = list(queue._ready)
-    if isinstance(queue, BatchSyncQueue):
-        count = len(policy.of(key))
-        return [tasks[index::count] for index in range(count)]
-    return [tasks]
 
 
 def _first(matrix: Matrix, kind: str, tasks: Iterable[Task]) -> tuple[int, ...]:

@@ -82,6 +82,7 @@ class Policy:
                 for device in place:
                     self._on.setdefault(device, []).append(replica)
         self._queues = {m.key: QUEUES[schedule if m.kind == "edit" else "pull"](len(m.places)) for m in models}
+        self.schedule = schedule
         self._by_pull = schedule == "pull"
         self._holders: dict[str, list[Replica]] = {device: [] for device in self._on}
         self._active: dict[str, int] = {m.key: 0 for m in models}  # replicas loading or loaded
@@ -210,6 +211,10 @@ class Policy:
     def at_work(self) -> bool:
         """Whether any replica has a process."""
         return any(r.state not in (State.OFF, State.RETIRED) for r in self.replicas)
+
+    def dealt(self, name: str) -> list[list[Task]]:
+        """The tasks of a model that can start: those of each replica, or all in one list where nobody owns any."""
+        return self._queues[name].dealt()
 
     @property
     def piloting(self) -> bool:

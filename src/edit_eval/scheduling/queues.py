@@ -44,6 +44,10 @@ class PullQueue:
         """Whether a task waits for this replica and for no other."""
         return False
 
+    def dealt(self) -> list[list[Task]]:
+        """The tasks that can start: those of each replica, or all of them in one list where nobody owns any."""
+        return [list(self._ready)]
+
     def __len__(self) -> int:
         return len(self._ready) + len(self._suspects)
 
@@ -72,6 +76,9 @@ class RoundRobinQueue(PullQueue):
 
     def belongs_to(self, index: int) -> bool:
         return bool(self._own[index])
+
+    def dealt(self) -> list[list[Task]]:
+        return [list(own) for own in self._own]
 
     def __len__(self) -> int:
         return super().__len__() + sum(map(len, self._own))
@@ -109,6 +116,10 @@ class BatchSyncQueue(PullQueue):
             self._owners.remove(index)
         if index in self._batch:
             self._ready.appendleft(self._batch.pop(index))
+
+    def dealt(self) -> list[list[Task]]:
+        count = len(self._owners)
+        return [list(self._ready)[index::count] for index in range(count)]
 
     def belongs_to(self, index: int) -> bool:
         return index in self._batch or (not self._batch and index in self._owners[: len(self._ready)])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ Record = dict[str, Any]
 _decode = json.JSONDecoder().decode
 _MARK = b',"crc":"'
 _TAIL = len(_MARK) + 8 + 2  # the mark, eight hexadecimal digits, `"}`
+_ENDS = re.compile(rb',"crc":"[0-9a-f]{8}"\}')  # not within a text: its quotes are written with backslashes
 
 
 def seal(record: Record) -> bytes:
@@ -78,9 +80,11 @@ class Segment:
     def close(self) -> None:
         """Syncs and closes."""
         if self._descriptor is not None:
-            self.sync()
-            os.close(self._descriptor)
-            self._descriptor = None
+            try:
+                self.sync()
+            finally:
+                os.close(self._descriptor)
+                self._descriptor = None
 
 
 @dataclass
@@ -103,13 +107,29 @@ def segments(folder: Path) -> list[Path]:
 def read(folder: Path, damage: Damage) -> Iterator[Record]:
     """Yields every good line of every segment in `folder`, oldest first, and counts the bad ones in `damage`."""
     for path in segments(folder):
-        with path.open("rb") as file:
-            for line in file:
-                line = line.rstrip(b"\n")
-                if not line:
-                    continue
-                record = unseal(line)
-                if record is None:
-                    damage.lines[str(path)] = damage.lines.get(str(path), 0) + 1
-                else:
-                    yield record
+        yield from read_segment(path, damage)
+
+
+def read_segment(path: Path, damage: Damage) -> Iterator[Record]:
+    """Yields every good line of one segment, and counts the bad ones in `damage`."""
+    with path.open("rb") as file:
+        for line in file:
+            line = line.rstrip(b"\n")
+            if not line:
+                continue
+            record = unseal(line)
+            if record is not None:
+                yield record
+                continue
+            damage.lines[str(path)] = damage.lines.get(str(path), 0) + 1
+            yield from _whole_lines_in(line)
+
+
+def _whole_lines_in(line: bytes) -> Iterator[Record]:
+    """The good lines in a bad one: a changed newline glues two lines together, and both are still whole."""
+    begin = 0
+    for end in _ENDS.finditer(line):
+        record = unseal(line[begin : end.end()])
+        if record is not None:
+            yield record
+            begin = end.end() + 1

@@ -296,7 +296,8 @@ def edit_of(record: Record) -> Edit:
     values: list[Any] = [record[name] for name in _BEFORE_STATUS]
     values.append(_STATUSES[record["status"]])
     values += [record[name] for name in _AFTER_STATUS]
-    return Edit(*values, tuple(record["flags"]))
+    values.append(tuple(record["flags"]))
+    return Edit(*values)
 
 
 def answer_of(record: Record) -> Answer:

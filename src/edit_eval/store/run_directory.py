@@ -14,11 +14,14 @@ report/                everything here can be made again from the rest
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import socket
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,12 +29,17 @@ from typing import Any
 import yaml
 from filelock import FileLock, Timeout
 
-from edit_eval.errors import RunDirectoryError
-from edit_eval.pictures import slug, sweep_temporary
+from edit_eval.errors import RunDirectoryError, Stopped
+from edit_eval.pictures import TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Activity, Sample
-from edit_eval.store.journal import Damage, Record, Segment, read
+from edit_eval.store.journal import Damage, Record, Segment, read, read_segment, seal, segments
 
 JOURNALS = ("edits", "judgements", "events")
+OURS = frozenset({"lock", "holder.json", "config", "environment", "samples", *JOURNALS, "images", "logs", "report"})
+
+
+class CannotWrite(Stopped):
+    """The run directory cannot be written any more: the disk is full, read-only, over quota, or failing."""
 
 
 class RunDirectory:
@@ -61,29 +69,55 @@ class RunDirectory:
     # -- one writer --
 
     def begin(self) -> None:
-        """Takes the lock and a number for this start. Raises `RunDirectoryError` when another process has the lock."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        strangers = [p.name for p in self.path.iterdir() if p.name not in ("lock", "holder.json")]
-        if strangers and self.is_empty:
-            raise RunDirectoryError(
-                f"{self.path} holds files that are no run (`{sorted(strangers)[0]}`); name a new folder"
-            )
-        self._lock = FileLock(self.path / "lock")
+        """Takes the lock and a number for this start. Raises `RunDirectoryError` when another process has the lock.
+
+        Also for a folder with other files than ours, or one that must not be written; `CannotWrite` when the disk is
+        full.
+        """
         try:
-            self._lock.acquire(timeout=0)
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._refuse_strangers()
+            lock = FileLock(self.path / "lock")
+            lock.acquire(timeout=0)
         except Timeout:
             raise RunDirectoryError(
                 f"{self.path} is in use by {self.holder()}; wait for it, or stop it first"
             ) from None
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise _cannot_write(self.path, error) from error
+            raise RunDirectoryError(f"{self.path} cannot be used ({error.strerror}); name another folder") from error
+        self._lock = lock
+        try:
+            self._take_number()
+        except BaseException:
+            self.end()
+            raise
+
+    def _refuse_strangers(self) -> None:
+        there = [p.name for p in self.path.iterdir()]
+        # A run that was killed in its first moments has no config/ yet, but the lock.
+        known = OURS if "lock" in there else ("holder.json",)
+        strangers = [name for name in there if name not in known and not name.startswith(TEMPORARY_PREFIX)]
+        if strangers and self.is_empty:
+            raise RunDirectoryError(
+                f"{self.path} holds files that are no run (`{sorted(strangers)[0]}`); name a new folder"
+            )
+
+    def _take_number(self) -> None:
         holder = {"host": socket.gethostname(), "process": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S %z")}
         self._write_text(self.path / "holder.json", json.dumps(holder))
-        used = [
-            int(p.stem) for folder in ("config", "samples", *JOURNALS) for p in (self.path / folder).glob("[0-9]*.*")
-        ]
-        self.number = max(used, default=0) + 1
+        files = (p for folder in ("config", "samples", *JOURNALS) for p in (self.path / folder).glob("[0-9]*.*"))
+        self.number = max((int(p.stem) for p in files if p.stem.isdigit()), default=0) + 1
         self._segments = {name: Segment(self.path / name / f"{self.number:04d}.jsonl") for name in JOURNALS}
-        for folder in (self.path / "images").glob("*/"):
-            sweep_temporary(folder)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Removes what writers left that were killed; the report's are its own affair."""
+        for path in self.path.glob(f"{TEMPORARY_PREFIX}*"):
+            path.unlink(missing_ok=True)
+        for folder in ("config", "environment", "samples", "images"):
+            sweep_temporary(self.path / folder)
 
     def holder(self) -> str:
         """Who has the lock, for people to read."""
@@ -94,26 +128,39 @@ class RunDirectory:
             return "another process"
 
     def end(self) -> None:
-        """Closes what was written and gives the lock back."""
+        """Closes what was written and gives the lock back.
+
+        Raises `CannotWrite` when the disk refuses the last of it, unless another error is under way already.
+        """
+        if self._lock is None:
+            return
+        under_way = sys.exc_info()[1]
         try:
-            for segment in self._segments.values():
-                segment.close()
+            with _writing(self.path), contextlib.ExitStack() as stack:
+                for segment in self._segments.values():
+                    stack.callback(segment.close)
+        except CannotWrite:
+            if under_way is None:
+                raise
         finally:
-            if self._lock is not None:
+            with contextlib.suppress(OSError):
+                self._sweep()
                 (self.path / "holder.json").unlink(missing_ok=True)
-                self._lock.release()
-                self._lock = None
+            self._lock.release()
+            self._lock = None
 
     # -- writing --
 
     def append(self, journal: str, record: Record) -> None:
-        """Adds a line to `edits`, `judgements` or `events`."""
-        self._segments[journal].append(record)
+        """Adds a line to `edits`, `judgements` or `events`. Raises `CannotWrite`, as all that writes does."""
+        with _writing(self.path):
+            self._segments[journal].append(record)
 
     def sync(self) -> None:
         """Has the disk keep all lines so far."""
-        for segment in self._segments.values():
-            segment.sync()
+        with _writing(self.path):
+            for segment in self._segments.values():
+                segment.sync()
 
     def write_configuration(self, configuration: dict[str, Any], resolved: dict[str, Any]) -> None:
         """Keeps the configuration of this start, which can be run again as it is, and what it came to."""
@@ -131,19 +178,13 @@ class RunDirectory:
         """Keeps the samples of this start, unless the last start had the same."""
         if self.samples() == samples:
             return
-        segment = Segment(self.path / "samples" / f"{self.number:04d}.jsonl")
-        for sample in samples:
-            segment.append(asdict(sample))
-        segment.close()
+        lines = b"".join(seal(asdict(sample)) for sample in samples)
+        with _writing(self.path):
+            write_durably(lines, self.path / "samples" / f"{self.number:04d}.jsonl")
 
     def _write_text(self, path: Path, text: str) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with _writing(self.path):
+            write_durably(text.encode("utf-8", "surrogatepass"), path)
 
     # -- reading --
 
@@ -153,31 +194,40 @@ class RunDirectory:
 
     def samples(self) -> tuple[Sample, ...]:
         """The samples as the last start had them."""
-        files = sorted((self.path / "samples").glob("[0-9]*.jsonl"))
-        if not files:
-            return ()
-        made = []
-        with files[-1].open("rb") as file:
-            from edit_eval.store.journal import unseal
+        return self._samples(self.damage)
 
-            for line in file:
-                record = unseal(line.rstrip(b"\n"))
-                if record is None:
-                    self.damage.lines[str(files[-1])] = self.damage.lines.get(str(files[-1]), 0) + 1
-                else:
-                    record["tags"] = tuple(record["tags"])
-                    made.append(Sample(**record))
-        return tuple(made)
+    def _samples(self, damage: Damage) -> tuple[Sample, ...]:
+        files = segments(self.path / "samples")
+        records = read_segment(files[-1], damage) if files else ()
+        return tuple(Sample(**{**record, "tags": tuple(record["tags"])}) for record in records)
 
     def configuration(self) -> dict[str, Any]:
-        """The resolved configuration of the last start."""
-        files = sorted((self.path / "config").glob("[0-9]*.yaml"))
-        return yaml.safe_load(files[-1].read_text("utf-8")) if files else {}
+        """The resolved configuration of the last start. Raises `RunDirectoryError` where it is damaged."""
+        return self._described("yaml", yaml.safe_load)
 
     def resolved(self) -> dict[str, Any]:
-        """What that configuration came to: the identities of the models, and the rubrics."""
-        files = sorted((self.path / "config").glob("[0-9]*.json"))
-        return json.loads(files[-1].read_text("utf-8")) if files else {}
+        """What that configuration came to: the identities of the models, and the rubrics. Raises like it."""
+        return self._described("json", json.loads)
+
+    def _described(self, ending: str, decode: Callable[[str], Any]) -> dict[str, Any]:
+        files = sorted((self.path / "config").glob(f"[0-9]*.{ending}"))
+        try:
+            found = decode(files[-1].read_text("utf-8")) if files else {}
+        except (ValueError, yaml.YAMLError) as error:
+            found = error
+        if not isinstance(found, dict):
+            raise RunDirectoryError(f"{files[-1]} is damaged; `edit-eval run CONFIG` writes it anew")
+        return found
+
+    def says(self, configuration: dict[str, Any], resolved: dict[str, Any], samples: tuple[Sample, ...]) -> bool:
+        """Whether what was written last describes the run like this; not, where any of it is damaged or missing."""
+        seen = Damage()
+        try:
+            written = [self.configuration(), self.resolved()]
+        except RunDirectoryError:
+            return False
+        plain = json.loads(json.dumps([configuration, resolved]))
+        return bool(written == plain and self._samples(seen) == samples and not seen.total)
 
     def environment(self) -> dict[str, Any]:
         """Versions and devices of the last start that recorded any."""
@@ -217,3 +267,18 @@ class RunDirectory:
     def log_path(self, name: str) -> Path:
         """The log file of a worker."""
         return self.path / "logs" / f"{slug(name)}.log"
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Says in one line that a run directory cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> CannotWrite:
+    return CannotWrite(
+        f"{path} cannot be written ({error.strerror or error}); all that was done is kept, and the same command goes on"
+    )

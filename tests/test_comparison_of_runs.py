@@ -1,0 +1,344 @@
+"""Comparisons and agreement from whole runs with real workers: the same numbers wherever the scores lie."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from edit_eval import evaluate, evaluation
+from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.evaluation import Run
+from edit_eval.reporting.agreement import print_agreement
+from edit_eval.reporting.comparison import print_comparison, what_is_worse
+from edit_eval.statistics.comparison import Comparison
+from edit_eval.statistics.people import people_agreement, read_people_file
+from edit_eval.store.comparable import compare_runs
+from small_benchmark import sample_id, write_benchmark
+
+DOCUMENTATION = Path(__file__).parents[1] / "docs" / "trust.md"
+
+COUNT = 48
+MODELS = {"50_steps": 0.0, "15_steps": -0.9, "distilled": -0.1}
+"""How much better or worse than the first; what is left is chance."""
+
+
+def truth() -> dict[tuple[str, int], float]:
+    """What each model's edit of each sample is worth: what the picture, the instruction and the model bring."""
+    chance = random.Random(11)
+    pictures = [chance.gauss(6.4, 1.0) for _ in range(COUNT // 2)]
+    worth = {}
+    for number in range(COUNT):
+        shared = pictures[number // 2] + chance.gauss(0, 0.8)
+        for model, better in MODELS.items():
+            worth[model, number] = min(10.0, max(0.0, shared + better + chance.gauss(0, 0.9)))
+    return worth
+
+
+def write_pairs(folder: Path) -> Path:
+    """A benchmark with two instructions for each picture."""
+    path = write_benchmark(folder, COUNT)
+    items = json.loads(path.read_text("utf-8"))
+    for even, odd in zip(items[::2], items[1::2], strict=True):
+        odd["src_img_b64"] = even["src_img_b64"]
+    path.write_text(json.dumps(items, ensure_ascii=False), "utf-8")
+    return path
+
+
+def judge(noise: float, shift: float = 0.0, seed: int = 0) -> dict[str, Any]:
+    chance = random.Random(seed)
+    answers = {
+        f"{model}/{sample_id(number)}": f"The light changes, its colour only in part.\nScore: {worth:.1f}"
+        for (model, number), worth in (
+            (key, min(10.0, max(0.0, value + shift + chance.gauss(0, noise)))) for key, value in truth().items()
+        )
+    }
+    answers[f"15_steps/{sample_id(7)}"] = "I would say 6, perhaps 7."
+    return {"type": "testing", "params": {"device_ids": "cpu:2", "batch_size": 8, "answers": answers}}
+
+
+def settings(folder: Path, models: tuple[str, ...] = tuple(MODELS), **more: Any) -> dict[str, Any]:
+    if not (folder / "benchmark.json").exists():
+        write_pairs(folder)
+    steps = {"50_steps": 3, "15_steps": 1, "distilled": 2}
+    return {
+        "benchmark": {
+            "data_path": str(folder / "benchmark.json"),
+            "cache_dir": str(folder / "cache"),
+            **more.pop("benchmark", {}),
+        },
+        "edit_models": {
+            model: {"type": "testing", "params": {"device_ids": "cpu:2", "steps": steps[model]}} for model in models
+        },
+        "judges": more.pop("judges", {"judge": judge(0.4)}),
+        "evaluation": {"answer": "reason_then_score", **more.pop("evaluation", {})},
+        **more,
+    }
+
+
+def run(folder: Path, name: str, *models: str, reuse: tuple[Path, ...] = (), **more: Any) -> Run:
+    return evaluate(
+        settings(folder, models or tuple(MODELS), **more), run_dir=folder / name, report=False, reuse_from=reuse
+    )
+
+
+def compared(*runs: Run, detect: float | None = None) -> Comparison:
+    return compare_runs([one.results for one in runs], detect=detect)
+
+
+def shown(comparison: Comparison) -> str:
+    file = io.StringIO()
+    print_comparison(comparison, Console(file=file, width=80, color_system=None))
+    return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("comparison")
+
+
+@pytest.fixture(scope="module")
+def whole(folder: Path) -> Run:
+    """Three models in one run."""
+    return run(folder, "night")
+
+
+@pytest.fixture(scope="module")
+def apart(folder: Path, whole: Run) -> tuple[Run, Run]:
+    """Two of them, each in a run of its own; both folders have the same name."""
+    return (
+        run(folder, "a/night", "50_steps", reuse=(whole.path,)),
+        run(folder, "b/night", "15_steps", reuse=(whole.path,)),
+    )
+
+
+@pytest.fixture(scope="module")
+def judged_by_three(folder: Path, whole: Run) -> Run:
+    judges = {"strict": judge(0.6, -1.5, 1), "fair": judge(0.4), "kind": judge(0.8, 1.0, 2)}
+    return run(folder, "three", "50_steps", "15_steps", judges=judges, evaluation={"repeats": 2}, reuse=(whole.path,))
+
+
+# -- models within a run, runs beside each other --
+
+
+def test_models_within_a_run(whole: Run) -> None:
+    comparison = compared(whole)
+    assert [column.name for column in comparison.columns] == list(MODELS)
+    assert [column.differs for column in comparison.columns] == [(), ("steps: 1, not 3",), ("steps: 2, not 3",)]
+    scores = {(one.edit_model, one.sample_id): one.score for one in whole.results.judgements}
+    for pair in comparison.pairs:
+        both = [(scores[pair.a, sample.id], scores[pair.b, sample.id]) for sample in whole.results.samples]
+        differences = [a - b for a, b in both if a is not None and b is not None]
+        assert pair.n == len(differences) == (47 if "15_steps" in (pair.a, pair.b) else 48)
+        assert pair.clusters == 24
+        assert pair.difference == pytest.approx(statistics.fmean(differences))
+        assert (pair.wins, pair.losses) == (sum(d > 0 for d in differences), sum(d < 0 for d in differences))
+    first, second, third = comparison.pairs
+    assert (first.better, second.better, third.better) == ("50_steps", None, "distilled")
+    assert [column.rank for column in comparison.columns] == [1, 3, 1]
+    assert comparison.worse_than_first == ("15_steps",)
+    assert first.largest[0].words_a == "The light changes, its colour only in part."
+
+
+def test_two_runs_of_one_name_give_the_same_numbers_as_one_run(whole: Run, apart: tuple[Run, Run]) -> None:
+    (pair,) = compared(*apart).pairs
+    assert (pair.a, pair.b) == ("a/night", "b/night")
+    within = compared(whole).pairs[0]
+    for name in (
+        "n",
+        "total",
+        "clusters",
+        "difference",
+        "ci95",
+        "p",
+        "wins",
+        "ties",
+        "losses",
+        "worst_case_difference",
+    ):
+        assert getattr(pair, name) == getattr(within, name), name
+    assert pair.p_adjusted == pair.p
+    assert (pair.detectable or 0) < (within.detectable or 0), "one test instead of three"
+
+
+def test_a_run_against_itself_is_a_tie(apart: tuple[Run, Run], folder: Path) -> None:
+    again = run(folder, "again", "50_steps")
+    for other in (again, apart[0]):
+        comparison = compared(apart[0], other)
+        (pair,) = comparison.pairs
+        assert (pair.p, pair.p_adjusted, pair.better, pair.difference) == (1.0, 1.0, None, 0.0)
+        assert [column.rank for column in comparison.columns] == [1, 1]
+        assert pair.a != pair.b
+        assert what_is_worse(comparison) == []
+
+
+def test_a_run_with_a_limit_is_compared_on_the_common_samples(apart: tuple[Run, Run], folder: Path) -> None:
+    part = run(folder, "part", "15_steps", benchmark={"limit": 5})
+    comparison = compared(apart[0], part)
+    assert (comparison.pairs[0].total, comparison.pairs[0].n) == (15, 14)
+    assert comparison.notes == (
+        "not the same samples (a/night 48, part 15): every pair is compared on those that both have",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"judges": {"judge": {"type": "testing", "params": {"device_ids": "cpu:1"}}}},
+            r"differ in judge\.parameters\.",
+        ),
+        ({"evaluation": {"answer": "score"}}, "differ in answer: 'reason_then_score' and 'score'"),
+        ({"benchmark": {"language": "zh"}}, "differ in language: 'en' and 'zh'"),
+        ({"prompts": {"物理": {"system_prompt": "Rate it."}}}, "the rubric of 1 of 3 common samples"),
+        (
+            {"benchmark": {"fields": {"instruction": "original_description_en"}}},
+            "the instruction of 3 of 3 common samp",
+        ),
+    ],
+)
+def test_runs_that_cannot_be_compared_say_what_differs(
+    apart: tuple[Run, Run], folder: Path, tmp_path: Path, changed: dict[str, Any], message: str
+) -> None:
+    changed = {**changed, "benchmark": {"limit": 1, **changed.get("benchmark", {})}}
+    other = evaluate(settings(folder, ("distilled",), **changed), run_dir=tmp_path / "other", report=False)
+    with pytest.raises(ConfigurationError, match=message) as refused:
+        compared(apart[0], other)
+    assert str(refused.value).startswith("night and other cannot be compared")
+
+
+def test_another_picture_under_the_same_id_is_refused(apart: tuple[Run, Run], tmp_path: Path) -> None:
+    write_benchmark(tmp_path, COUNT)  # each sample with a picture of its own
+    other = run(tmp_path, "other", "distilled", benchmark={"limit": 1})
+    with pytest.raises(ConfigurationError, match="sample '00001_环境_easy' has another source image"):
+        compared(apart[0], other)
+
+
+def test_a_model_without_edits_does_not_pass_for_one_that_is_no_worse(apart: tuple[Run, Run], folder: Path) -> None:
+    broken = settings(folder, ("distilled",), benchmark={"limit": 1}, execution={"pilot": False})
+    broken["edit_models"]["distilled"]["params"]["fail"] = [sample_id(n) for n in range(COUNT)]
+    made = evaluate(broken, run_dir=folder / "broken", report=False)
+    comparison = compared(apart[0], made)
+    assert comparison.worse_than_first == ()
+    assert what_is_worse(comparison) == [
+        "broken cannot be held against night by judge judge: no sample is scored in both"
+    ]
+
+
+# -- judges and people --
+
+
+def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_three: Run) -> None:
+    agreement = judged_by_three.summary["agreement"]
+    assert list(agreement["judges"]) == ["strict", "fair", "kind"]
+    for card in agreement["judges"].values():
+        assert card["asked"] == 2 * COUNT * 2
+        assert card["unparseable"]["count"] == 2
+        assert card["retest"]["sd"] == 0.0, "the testing judge repeats itself"
+    assert 0.2 < agreement["between_judges"]["alpha"] < 1.0
+    scores: dict[str, dict[str, float]] = {}
+    for one in judged_by_three.results.judgements:
+        if one.score is not None and one.edit_model == "50_steps":
+            scores.setdefault(one.sample_id, {})[one.judge] = one.score
+    medians = [statistics.median(of_judges.values()) for of_judges in scores.values()]
+    assert agreement["median"][0]["overall"]["mean"] == pytest.approx(statistics.fmean(medians))
+    assert [entry["coverage"]["scored"] for entry in agreement["median"]] == [48, 47]
+    comparison = compared(judged_by_three)
+    assert [(pair.judge, pair.a, pair.b) for pair in comparison.pairs] == [
+        (judge, "50_steps", "15_steps") for judge in ("strict", "fair", "kind")
+    ]
+    file = io.StringIO()
+    print_agreement(agreement, Console(file=file, width=80))
+    assert "The median of the 3 judges" in file.getvalue()
+
+
+def test_a_judge_that_two_runs_share_is_found_whatever_it_is_called(judged_by_three: Run, whole: Run) -> None:
+    comparison = compared(whole, judged_by_three)
+    assert comparison.judges == ("judge",)
+    assert len(comparison.columns) == 5
+    same = next(pair for pair in comparison.pairs if pair.a.endswith("50_steps") and pair.b.endswith("50_steps"))
+    assert same.identical
+    assert "three: judge strict is left out" in comparison.notes[0]
+
+
+def write_people(path: Path) -> Path:
+    chance = random.Random(3)
+    lines = ["sample_id,edit_model,rater,score"]
+    for (model, number), worth in truth().items():
+        lines += [f"{sample_id(number)},{model},{rater},{worth + chance.gauss(0, 1.2):.0f}" for rater in ("ann", "bo")]
+    path.write_text("\n".join(lines), "utf-8")
+    return path
+
+
+def test_agreement_with_people(whole: Run, tmp_path: Path) -> None:
+    found = people_agreement(whole.results, read_people_file(write_people(tmp_path / "people.csv")), resamples=200)
+    judge = found["judges"]["judge"]
+    assert {name: model["n"] for name, model in judge["edit_models"].items()} == {
+        "50_steps": 48,
+        "15_steps": 47,
+        "distilled": 48,
+    }
+    assert 0.5 < judge["ci95"][0] < judge["spearman"] < judge["ci95"][1] < 1.0
+    assert found["raters"]["spearman"] < judge["spearman"]
+
+
+# -- the verbs --
+
+
+def edit_eval(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "edit_eval", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, encoding="utf-8", check=False)
+
+
+def test_compare_in_python(apart: tuple[Run, Run]) -> None:
+    comparison = evaluation.compare([apart[0], str(apart[1].path)], detect=0.3)
+    assert comparison == compared(*apart, detect=0.3)
+    with pytest.raises(RunDirectoryError, match="nowhere does not exist"):
+        evaluation.compare([apart[0].path, "nowhere"])
+
+
+def test_the_verb_compare(apart: tuple[Run, Run]) -> None:
+    a, b = (one.path for one in apart)
+    plain = edit_eval("compare", a, b, "--detect", "0.3")
+    assert (plain.returncode, plain.stderr) == (0, "")
+    assert [line.rstrip() for line in plain.stdout.splitlines()] == shown(compared(*apart, detect=0.3)).splitlines()
+    found = json.loads(edit_eval("compare", a, b, "--json").stdout)
+    assert found["pairs"][0]["difference"] == compared(*apart).pairs[0].difference
+    assert found["worse_than_first"] == ["b/night"]
+    worse = edit_eval("compare", a, b, "--fail-if-worse", "--json")
+    assert worse.returncode == 3
+    assert worse.stderr.startswith("b/night is worse than a/night by judge judge: -")
+    assert json.loads(worse.stdout) == found
+    assert edit_eval("compare", b, a, "--fail-if-worse").returncode == 0
+    for wrong in ((a,), (a, a.parent), (a, b, "--detect", "0")):
+        refused = edit_eval("compare", *wrong)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.count("\n") == 1
+
+
+def test_the_verb_agreement(whole: Run, tmp_path: Path) -> None:
+    people = write_people(tmp_path / "people.csv")
+    plain = edit_eval("agreement", whole.path, "--people", people)
+    assert plain.returncode == 0, plain.stderr
+    assert "Against people: 288 scores by 2 people" in plain.stdout
+    found = json.loads(edit_eval("agreement", whole.path, "--people", people, "--json").stdout)
+    assert found["people"]["judges"]["judge"]["edit_models"]["15_steps"]["n"] == 47
+    assert json.loads(edit_eval("agreement", whole.path, "--json").stdout)["people"] is None
+    refused = edit_eval("agreement", whole.path, "--people", tmp_path / "nowhere.csv")
+    assert refused.returncode == 2
+    assert "nowhere.csv: cannot be read" in refused.stderr
+
+
+# -- the documentation --
+
+
+def test_the_worked_example_of_the_documentation_is_what_is_printed(whole: Run) -> None:
+    assert shown(compared(whole, detect=0.2)) in DOCUMENTATION.read_text("utf-8")
