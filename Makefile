@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint screenshots bench clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval run configs/demo.yaml
@@ -14,6 +14,13 @@ lint: .venv/.dev  ## style, types, layers
 	$(BIN)/ruff check src tests bench
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+screenshots: .venv/.dev  ## pictures of the report for the README (needs Debian's chromium, fonts-noto-cjk, fonts-inter)
+	$(BIN)/edit-eval run configs/demo.yaml --run-dir build/demo
+	$(BIN)/python bench/screenshots.py build/demo docs/images --only report-top report-gallery report-detail-dark-chinese
+
+bench: .venv/.dev  ## the figures in docs/performance.md
+	for program in orchestration overhead benchmark_pass report; do $(BIN)/python bench/$$program.py --json; done
 
 clean:  ## removes the environment and what the tools left behind
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist

@@ -7,10 +7,12 @@ complained or asked for anything that is not a file.
 from __future__ import annotations
 
 import argparse
+import io
 import shutil
 import sys
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 VIEWS = {
@@ -30,7 +32,7 @@ def take(browser: Browser, page: Path, folder: Path, name: str, view: dict) -> l
     context = browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme="dark" if view.get("dark") else "light",
-        device_scale_factor=2,
+        device_scale_factor=1.5,
         reduced_motion="reduce",
     )
     tab = context.new_page()
@@ -40,7 +42,8 @@ def take(browser: Browser, page: Path, folder: Path, name: str, view: dict) -> l
     tab.on("request", lambda made: None if made.url.startswith(("file:", "data:")) else faults.append(made.url))
     tab.goto(page.as_uri())
     arrange(tab, view)
-    tab.screenshot(path=folder / f"{name}.png")
+    picture = Image.open(io.BytesIO(tab.screenshot()))
+    picture.convert("RGB").save(folder / f"{name}.webp", quality=88, method=6)
     context.close()
     return [f"{name}: {fault}" for fault in faults]
 
@@ -53,7 +56,7 @@ def arrange(tab: Page, view: dict) -> None:
         "() => [...document.querySelectorAll('.chart-body')].every((body) => body.querySelector('svg, canvas'))"
     )
     if view.get("detail"):
-        tab.locator(".card .instruction a").first.click()
+        tab.locator(".card .instruction a").nth(1).click()
         tab.mouse.move(0, 0)
     elif "section" in view:
         tab.evaluate("(section) => document.querySelector(section).scrollIntoView()", view["section"])
@@ -64,6 +67,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path, help="a run directory with a report")
     parser.add_argument("folder", type=Path, help="where the pictures go")
+    parser.add_argument("--only", nargs="*", choices=VIEWS, help="only these views")
     arguments = parser.parse_args()
     page = (arguments.run / "report" / "index.html").absolute()
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -73,7 +77,8 @@ def main() -> int:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        faults = [fault for name, view in VIEWS.items() for fault in take(browser, page, arguments.folder, name, view)]
+        views = {name: view for name, view in VIEWS.items() if not arguments.only or name in arguments.only}
+        faults = [fault for name, view in views.items() for fault in take(browser, page, arguments.folder, name, view)]
         browser.close()
     print("\n".join(faults), end="", file=sys.stderr)
     return 1 if faults else 0

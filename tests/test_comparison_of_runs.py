@@ -6,15 +6,15 @@ import io
 import json
 import random
 import statistics
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from rich.console import Console
 
-from edit_eval import evaluate, evaluation
+from edit_eval import cli, evaluate, evaluation
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import Run
 from edit_eval.reporting.agreement import print_agreement
@@ -62,7 +62,7 @@ def judge(noise: float, shift: float = 0.0, seed: int = 0) -> dict[str, Any]:
         )
     }
     answers[f"15_steps/{sample_id(7)}"] = "I would say 6, perhaps 7."
-    return {"type": "testing", "params": {"device_ids": "cpu:2", "batch_size": 8, "answers": answers}}
+    return {"type": "testing", "params": {"device_ids": "cpu:1", "batch_size": 8, "answers": answers}}
 
 
 def settings(folder: Path, models: tuple[str, ...] = tuple(MODELS), **more: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def settings(folder: Path, models: tuple[str, ...] = tuple(MODELS), **more: Any)
             **more.pop("benchmark", {}),
         },
         "edit_models": {
-            model: {"type": "testing", "params": {"device_ids": "cpu:2", "steps": steps[model]}} for model in models
+            model: {"type": "testing", "params": {"device_ids": "cpu:1", "steps": steps[model]}} for model in models
         },
         "judges": more.pop("judges", {"judge": judge(0.4)}),
         "evaluation": {"answer": "reason_then_score", **more.pop("evaluation", {})},
@@ -122,8 +122,10 @@ def apart(folder: Path, whole: Run) -> tuple[Run, Run]:
 
 @pytest.fixture(scope="module")
 def judged_by_three(folder: Path, whole: Run) -> Run:
-    judges = {"strict": judge(0.6, -1.5, 1), "fair": judge(0.4), "kind": judge(0.8, 1.0, 2)}
-    return run(folder, "three", "50_steps", "15_steps", judges=judges, evaluation={"repeats": 2}, reuse=(whole.path,))
+    """Two of the models by three judges, one of which has judged them already, each asked twice."""
+    judges = {"strict": judge(0.6, -1.5, 1), "judge": judge(0.4), "kind": judge(0.8, 1.0, 2)}
+    twice = {"repeats": 2}
+    return run(folder, "three", "50_steps", "15_steps", judges=judges, evaluation=twice, reuse=(whole.path,))
 
 
 # -- models within a run, runs beside each other --
@@ -185,7 +187,7 @@ def test_a_run_with_a_limit_is_compared_on_the_common_samples(apart: tuple[Run, 
     comparison = compared(apart[0], part)
     assert (comparison.pairs[0].total, comparison.pairs[0].n) == (15, 14)
     assert comparison.notes == (
-        "not the same samples (a/night 48, part 15): every pair is compared on those that both have",
+        "not the same samples (night 48, part 15): every pair is compared on those that both have",
     )
 
 
@@ -238,7 +240,7 @@ def test_a_model_without_edits_does_not_pass_for_one_that_is_no_worse(apart: tup
 
 def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_three: Run) -> None:
     agreement = judged_by_three.summary["agreement"]
-    assert list(agreement["judges"]) == ["strict", "fair", "kind"]
+    assert list(agreement["judges"]) == ["strict", "judge", "kind"]
     for card in agreement["judges"].values():
         assert card["asked"] == 2 * COUNT * 2
         assert card["unparseable"]["count"] == 2
@@ -253,14 +255,14 @@ def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_th
     assert [entry["coverage"]["scored"] for entry in agreement["median"]] == [48, 47]
     comparison = compared(judged_by_three)
     assert [(pair.judge, pair.a, pair.b) for pair in comparison.pairs] == [
-        (judge, "50_steps", "15_steps") for judge in ("strict", "fair", "kind")
+        (judge, "50_steps", "15_steps") for judge in ("strict", "judge", "kind")
     ]
     file = io.StringIO()
     print_agreement(agreement, Console(file=file, width=80))
     assert "The median of the 3 judges" in file.getvalue()
 
 
-def test_a_judge_that_two_runs_share_is_found_whatever_it_is_called(judged_by_three: Run, whole: Run) -> None:
+def test_of_several_judges_those_that_all_runs_have_are_compared(judged_by_three: Run, whole: Run) -> None:
     comparison = compared(whole, judged_by_three)
     assert comparison.judges == ("judge",)
     assert len(comparison.columns) == 5
@@ -293,9 +295,27 @@ def test_agreement_with_people(whole: Run, tmp_path: Path) -> None:
 # -- the verbs --
 
 
-def edit_eval(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "edit_eval", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, encoding="utf-8", check=False)
+class Ended(NamedTuple):
+    """What became of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def edit_eval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """The command line, as its own process would run it, in this one."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run_it(*arguments: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["edit-eval", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return Ended(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run_it
 
 
 def test_compare_in_python(apart: tuple[Run, Run]) -> None:
@@ -305,36 +325,36 @@ def test_compare_in_python(apart: tuple[Run, Run]) -> None:
         evaluation.compare([apart[0].path, "nowhere"])
 
 
-def test_the_verb_compare(apart: tuple[Run, Run]) -> None:
+def test_the_verb_compare(apart: tuple[Run, Run], edit_eval: Callable[..., Ended]) -> None:
     a, b = (one.path for one in apart)
     plain = edit_eval("compare", a, b, "--detect", "0.3")
-    assert (plain.returncode, plain.stderr) == (0, "")
-    assert [line.rstrip() for line in plain.stdout.splitlines()] == shown(compared(*apart, detect=0.3)).splitlines()
-    found = json.loads(edit_eval("compare", a, b, "--json").stdout)
+    assert (plain.code, plain.err) == (0, "")
+    assert [line.rstrip() for line in plain.out.splitlines()] == shown(compared(*apart, detect=0.3)).splitlines()
+    found = json.loads(edit_eval("compare", a, b, "--json").out)
     assert found["pairs"][0]["difference"] == compared(*apart).pairs[0].difference
     assert found["worse_than_first"] == ["b/night"]
     worse = edit_eval("compare", a, b, "--fail-if-worse", "--json")
-    assert worse.returncode == 3
-    assert worse.stderr.startswith("b/night is worse than a/night by judge judge: -")
-    assert json.loads(worse.stdout) == found
-    assert edit_eval("compare", b, a, "--fail-if-worse").returncode == 0
+    assert worse.code == 3
+    assert worse.err.startswith("b/night is worse than a/night by judge judge: -")
+    assert json.loads(worse.out) == found
+    assert edit_eval("compare", b, a, "--fail-if-worse").code == 0
     for wrong in ((a,), (a, a.parent), (a, b, "--detect", "0")):
         refused = edit_eval("compare", *wrong)
-        assert (refused.returncode, refused.stdout) == (2, "")
-        assert refused.stderr.count("\n") == 1
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err.count("\n") == 1
 
 
-def test_the_verb_agreement(whole: Run, tmp_path: Path) -> None:
+def test_the_verb_agreement(whole: Run, tmp_path: Path, edit_eval: Callable[..., Ended]) -> None:
     people = write_people(tmp_path / "people.csv")
     plain = edit_eval("agreement", whole.path, "--people", people)
-    assert plain.returncode == 0, plain.stderr
-    assert "Against people: 288 scores by 2 people" in plain.stdout
-    found = json.loads(edit_eval("agreement", whole.path, "--people", people, "--json").stdout)
+    assert plain.code == 0, plain.err
+    assert "Against people: 288 scores by 2 people" in plain.out
+    found = json.loads(edit_eval("agreement", whole.path, "--people", people, "--json").out)
     assert found["people"]["judges"]["judge"]["edit_models"]["15_steps"]["n"] == 47
-    assert json.loads(edit_eval("agreement", whole.path, "--json").stdout)["people"] is None
+    assert json.loads(edit_eval("agreement", whole.path, "--json").out)["people"] is None
     refused = edit_eval("agreement", whole.path, "--people", tmp_path / "nowhere.csv")
-    assert refused.returncode == 2
-    assert "nowhere.csv: cannot be read" in refused.stderr
+    assert refused.code == 2
+    assert "nowhere.csv: cannot be read" in refused.err
 
 
 # -- the documentation --

@@ -9,6 +9,7 @@ before the last replica is. Suspects run after healthy work and alone, so that n
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from edit_eval.execution.driver import Driver, Event, WorkerSpecification
 from edit_eval.scheduling.policies import Command, Policy
 from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.run_directory import CannotWrite
 
 TASK_FAILURES = 2
 SLOT_FAILURES = 5
@@ -121,6 +123,7 @@ class Engine:
         self._charges: Counter[tuple[str, tuple[int, ...]]] = Counter()
         self._slot_failures: Counter[int] = Counter()
         self._load_failures: Counter[int] = Counter()
+        self._idle_deaths: Counter[int] = Counter()  # in a row, of loaded workers that were doing nothing
         self._first_load_error: dict[str, str] = {}
         self._unprepared: set[str] = set()  # models that failed before they were loaded: their environment is at fault
         self._recent: deque[str] = deque(maxlen=SAME_FAILURE_WINDOW)
@@ -142,6 +145,7 @@ class Engine:
         Raises `Stopped` when it cannot be: nothing is left that could do it, the same failure again and again, the
         disk is full. Raises `KeyboardInterrupt` when somebody wanted the end. All that was done is recorded either way.
         """
+        whole = False
         try:
             self._do(self._policy.begin())
             while self._policy.at_work:
@@ -156,12 +160,15 @@ class Engine:
                 self._look()
                 self._watch.tick(self._now)
             self._end_or_explain()
+            whole = True
         except OSError as error:
             raise Stopped(f"stopped: {error}; all that was done is kept, run the same command again") from error
         finally:
             self._driver.close()
-            self._records.event("end", seconds=self._now)
-            self._records.sync()
+            # A disk that is full refuses this as well; then what is under way already says why.
+            with contextlib.nullcontext() if whole else contextlib.suppress(OSError, Stopped):
+                self._records.event("end", seconds=self._now)
+                self._records.sync()
 
     def _end_or_explain(self) -> None:
         if self._draining:
@@ -197,9 +204,11 @@ class Engine:
             silent = self._now - worker.last_sign
             if worker.killed:
                 continue
-            if worker.running and silent > limits.timeout:
+            # A task in hand that was never begun counts as well: a process that was stopped (SIGSTOP) begins none.
+            if worker.loaded and worker.replica.hands and silent > limits.timeout:
                 self._kill(worker, f"no step for {limits.timeout:g} s")
-            elif not worker.loaded and silent > limits.load_timeout:
+            # One that is prepared waits for its device, however long that takes.
+            elif not worker.loaded and worker.replica.state is not State.PREPARED and silent > limits.load_timeout:
                 self._kill(worker, f"not loaded after {limits.load_timeout:g} s")
             elif worker.stopping and silent > limits.timeout:
                 self._kill(worker, "did not end")
@@ -319,7 +328,7 @@ class Engine:
         seconds = float(message["seconds"])
         task = self._take(worker, message["task"], seconds)
         self._records.done(task, message, "+".join(worker.replica.place))
-        self._slot_failures[worker.replica.number] = 0
+        self._slot_failures[worker.replica.number] = self._idle_deaths[worker.replica.number] = 0
         self._recent.append("")
         self._unsynced = True
         self._do(self._policy.done(worker.replica, task, seconds))
@@ -328,6 +337,9 @@ class Engine:
         began = worker.running.get(message["task"], self._now)
         task = self._take(worker, message["task"], self._now - began)
         reason, kind = str(message["error"]), str(message["kind"])
+        if kind == "disk":
+            self._return(worker.replica, task)
+            raise CannotWrite(f"{reason}; all that was done is kept, and the same command goes on")
         self._records.event(
             "failed", replica=worker.replica.name, what=self._records.about(task), error=reason, trace=message["trace"]
         )
@@ -356,10 +368,16 @@ class Engine:
         reason = worker.killed or worker.broken or reason
         if not worker.loaded and worker.loading_since is not None:
             self._activity(replica, "loading", worker.loading_since, self._now, "")
-        guilty = set(worker.running) if not worker.killed.startswith("the device") else set()
+        guilty = set(worker.running)
+        if worker.killed.startswith("the device"):
+            guilty = set()
+        elif worker.killed and worker.loaded and not guilty:
+            guilty = set(list(replica.hands)[:1])  # the one that it should have begun
+        elif worker.loaded and not guilty:
+            self._idle_deaths[replica.number] += 1
         for number, task in list(replica.hands.items()):
             if number in guilty:
-                self._take(worker, number, self._now - worker.running[number])
+                self._take(worker, number, self._now - worker.running.get(number, self._now))
                 self._charge(worker, task, reason)
                 self._policy.lost(replica, task)
             else:
@@ -415,6 +433,9 @@ class Engine:
                 r for r in self._policy.of(replica.model.key) if r is not replica and r.state is not State.RETIRED
             ]
             retired = self._slot_failures[replica.number] >= SLOT_FAILURES and bool(others)
+            if self._idle_deaths[replica.number] >= SLOT_FAILURES:  # nobody is charged with those: they have no end
+                self._first_load_error.setdefault(replica.model.key, f"with nothing to do, {reason}")
+                retired = True
         else:
             self._first_load_error.setdefault(replica.model.key, reason)
             self._load_failures[replica.number] += 1

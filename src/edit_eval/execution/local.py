@@ -153,6 +153,8 @@ class LocalDriver:
     def _gone(self, process: Process) -> None:
         while self._read(process):
             pass
+        # What the model started itself dies with its worker. Before `wait`: until then nobody else can get the number.
+        kill_group(process.process.pid)
         code = process.process.wait()
         self._forget(process)
         self._events.append(Event(process.number, {"event": "died", "reason": reason_of(code)}))

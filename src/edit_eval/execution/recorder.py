@@ -88,6 +88,7 @@ class Recorder:
             "edit_model": edit.edit_model,
             "instruction": sample.instruction,
             "category": sample.category,
+            "form": self._matrix.protocol.form,
         }
 
     # -- results --

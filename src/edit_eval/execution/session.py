@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from edit_eval.execution.local import LocalDriver
 from edit_eval.execution.pilot import Pilot
 from edit_eval.execution.prediction import predict_rest
 from edit_eval.execution.recorder import Audience, Recorder
+from edit_eval.execution.space import space_needed
 from edit_eval.execution.workload import fill_work, pilot_positions
 from edit_eval.judges.answers import PARSER_VERSION
 from edit_eval.records import Status
@@ -26,7 +28,7 @@ from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.run_directory import CannotWrite, RunDirectory
 
 RECORDED_LIBRARIES = ("edit-eval", "pillow", "numpy", "torch", "diffusers", "transformers", "accelerate", "safetensors")
 
@@ -126,9 +128,12 @@ class Session:
                 engine.run()
             except KeyboardInterrupt:
                 raise Interrupted(interruption.signal or 2) from None
+            except CannotWrite as error:
+                raise CannotWrite(f"{error}; {space_needed(matrix, directory.path)}") from error
             finally:
                 spectator.end()
-                directory.write_environment({**environment, "models": engine.about})
+                with contextlib.suppress(CannotWrite):  # it only adds to what the start has written
+                    directory.write_environment({**environment, "models": engine.about})
 
 
 def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:

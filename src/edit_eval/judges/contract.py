@@ -22,6 +22,8 @@ class JudgeRequest:
     edit_model: str = ""
     instruction: str = ""
     category: str = ""
+    form: str = "score"
+    """How it is told to answer: `score` (bare) or `reason_then_score`."""
 
 
 class Judge(Protocol):

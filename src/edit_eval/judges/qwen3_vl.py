@@ -154,7 +154,7 @@ class Qwen3VL:
             made = self._model.generate(
                 **inputs,
                 max_new_tokens=self.parameters.max_new_tokens,
-                stopping_criteria=self._stops(start),
+                stopping_criteria=self._stops(requests, start),
                 **self.parameters.call,
             )
         return [self._decoded(row) for row in made[:, start:].tolist()]
@@ -224,10 +224,11 @@ class Qwen3VL:
             )
         return [request.images[name].convert("RGB") for name in self.parameters.images]
 
-    def _stops(self, start: int) -> Any:
+    def _stops(self, requests: Sequence[JudgeRequest], start: int) -> Any:
         from transformers import StoppingCriteriaList
 
-        if not self.parameters.stop_at_score:
+        bare = all(request.form == "score" for request in requests)  # reasons may follow a number that is no verdict
+        if not (bare and self.parameters.stop_at_score):
             return StoppingCriteriaList()
         return StoppingCriteriaList([_stop_at_score(self._processor.tokenizer, start)])
 

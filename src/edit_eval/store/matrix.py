@@ -48,6 +48,8 @@ class Outcome(Protocol):
 class AskingProtocol(Protocol):
     """How a benchmark asks a judge, and makes a judgement of its answers (see `edit_eval.protocols`)."""
 
+    @property
+    def form(self) -> str: ...
     def prompt(self, sample: Sample) -> Prompt: ...
     def ask_again(self, prompt: Any) -> Prompt: ...
     def judgement(self, answers: Sequence[Answer]) -> Outcome: ...
@@ -207,33 +209,46 @@ class Matrix:
     # -- records --
 
     def recall(
-        self, edits: Iterable[Record], answers: Iterable[Record], folder: Path, retry: Callable[[Status], bool]
+        self,
+        edits: Iterable[Record],
+        answers: Iterable[Record],
+        folder: Path,
+        retry: Callable[[Status], bool],
+        *,
+        verify: bool = False,
     ) -> list[str]:
         """Takes in what the journals of a run in `folder` say. Returns what was noticed: one line a kind of trouble.
 
-        An edit counts only if its picture is there with the size that was recorded. `retry` tells which failures are
-        to be forgotten, so that they are tried again.
+        An edit counts only if its picture is there with the size that was recorded, and with `verify` only if its
+        pixels are those that were recorded. `retry` tells which failures are to be forgotten, so that they are tried
+        again.
         """
         collecting = gc.isenabled()
         gc.disable()  # a hundred thousand new records hold no garbage, and looking for it takes as long as reading them
         try:
-            return self._recall(edits, answers, folder, retry)
+            return self._recall(edits, answers, folder, retry, verify)
         finally:
             if collecting:
                 gc.enable()
 
     def _recall(
-        self, edits: Iterable[Record], answers: Iterable[Record], folder: Path, retry: Callable[[Status], bool]
+        self,
+        edits: Iterable[Record],
+        answers: Iterable[Record],
+        folder: Path,
+        retry: Callable[[Status], bool],
+        verify: bool,
     ) -> list[str]:
         numbers: dict[str, list[int]] = {}
         for number, edit in enumerate(self.edits):
             if edit.status is Status.PENDING:
                 numbers.setdefault(edit.key, []).append(number)
         last = {record["key"]: edit_of(record) for record in edits if record["key"] in numbers}
-        missing = 0
+        there = {key: found for key, found in last.items() if found.status is Status.OK and is_there(found, folder)}
+        missing = sum(found.status is Status.OK for found in last.values()) - len(there)
+        altered = altered_pictures(there.values(), folder) if verify else {}
         for key, found in last.items():
-            if found.status is Status.OK and not has_size(f"{folder}/{found.image}", found.file_bytes):
-                missing += 1
+            if found.status is Status.OK and (key not in there or key in altered):
                 continue
             if found.status is Status.OK or (found.status is Status.EDIT_FAILED and not retry(found.status)):
                 for number in numbers[key]:
@@ -245,7 +260,12 @@ class Matrix:
                         )
                     self.edits[number] = found
         self._recall_answers(answers, retry)
-        return [f"{missing} pictures are gone or of another size: those edits are made again"] if missing else []
+        noticed = []
+        if missing:
+            noticed.append(f"{_pictures(missing)} gone or of another size: made again")
+        if altered:
+            noticed.append(f"{_pictures(len(altered))} not what was recorded ({min(altered.values())}): made again")
+        return noticed
 
     def _recall_answers(self, answers: Iterable[Record], retry: Callable[[Status], bool]) -> None:
         numbers: dict[str, list[int]] = {}
@@ -275,6 +295,21 @@ _NAMES = tuple(Edit.__dataclass_fields__)
 _BEFORE_STATUS = _NAMES[: _NAMES.index("status")]
 _AFTER_STATUS = _NAMES[_NAMES.index("status") + 1 : _NAMES.index("flags")]
 assert _NAMES[-1] == "flags"
+
+
+def _pictures(count: int) -> str:
+    return "1 picture is" if count == 1 else f"{count} pictures are"
+
+
+def is_there(edit: Edit, folder: Path) -> bool:
+    """Whether the picture of a recorded edit is in the run in `folder`, with the size that was recorded.
+
+    A record is a stranger's text as soon as run directories are handed around: a path that leads elsewhere counts as
+    none.
+    """
+    if not edit.image.startswith("images/") or "/../" in edit.image:
+        return False
+    return has_size(f"{folder}/{edit.image}", edit.file_bytes)
 
 
 def has_size(path: str | Path, size: int) -> bool:

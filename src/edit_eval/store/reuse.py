@@ -9,7 +9,7 @@ from pathlib import Path
 
 from edit_eval.records import Status
 from edit_eval.store.journal import Record
-from edit_eval.store.matrix import Matrix, answer_of, edit_of, edit_record, has_size
+from edit_eval.store.matrix import Matrix, answer_of, edit_of, edit_record, is_there
 from edit_eval.store.run_directory import RunDirectory
 
 
@@ -26,7 +26,7 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
             continue
         found = edit_of(record)
         theirs = source.path / found.image
-        if not has_size(theirs, found.file_bytes):
+        if not is_there(found, source.path):
             continue
         path = directory.image_path(mine.edit_model, mine.sample_id, mine.key)
         _link(theirs, path)

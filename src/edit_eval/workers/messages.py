@@ -15,7 +15,7 @@ From a worker, the field `event`:
     started   task                                            the device begins with it
     step      task, step, steps                               a sign of life
     done      task, results, seconds, memory
-    failed    task, error, trace, kind                        `kind`: model | exception | out_of_memory | device
+    failed    task, error, trace, kind                        `kind`: model | exception | out_of_memory | device | disk
     ended                                                     after `stop`
 
 Standard library only.

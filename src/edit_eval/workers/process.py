@@ -15,6 +15,7 @@ A task to judge: `requests`, a list of `system`, `user`, `source`, `edited` (pat
 from __future__ import annotations
 
 import ctypes
+import errno
 import importlib
 import importlib.util
 import inspect
@@ -100,7 +101,8 @@ def memory() -> dict[str, int]:
 
 
 def kind_of(error: BaseException) -> str:
-    """Tells what a failure asks for: `model` and `exception` blame the task, the other two the device.
+    """Tells what a failure asks for: `model` and `exception` blame the task, `disk` stops the run, the others blame
+    the device.
 
     Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
     that nothing can be asked of this model here any more (its server is gone), whatever the task is.
@@ -109,6 +111,8 @@ def kind_of(error: BaseException) -> str:
         return "device"
     if isinstance(error, ModelError):
         return "model"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "disk"
     names = {c.__name__ for c in type(error).__mro__}
     text = str(error)
     if "OutOfMemoryError" in names or "CUDA out of memory" in text:
@@ -267,6 +271,7 @@ class Worker:
                     request["edit_model"],
                     request["instruction"],
                     request["category"],
+                    request["form"],
                 )
             )
         return opened
@@ -286,7 +291,7 @@ class Worker:
             self._finished.put((task, pictures, done, time.monotonic() - begin))
         self._opened.put(None)  # for the next of several computing threads
 
-    def _failed(self, task: Message, error: BaseException) -> None:
+    def _failed(self, task: Message, error: BaseException, kind: str = "") -> None:
         _free_memory(error)
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         self.send(
@@ -294,7 +299,7 @@ class Worker:
             task=task["task"],
             error=one_line(error),
             trace=trace,
-            kind=kind_of(error),
+            kind=kind or kind_of(error),
             memory=memory(),
         )
 
@@ -342,6 +347,9 @@ class Worker:
             task, source, done, seconds = item
             try:
                 results = [self._write_edit(task, source, done)] if task["kind"] == "edit" else done
+            except OSError as error:  # the result could not be written: no fault of the task
+                self._failed(task, error, kind="disk")
+                continue
             except BaseException as error:
                 self._failed(task, error)
                 continue
