@@ -18,7 +18,7 @@ from edit_eval import cli, evaluate, evaluation
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import Run
 from edit_eval.reporting.agreement import print_agreement
-from edit_eval.reporting.comparison import print_comparison, what_is_worse
+from edit_eval.reporting.comparison import p_value, print_comparison, signed, signed_span, what_is_worse
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import people_agreement, read_people_file
 from edit_eval.store.comparable import compare_runs
@@ -361,4 +361,45 @@ def test_the_verb_agreement(whole: Run, tmp_path: Path, edit_eval: Callable[...,
 
 
 def test_the_worked_example_of_the_documentation_is_what_is_printed(whole: Run) -> None:
-    assert shown(compared(whole, detect=0.2)) in DOCUMENTATION.read_text("utf-8")
+    printed, _, samples = shown(compared(whole, detect=0.2)).partition("\nA - B: the samples that differ most\n")
+    assert f"```\n{printed}```\n" in DOCUMENTATION.read_text("utf-8")
+    assert samples
+
+
+def test_the_documentation_reads_the_example_rightly(whole: Run) -> None:
+    """Each phrase of the explanation and of the paper's sentences, with the numbers as they come out."""
+    comparison = compared(whole, detect=0.2)
+    first, second, third = comparison.columns
+    (ab, ac, bc) = comparison.pairs
+    social = ab.categories["social"]
+    phrases = [
+        f"+{ab.difference:.2f} with the interval {signed_span(ab.ci95)}, p adj. {p_value(ab.p_adjusted)}.",
+        f"even in the worst case the difference is {signed(ab.worst_case_difference)},",
+        f"The means differ by {first.mean - second.mean:.2f} and not by {ab.difference:.2f},",
+        f"The interval {signed_span(ac.ci95)} holds what is compatible with the data, and a true difference below "
+        f"{ac.detectable:.2f} could well",
+        f"takes {ac.needed['samples']} instructions on {ac.needed['clusters']} pictures",
+        f"15_steps is worse than distilled by {-bc.difference:.2f}. By itself the test gives {p_value(bc.p)}; among "
+        f"three it counts as {p_value(bc.p_adjusted)}.",
+        f"A - B in Social looks like a finding ({p_value(social.p)}) and is none among nine tests "
+        f"({p_value(social.p_adjusted)}).",
+        f"50_steps scores higher than 15_steps by {ab.difference:.2f} points (95 % CI {plain(ab.ci95)}; {ab.n} edits of "
+        f"{ab.clusters} source images; p = {ab.p_adjusted:.3f}, Holm-corrected over {len(comparison.pairs)} comparisons), "
+        f"whatever the {ab.total - ab.n} missing score would have been.".replace("p = 0.", "p = ."),
+        f"no difference ({ac.difference:.2f}, 95 % CI {plain(ac.ci95)}, corrected p = {ac.p_adjusted:.3f}); one of "
+        f"{ac.detectable:.2f} would have been found".replace("p = 0.", "p = ."),
+        *(
+            f"| {one.name} | {one.scored}/{one.total} | {one.mean:.2f} {plain(one.ci95)} | {one.rank} |"
+            for one in comparison.columns
+        ),
+    ]
+    text = " ".join(DOCUMENTATION.read_text("utf-8").replace("\n> ", " ").split())
+    assert [phrase for phrase in phrases if phrase not in text] == []
+    assert [column.rank for column in comparison.columns] == [1, 3, 1]
+    assert ab.better_whatever_is_missing
+    assert all((found.p_adjusted or 0) > 0.05 for pair in comparison.pairs for found in pair.categories.values())
+
+
+def plain(ends: list[float] | None) -> str:
+    assert ends is not None
+    return f"[{ends[0]:.2f}, {ends[1]:.2f}]"

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from edit_eval.benchmarks.categories import canonical
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, read_answer
 from edit_eval.records import Answer, Judgement, Sample, Status
 from edit_eval.rubrics.loading import Rubric, fill
+
+
+SHORT = 64  # characters; bare scores repeat themselves a hundred thousand times
+_read_short = lru_cache(maxsize=4096)(read_answer)
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ class RubricScore:
         self.language = language
         self.form = form
         self.retries = retries
+        self._templates: dict[str, tuple[str, str]] = {}  # category -> system, user
 
     def check(self, categories: Iterable[str]) -> None:
         """Raises `ConfigurationError` if a category has no rubric, and says which keys of `prompts:` to add."""
@@ -65,12 +71,13 @@ class RubricScore:
 
     def prompt(self, sample: Sample) -> Prompt:
         """What the judge is told about `sample`. Raises `ConfigurationError` where `check` would."""
-        self.check([sample.category])
-        rubric = self.rubrics[canonical(sample.category)]
-        return Prompt(
-            system=fill(rubric.system(self.form), sample.description, sample.instruction),
-            user=fill(rubric.user_prompt_template, sample.description, sample.instruction),
-        )
+        templates = self._templates.get(sample.category)
+        if templates is None:
+            self.check([sample.category])
+            rubric = self.rubrics[canonical(sample.category)]
+            templates = self._templates[sample.category] = (rubric.system(self.form), rubric.user_prompt_template)
+        system, user = (fill(template, sample.description, sample.instruction) for template in templates)
+        return Prompt(system, user)
 
     def ask_again(self, prompt: Prompt) -> Prompt:
         """The same prompt with one line added that names the form of the answer; never with two."""
@@ -102,7 +109,8 @@ class RubricScore:
     def _outcome(self, answer: Answer) -> Outcome:
         if answer.error:
             return Outcome(Status.JUDGE_ERROR, None, answer.error, answer.text, settled=True)
-        reading = read_answer(answer.text, self.form, self.lowest, self.highest)
+        read = _read_short if len(answer.text) <= SHORT else read_answer
+        reading = read(answer.text, self.form, self.lowest, self.highest)
         return Outcome(reading.status, reading.score, reading.reason, answer.text, settled=True)
 
     def headline(self, judgements: Iterable[Judgement]) -> float | None:

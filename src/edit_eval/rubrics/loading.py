@@ -87,8 +87,17 @@ def fill(template: str, description: str, instruction: str) -> str:
     The tags between which our templates put the two texts are broken up inside of them (`</` becomes `< /`), so that
     an instruction cannot end its own quotation.
     """
-    values = dict(zip(FIELDS, (description, instruction), strict=True))
-    return _FIELD.sub(lambda match: _quoted(values[match[1]]) if match[1] in values else match[0], template)
+    pieces = _pieces(template)
+    if len(pieces) == 1:
+        return template
+    values = dict(zip(FIELDS, (_quoted(description), _quoted(instruction)), strict=True))
+    return "".join(values[piece] if number % 2 else piece for number, piece in enumerate(pieces))
+
+
+@cache
+def _pieces(template: str) -> list[str]:
+    """The template cut at its fields: text, field, text, ..., text. A benchmark has few templates and many samples."""
+    return re.split(r"\{(" + "|".join(FIELDS) + r")\}", template)
 
 
 _TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(FIELDS)})\b)", re.IGNORECASE)

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 SCHEMA = 1  # part of every key; raised when the meaning of a key changes
@@ -48,7 +48,12 @@ def edit_key(model: Identity, source: str, instruction: str, seed: int) -> str:
 
 def prompt_digest(system: str, user: str) -> str:
     """What stands for the prompts, as the judge gets them, in a key."""
-    text = f"{len(system)}\n{system}{user}"
+    return hashlib.sha256((_text_digest(system) + user).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _text_digest(text: str) -> str:
+    """A rubric's text is the same for many samples."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from edit_eval.records import Answer, Edit, Judgement, Sample, Status
 from edit_eval.store.journal import Record
 from edit_eval.store.keys import Identity, edit_key, judgement_key, prompt_digest
+from edit_eval.store.verification import altered_pictures
 
 EDIT_SEED_STRIDE = 1_000_000
 """How far apart the seeds of a sample's edits are with `edit_seeds` > 1: larger than any benchmark."""

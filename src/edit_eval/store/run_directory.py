@@ -231,14 +231,19 @@ class RunDirectory:
 
     def environment(self) -> dict[str, Any]:
         """Versions and devices of the last start that recorded any."""
-        for file in sorted((self.path / "environment").glob("[0-9]*.json"), reverse=True):
+        return next(reversed(self.environments().values()), {})
+
+    def environments(self) -> dict[int, dict[str, Any]]:
+        """Versions and devices of every start that recorded any, by its number."""
+        recorded = {}
+        for file in sorted((self.path / "environment").glob("[0-9]*.json")):
             try:
                 found = json.loads(file.read_text("utf-8"))
             except ValueError:
                 continue
-            if isinstance(found, dict):
-                return found
-        return {}
+            if isinstance(found, dict) and file.stem.isdigit():
+                recorded[int(file.stem)] = found
+        return recorded
 
     def timeline(self) -> tuple[tuple[Activity, ...], tuple[float, ...], tuple[str, ...]]:
         """What the devices did, the wall time of each start in seconds, and the names of the devices."""

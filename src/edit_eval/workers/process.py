@@ -9,7 +9,8 @@ A task to edit:  `source` (path), `instruction`, `seed`, `sample`, `output` (pat
     Its one result: `pixels`, `width`, `height`, `file_bytes`, `flags`.
 A task to judge: `requests`, a list of `system`, `user`, `source`, `edited` (paths), `pixels` (what the edit's digest
     was when it was reported), `sample`, `edit_model`, `instruction`, `category`.
-    Its results, one a request, in order: `text`, or `error`, or `damaged` (the edit's file is no longer what it was).
+    Its results, one a request, in order: `text` (with `halved_to` where the batch did not fit into memory), or
+    `damaged` (the edit's file is no longer what it was).
 """
 
 from __future__ import annotations
@@ -19,20 +20,26 @@ import errno
 import importlib
 import importlib.util
 import inspect
+import io
 import os
 import queue
+import re
 import signal
 import sys
 import threading
 import time
 import traceback
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from edit_eval.errors import LoadError, ModelError, PictureError
 from edit_eval.pictures import check_edit, open_picture, pixel_digest, write_png
 from edit_eval.workers.messages import Lines, Message, encode, write_all
 
+SHORTEST_SECRET = 8  # characters; a shorter value would be found in innocent text
+_SECRET_NAME = re.compile(r"(?:^|_)(?:(?:API)?KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.I)
 STEP_MESSAGES_EVERY = 0.1  # seconds; a fast model's steps would otherwise flood the engine
 
 
@@ -40,6 +47,9 @@ def main(arguments: list[str]) -> None:
     """Runs a worker on the two pipe descriptors given as `arguments` (in, out)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the engine's affair
     _die_with_parent()
+    for stream in (sys.stdout, sys.stderr):  # the log: each line at once, and no character in it is an error
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, errors="backslashreplace")
     Worker(int(arguments[0]), int(arguments[1])).run()
 
 
@@ -81,7 +91,32 @@ def make_parameters(model_class: type[Any], values: dict[str, Any]) -> Any:
         unknown = sorted(set(values) - {f.name for f in fields(parameters) if f.init})
         if unknown:
             raise LoadError(f"{model_class.__name__} has no parameter `{unknown[0]}`")
+        values = _typed_fields(parameters, values)
     return parameters(**values)
+
+
+def _typed_fields(kind: Any, values: dict[str, Any]) -> dict[str, Any]:
+    try:
+        hints = get_type_hints(kind)
+    except Exception:  # an annotation that only a type checker understands
+        return values
+    return {name: _typed(hints.get(name), value) for name, value in values.items()}
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """A plain value as its annotation has it: a dataclass made of a mapping, a tuple of a list; else as it is."""
+    if is_dataclass(kind) and isinstance(value, dict):
+        return kind(**_typed_fields(kind, value))  # type: ignore[operator]
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        made = (_typed(one, value) for one in inner)
+        return next((one for one in made if one is not value), value)
+    if origin in (list, tuple) and inner and isinstance(value, list):
+        kinds = inner if origin is tuple and inner[-1] is not Ellipsis else inner[:1] * len(value)
+        return origin(map(_typed, kinds, value))
+    if origin is dict and isinstance(value, dict):
+        return {key: _typed(inner[1], one) for key, one in value.items()}
+    return value
 
 
 def memory() -> dict[str, int]:
@@ -129,6 +164,18 @@ def one_line(error: BaseException) -> str:
     return text[:500] if isinstance(error, ModelError) and text else f"{name}: {text[:500]}" if text else name
 
 
+def secrets_of(environment: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """The secrets among environment variables, by their names, and what stands for each in a message.
+
+    Libraries put keys into their exceptions, and servers into their answers; neither may come into a run directory.
+    """
+    return [
+        (encode({"": value})[5:-3], f"<{name}>".encode())  # as it stands in a message: between quotes, escaped
+        for name, value in environment.items()
+        if len(value) >= SHORTEST_SECRET and _SECRET_NAME.search(name)
+    ]
+
+
 class Worker:
     """The worker's loop. `run` returns only by ending the process."""
 
@@ -141,12 +188,17 @@ class Worker:
         self._tasks: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._model: Any = None
         self._last_step = 0.0
+        self._capacity = 1
+        self._secrets = secrets_of(os.environ)
 
     def send(self, **message: Any) -> None:
         """Tells the engine something. Without an engine there is nothing left to live for."""
+        data = encode(message)
+        for value, name in self._secrets:
+            data = data.replace(value, name)
         try:
             with self._send_lock:
-                write_all(self._out, encode(message))
+                write_all(self._out, data)
         except OSError:
             os._exit(1)
 
@@ -165,8 +217,7 @@ class Worker:
         writer = threading.Thread(target=self._write_results, daemon=True)
         opener.start()
         writer.start()
-        capacity = int(getattr(self._model, "capacity", 1))
-        others = [threading.Thread(target=self._compute, daemon=True) for _ in range(capacity - 1)]
+        others = [threading.Thread(target=self._compute, daemon=True) for _ in range(self._capacity - 1)]
         for thread in others:
             thread.start()
         self._compute()
@@ -224,9 +275,10 @@ class Worker:
         else:
             self._model.load(self._devices)
         about: dict[str, object] = getattr(self._model, "about", dict)()
+        self._capacity = max(1, int(getattr(self._model, "capacity", 1)))
         self.send(
             event="loaded",
-            capacity=int(getattr(self._model, "capacity", 1)),
+            capacity=self._capacity,
             seconds=time.monotonic() - begin,
             about={"python": sys.version.split()[0], **{str(k): str(v) for k, v in about.items()}},
             memory=memory(),
@@ -308,15 +360,16 @@ class Worker:
             now = time.monotonic()
             if now - self._last_step >= STEP_MESSAGES_EVERY or step == steps:
                 self._last_step = now
-                self.send(event="step", task=task["task"], step=step, steps=steps)
+                self.send(event="step", task=task["task"], step=int(step), steps=int(steps))
 
+        # A copy, for a model that paints on it: a second attempt and `identical_to_source` need the source as it was.
         try:
-            return self._model.edit(source, task["instruction"], task["seed"], on_step)
+            return self._model.edit(source.copy(), task["instruction"], task["seed"], on_step)
         except BaseException as error:
             if kind_of(error) != "out_of_memory":
                 raise
             _free_memory(error)
-        return self._model.edit(source, task["instruction"], task["seed"], on_step)
+        return self._model.edit(source.copy(), task["instruction"], task["seed"], on_step)
 
     def _judge(self, opened: list[Any]) -> list[Message]:
         """Answers a batch; a batch that does not fit into memory is halved until it does, and says so."""
@@ -326,7 +379,7 @@ class Worker:
         while batches:
             batch = batches.pop(0)
             try:
-                texts = list(self._model.judge([opened[i] for i in batch]))
+                texts = self._model.judge([opened[i] for i in batch])
             except BaseException as error:
                 if kind_of(error) != "out_of_memory" or len(batch) == 1:
                     raise
@@ -334,10 +387,14 @@ class Worker:
                 middle = (len(batch) + 1) // 2
                 batches[:0] = [batch[:middle], batch[middle:]]
                 continue
+            if not isinstance(texts, (list, tuple)):  # a text is a sequence, too: of characters that may be digits
+                raise ModelError(f"the judge returned {type(texts).__name__}, not a list with one text a request")
             if len(texts) != len(batch):
                 raise ModelError(f"the judge gave {len(texts)} answers to {len(batch)} requests")
             for place, text in zip(batch, texts, strict=True):
-                results[place] = {"text": text if isinstance(text, str) else str(text)}
+                if not isinstance(text, str):
+                    raise ModelError(f"an answer of the judge is {type(text).__name__}, not text")
+                results[place] = {"text": text}
                 if len(batch) < len(places):
                     results[place]["halved_to"] = len(batch)
         return results

@@ -1,0 +1,109 @@
+"""A real worker in a process of its own, at the other end of two pipes."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from PIL import Image
+
+from edit_eval.execution.environments import worker_command
+from edit_eval.pictures import pixel_digest
+from edit_eval.workers.messages import Lines, Message, encode
+
+PATIENCE = 30.0  # seconds; only a failing test waits so long
+
+
+class StartedWorker:
+    """What it says is heard one message after the other; what its model prints is in `log`."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.log = folder / "worker.log"
+        child_in, self._into = os.pipe()
+        self._out, child_out = os.pipe()
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*worker_command(sys.executable), str(child_in), str(child_out)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(child_in, child_out),
+                env={**os.environ, **(environment or {})},
+            )
+        os.close(child_in)
+        os.close(child_out)
+        self._lines = Lines()
+        self._unheard: list[Message] = []
+        self._open = True
+
+    def __enter__(self) -> StartedWorker:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.hang_up()
+        self.process.kill()
+        self.process.wait()
+        os.close(self._out)
+
+    def hang_up(self) -> None:
+        """Closes our end of its pipe, as the end of the engine would."""
+        if self._open:
+            os.close(self._into)
+            self._open = False
+
+    def tell(self, do: str, **fields: Any) -> None:
+        os.write(self._into, encode({"do": do, **fields}))
+
+    def prepare(self, class_path: str, parameters: Mapping[str, Any] | None = None, path: tuple[str, ...] = ()) -> None:
+        self.tell("prepare", class_path=class_path, parameters=dict(parameters or {}), path=list(path), devices=["cpu"])
+
+    def load(self, class_path: str, **parameters: Any) -> Message:
+        """Prepares and loads; returns what it said of itself."""
+        self.prepare(class_path, parameters)
+        self.hear("prepared")
+        self.tell("load", offload="none")
+        return self.hear("loaded")
+
+    def next(self) -> Message | None:
+        """The next message, or None at the end of its pipe."""
+        deadline = time.monotonic() + PATIENCE
+        while not self._unheard:
+            if not select.select([self._out], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise AssertionError(f"nothing heard for {PATIENCE:g} s; its log: {self.log.read_text()}")
+            data = os.read(self._out, 1 << 20)
+            if not data:
+                return None
+            self._unheard += self._lines.feed(data)
+        return self._unheard.pop(0)
+
+    def hear(self, *events: str) -> Message:
+        """The next message that is one of `events`; others before it may only be `started` and `step`."""
+        while (message := self.next()) is not None:
+            if message["event"] in events:
+                return message
+            assert message["event"] in ("started", "step"), message
+        raise AssertionError(f"it ended instead of {events}; its log: {self.log.read_text()}")
+
+    def edit(self, task: int, source: Path, output: Path, **more: Any) -> None:
+        """Hands over a task to edit."""
+        about = {"source": str(source), "instruction": "paint it red", "seed": task, "sample": f"sample-{task}"}
+        self.tell("run", task=task, kind="edit", **{**about, "output": str(output), **more})
+
+    def judge(self, task: int, *requests: Message) -> None:
+        """Hands over a batch to judge."""
+        self.tell("run", task=task, kind="judge", requests=list(requests))
+
+
+def request(source: Path, edited: Path, **more: Any) -> Message:
+    """A request to judge a picture that is what was reported."""
+    about = {"system": "You judge.", "user": "How well?", "source": str(source), "edited": str(edited)}
+    who = {"sample": edited.stem, "edit_model": "painter", "instruction": "paint it red", "category": "physical", "form": "score"}
+    pixels = pixel_digest(Image.open(edited)) if edited.exists() else ""
+    return {**about, "pixels": pixels, **who, **more}
