@@ -193,3 +193,39 @@ def test_the_timeline_adds_up() -> None:
         assert all(later[0] >= earlier[1] - 1e-6 for earlier, later in itertools.pairwise(spans))
     assert sum(a.end - a.begin for a in case.notes.activities if a.kind == "editing") == pytest.approx(24.0)
     assert sum(a.end - a.begin for a in case.notes.activities if a.kind == "loading") == pytest.approx(10.0)
+
+
+def test_what_is_only_being_written_is_not_blamed_for_the_death_of_its_worker() -> None:
+    """Task 0 is computed and being written when task 1 kills the process: only task 1 is charged."""
+
+    class Driver(SimulatedDriver):
+        def _begin(self, number: int, worker: Any) -> None:
+            while worker.queue and worker.running < 1:
+                message = worker.queue.popleft()
+                task, unit = message["task"], message["units"][0]
+                self._later(0.0, number, {"event": "started", "task": task})
+                if unit == 1:
+                    self._later(1.0, number, {"event": "died", "reason": "segfault"})
+                else:  # two seconds to compute, two more to write, while the next one computes
+                    done = {"event": "done", "task": task, "results": (), "seconds": 2.0}
+                    self._later(4.0, number, done)
+                    self._later(2.0, number, {"event": "step", "task": task, "step": 1, "steps": 1})
+                    worker.running += 1
+
+        def poll(self, seconds: float) -> Any:
+            now, events = super().poll(seconds)
+            for event in events:
+                worker = self._workers.get(event.worker)
+                if event.message["event"] == "step" and worker is not None:
+                    worker.running = 0
+                    self._begin(event.worker, worker)
+            return now, events
+
+    fate = lambda model, message: Fate(1.0)  # noqa: E731 (the driver above decides)
+    case = Case(6, 1, fate)
+    case.engine._driver = Driver(load=lambda model, device: 1.0, task=fate)
+    case.run()
+    assert set(case.notes.set_aside) == {1}
+    assert sorted(set(case.notes.finished)) == [0, 2, 3, 4, 5]
+    charged = {units for (_, units), count in case.engine._charges.items() if count}
+    assert charged == {(1,)}

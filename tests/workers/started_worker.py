@@ -46,7 +46,9 @@ class StartedWorker:
     def __enter__(self) -> StartedWorker:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.hang_up()
         self.process.kill()
         self.process.wait()
@@ -104,6 +106,12 @@ class StartedWorker:
 def request(source: Path, edited: Path, **more: Any) -> Message:
     """A request to judge a picture that is what was reported."""
     about = {"system": "You judge.", "user": "How well?", "source": str(source), "edited": str(edited)}
-    who = {"sample": edited.stem, "edit_model": "painter", "instruction": "paint it red", "category": "physical", "form": "score"}
+    who = {
+        "sample": edited.stem,
+        "edit_model": "painter",
+        "instruction": "paint it red",
+        "category": "physical",
+        "form": "score",
+    }
     pixels = pixel_digest(Image.open(edited)) if edited.exists() else ""
     return {**about, "pixels": pixels, **who, **more}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import threading
@@ -13,13 +14,21 @@ from hypothesis import strategies as st
 
 from edit_eval.workers.messages import Lines, encode, write_all
 
-TEXTS = ["", "Score: 8.5\n评分：8.5\r\n", "\u2028 and \x85 are line ends to some", "\ud800 alone", '"}\\', "\x00", "x" * 1_000_000]
+TEXTS = [
+    "",
+    "Score: 8.5\n评分：8.5\r\n",
+    "\u2028 and \x85 are line ends to some",
+    "\ud800 alone",
+    '"}\\',
+    "\x00",
+    "x" * 1_000_000,
+]
 
 
 def received(data: bytes, cuts: list[int]) -> list[dict[str, Any]]:
     lines, found = Lines(), []
     places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
-    for begin, end in zip(places, places[1:], strict=False):
+    for begin, end in itertools.pairwise(places):
         found += list(lines.feed(data[begin:end]))
     return found
 

@@ -368,7 +368,8 @@ class Engine:
         reason = worker.killed or worker.broken or reason
         if not worker.loaded and worker.loading_since is not None:
             self._activity(replica, "loading", worker.loading_since, self._now, "")
-        guilty = set(worker.running)
+        # What began before was computed already and only being written: it was not what killed the worker.
+        guilty = set(list(worker.running)[-replica.capacity :])
         if worker.killed.startswith("the device"):
             guilty = set()
         elif worker.killed and worker.loaded and not guilty:

@@ -120,7 +120,8 @@ class JudgeServer:
         """Every chat request so far, canaries included, in the order of their arrival."""
         self.most_at_once = 0
         """The largest number of requests, canaries apart, that were under way at the same time."""
-        self._under_way = 0
+        self.under_way = 0
+        """The requests, canaries apart, that are under way now."""
         self._lock = threading.Lock()
         self._closing = threading.Event()
         handler = type("Handler", (_Handler,), {"owner": self})
@@ -171,8 +172,8 @@ class JudgeServer:
     def count(self, change: int) -> None:
         """A request that is no canary has come or gone."""
         with self._lock:
-            self._under_way += change
-            self.most_at_once = max(self.most_at_once, self._under_way)
+            self.under_way += change
+            self.most_at_once = max(self.most_at_once, self.under_way)
 
     def wait(self, seconds: float) -> bool:
         """Waits, but not longer than the server lives; tells whether it still does."""

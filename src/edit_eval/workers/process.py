@@ -32,7 +32,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from edit_eval.errors import LoadError, ModelError, PictureError
 from edit_eval.pictures import check_edit, open_picture, pixel_digest, write_png
@@ -117,6 +117,14 @@ def _typed(kind: Any, value: Any) -> Any:
     if origin is dict and isinstance(value, dict):
         return {key: _typed(inner[1], one) for key, one in value.items()}
     return value
+
+
+def key_parameters(model_class: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that decide a result: all but the fields whose metadata say `in_key: False`."""
+    parameters = getattr(model_class, "Parameters", None)
+    declared = fields(parameters) if parameters is not None and is_dataclass(parameters) else ()
+    left_out = {f.name for f in declared if f.metadata.get("in_key") is False}
+    return {name: value for name, value in values.items() if name not in left_out}
 
 
 def memory() -> dict[str, int]:
@@ -209,10 +217,8 @@ class Worker:
             self._prepare(self._next_order("prepare"))
             self._load(self._next_order("load"))
         except BaseException as error:
-            self.send(
-                event="broken", error=one_line(error), trace=traceback.format_exc(), kind=kind_of(error)
-            )
-            os._exit(1)
+            self.send(event="broken", error=one_line(error), trace=traceback.format_exc(), kind=kind_of(error))
+            _exit(1)
         opener = threading.Thread(target=self._open_pictures, daemon=True)
         writer = threading.Thread(target=self._write_results, daemon=True)
         opener.start()
@@ -225,8 +231,11 @@ class Worker:
             thread.join()
         self._finished.put(None)
         writer.join()
+        self._end()
+
+    def _end(self) -> NoReturn:
         self.send(event="ended", memory=memory())
-        os._exit(0)  # at once: a framework's tidying up only delays the device's next user
+        _exit(0)
 
     # -- the pipe --
 
@@ -251,8 +260,7 @@ class Worker:
     def _next_order(self, expected: str) -> Message:
         order = self._orders.get()
         if order is None:
-            self.send(event="ended", memory=memory())
-            os._exit(0)
+            self._end()
         assert order["do"] == expected, order
         return order
 
@@ -329,10 +337,21 @@ class Worker:
         return opened
 
     def _compute(self) -> None:
-        while (item := self._opened.get()) is not None:
+        computed: tuple[Message, Any, Any, float] | None = None
+        while True:
+            # A result is handed to the writing thread when the device is at work again: both want the interpreter.
+            if computed is not None and self._opened.empty():
+                self._finished.put(computed)
+                computed = None
+            item = self._opened.get()
+            if item is None:
+                break
             task, pictures = item
             self.send(event="started", task=task["task"])
             begin = time.monotonic()
+            if computed is not None:
+                self._finished.put(computed)
+                computed = None
             try:
                 if isinstance(pictures, BaseException):
                     raise pictures
@@ -340,7 +359,9 @@ class Worker:
             except BaseException as error:
                 self._failed(task, error)
                 continue
-            self._finished.put((task, pictures, done, time.monotonic() - begin))
+            computed = (task, pictures, done, time.monotonic() - begin)
+        if computed is not None:
+            self._finished.put(computed)
         self._opened.put(None)  # for the next of several computing threads
 
     def _failed(self, task: Message, error: BaseException, kind: str = "") -> None:
@@ -422,6 +443,16 @@ class Worker:
             "file_bytes": file.bytes,
             "flags": list(flags),
         }
+
+
+def _exit(code: int) -> NoReturn:
+    """Ends the process at once: a framework's tidying up only delays the device's next user."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass  # the model closed it, or put something else in its place
+    os._exit(code)
 
 
 def _free_memory(error: BaseException) -> None:

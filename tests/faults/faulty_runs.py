@@ -1,0 +1,205 @@
+"""Runs to be disturbed, and what must be the same afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from edit_eval import evaluate
+from edit_eval.evaluation import Run
+from edit_eval.store.journal import Damage, Record, read
+from small_benchmark import configuration, sample_id
+
+COUNT = 9
+ANSWERS = {sample_id(n): f"Score: {n % 10}.5" for n in range(60)}
+MODELS = Path(__file__).with_name("faulty_models.py")
+
+
+class Ears:
+    """Hears the notes of a run; `on_loaded(replica)` is called when a replica's worker is loaded."""
+
+    def __init__(self, on_loaded: Callable[[Any], None] | None = None) -> None:
+        self.notes: list[str] = []
+        self._on_loaded = on_loaded
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def replica(self, replica: Any, state: str, message: Any) -> None:
+        if state == "loaded" and self._on_loaded:
+            self._on_loaded(replica)
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments, **named: None
+
+
+def settings(folder: Path, **more: Any) -> dict[str, Any]:
+    """A configuration on the testing models without a pilot; arguments as for `configuration`."""
+    judge = {"answers": ANSWERS, **more.pop("judge", {})}
+    return configuration(folder, judge=judge, execution={"pilot": False, **more.pop("execution", {})}, **more)
+
+
+def faulty(model: str, role: str = "diffusion_model", **params: Any) -> dict[str, Any]:
+    """The section of a configuration for a class in `faulty_models.py`."""
+    return {role: {"class_path": f"{MODELS}:{model}", "params": {"device_ids": "cpu:1", **params}}}
+
+
+def run(folder: Path, name: str = "run", *, ears: Ears | None = None, **more: Any) -> Run:
+    """Runs in this process; arguments as for `settings`."""
+    return evaluate(settings(folder, **more), run_dir=folder / name, report=False, spectator=ears)
+
+
+def verdicts(made: Run) -> list[tuple[object, ...]]:
+    """What must be equal between an undisturbed run and any other: all but times and workers."""
+    pixels = {(e.sample_id, e.edit_model, e.edit_seed): (e.pixels, e.flags) for e in made.results.edits}
+    return [
+        (j.sample_id, j.category, j.edit_model, j.judge, j.repeat, j.status, j.score, j.answer, j.reason, j.key)
+        + pixels[j.sample_id, j.edit_model, j.edit_seed]
+        for j in made.results.judgements
+    ]
+
+
+def report_of(made: Run) -> dict[str, Any]:
+    """The numbers of the report, without those that are times."""
+
+    def timeless(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: timeless(v) for k, v in value.items() if "seconds" not in k and k not in ("name", "time")}
+        return [timeless(v) for v in value] if isinstance(value, list | tuple) else value
+
+    found = timeless(made.summary)
+    assert isinstance(found, dict)
+    return found
+
+
+def lines(folder: Path, journal: str) -> list[Record]:
+    """The good lines of a journal of the run in `folder`."""
+    return list(read(folder / journal, Damage()))
+
+
+def images(folder: Path) -> dict[str, bytes]:
+    """The pictures of the run in `folder`, by name."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted((folder / "images").rglob("*.png"))}
+
+
+def stray_files(folder: Path) -> list[Path]:
+    """Temporary files in the run in `folder`."""
+    return list(folder.rglob(".tmp-*"))
+
+
+def copied(made: Run, folder: Path) -> Path:
+    """A copy of a run, to be damaged; its benchmark lies beside it."""
+    for name in ("benchmark.json", "cache"):
+        source = made.path.parent / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
+    shutil.copytree(made.path, folder / "run")
+    return folder / "run"
+
+
+# -- processes --
+
+
+def workers_of(folder: Path) -> list[int]:
+    """The processes whose output goes to a log in the run in `folder`: workers, and what they started."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "fd" / "1").readlink().is_relative_to(folder / "logs"):
+                found.append(int(process.name))
+    return found
+
+
+def kill(process: int, number: int = signal.SIGKILL) -> None:
+    """Sends a signal to a process that may be gone."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, number)
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 5.0) -> bool:
+    """Waits for a condition; tells whether it came true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+_NURSERY = """
+import json, os, resource, signal, sys
+import edit_eval.evaluation, edit_eval.execution.session
+from edit_eval import evaluate
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who is dead is gone
+for line in sys.stdin:
+    settings, folder, largest_file = json.loads(line)
+    child = os.fork()
+    if child:
+        print(child, flush=True)
+        continue
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if largest_file:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+    try:
+        evaluate(settings, run_dir=folder, report=False)
+        said = "done"
+    except BaseException as error:
+        said = f"{type(error).__name__}: {error}"
+    with open(folder + ".said", "w") as file:
+        file.write(said)
+    os._exit(0)
+"""
+
+
+class Nursery:
+    """Starts engines in processes of their own, in a moment: their parent has done the imports."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def start(self, settings: dict[str, Any], folder: Path, largest_file: int = 0) -> int:
+        """Starts a run in `folder`; returns the engine's process. `largest_file` (bytes) limits what it can write."""
+        assert self._process.stdin
+        assert self._process.stdout
+        Path(f"{folder}.said").unlink(missing_ok=True)
+        self._process.stdin.write(json.dumps([settings, str(folder), largest_file]) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def said(self, folder: Path) -> str:
+        """What became of the last run in `folder`: `done`, an exception, or nothing: it was killed."""
+        path = Path(f"{folder}.said")
+        return path.read_text() if path.exists() else ""
+
+    def close(self) -> None:
+        """Ends it; engines that still run go on."""
+        self._process.kill()
+        self._process.wait()
+
+
+@contextlib.contextmanager
+def nursery() -> Iterator[Nursery]:
+    """A nursery for a `with` block."""
+    made = Nursery()
+    try:
+        yield made
+    finally:
+        made.close()

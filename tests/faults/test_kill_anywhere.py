@@ -1,0 +1,118 @@
+"""kill -9 of engines and workers at random moments: the same end, nothing done twice, nobody and nothing left behind."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from edit_eval.evaluation import Run
+from faults.faulty_runs import (
+    Nursery,
+    images,
+    is_alive,
+    kill,
+    lines,
+    report_of,
+    run,
+    settings,
+    stray_files,
+    verdicts,
+    wait_until,
+    workers_of,
+)
+from small_benchmark import write_benchmark
+
+SAMPLES = 24
+EDIT, JUDGE = {"seconds": 0.03}, {"seconds": 0.01, "batch_size": 2}
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("clean")
+    write_benchmark(folder, SAMPLES)
+    return run(folder, edit=EDIT, judge=JUDGE)
+
+
+@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.chaos)])
+def test_killed_anywhere_a_run_comes_to_the_same_end(tmp_path: Path, clean: Run, engines: Nursery, kills: int) -> None:
+    draw = random.Random(kills)
+    write_benchmark(tmp_path, SAMPLES)
+    what = settings(tmp_path, edit=EDIT, judge=JUDGE)
+    done = finished = 0
+    while done < kills:
+        folder = tmp_path / f"run{finished}"
+        acknowledged: dict[str, str] = {}
+        while True:
+            engine = engines.start(what, folder)
+            over = time.monotonic() + draw.expovariate(1 / 0.7)
+            wait_until(lambda engine=engine, over=over: not is_alive(engine) or time.monotonic() > over, 60)
+            if not is_alive(engine):
+                break
+            victim = draw.choice(["engine", "engine", "worker", "all workers"])
+            workers = workers_of(folder)
+            draw.shuffle(workers)
+            for worker in workers if victim == "all workers" else workers[:1] if victim == "worker" else ():
+                kill(worker)
+                done += 1
+            if victim == "engine" or draw.random() < 0.5:
+                kill(engine)
+                done += 1
+                assert wait_until(lambda engine=engine: not is_alive(engine))
+            else:
+                over = time.monotonic() + draw.uniform(0.0, 1.0)
+                wait_until(lambda engine=engine, over=over: not is_alive(engine) or time.monotonic() > over, 60)
+                kill(engine)
+            assert wait_until(lambda folder=folder: not workers_of(folder)), "no worker outlives its engine"
+            ok = {r["key"]: r["pixels"] for r in lines(folder, "edits") if r["status"] == "ok"}
+            assert len(ok) == sum(r["status"] == "ok" for r in lines(folder, "edits")), "no edit is made twice"
+            assert acknowledged.items() <= ok.items(), "what was acknowledged stays"
+            acknowledged = ok
+        assert engines.said(folder) == "done"
+        finished += 1
+        made = Run(folder)
+        assert verdicts(made) == verdicts(clean)
+        assert report_of(made) == report_of(clean)
+        assert images(folder) == images(clean.path)
+        assert not stray_files(folder)
+        assert not (folder / "holder.json").exists()
+
+
+def test_in_its_very_first_moments(tmp_path: Path, clean: Run, engines: Nursery) -> None:
+    """Between taking the folder and having written what the run is about."""
+    draw = random.Random(1)
+    write_benchmark(tmp_path, SAMPLES)
+    what = settings(tmp_path, edit=EDIT, judge=JUDGE)
+    folder = tmp_path / "run"
+    for _ in range(10):
+        engine = engines.start(what, folder)
+        assert wait_until(lambda: (folder / "lock").exists() or not is_alive(engine), 20)
+        time.sleep(draw.uniform(0.0, 0.02))
+        kill(engine)
+        assert wait_until(lambda engine=engine: not is_alive(engine) and not workers_of(folder))
+        assert "Error" not in engines.said(folder)
+    assert verdicts(run(tmp_path, edit=EDIT, judge=JUDGE)) == verdicts(clean)
+
+
+@pytest.mark.parametrize("there", [["edits"], ["config"], ["samples", "edits", "judgements"], [".tmp-1-holder.json"]])
+def test_whatever_was_written_first_the_folder_is_still_ours(tmp_path: Path, undisturbed: Run, there: list[str]) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "lock").touch()
+    for name in there:
+        (folder / name).mkdir() if "." not in name else (folder / name).write_text("{}")
+    assert verdicts(run(tmp_path)) == verdicts(undisturbed)
+    assert not stray_files(folder)
+
+
+def test_a_worker_that_dies_while_it_writes_leaves_nothing_behind(tmp_path: Path, undisturbed: Run) -> None:
+    folder = tmp_path / "run"
+    (folder / "images" / "testing").mkdir(parents=True)
+    (folder / "config").mkdir()
+    (folder / "lock").touch()
+    for name in ("images/testing/.tmp-77-aabb", "config/.tmp-77-ccdd", ".tmp-77-eeff"):
+        (folder / name).write_bytes(b"half a picture")
+    assert verdicts(run(tmp_path)) == verdicts(undisturbed)
+    assert not stray_files(folder)
