@@ -295,10 +295,6 @@ def test_agreement_with_people(whole: Run, tmp_path: Path) -> None:
 
 # -- the verbs --
 
-needs_verbs = pytest.mark.skipif(
-    not (hasattr(evaluation, "compare") and hasattr(Run, "agreement")), reason="cli.py does not have the verbs yet"
-)
-
 
 class Ended(NamedTuple):
     """What became of a command."""
@@ -323,7 +319,6 @@ def edit_eval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     return run_it
 
 
-@needs_verbs
 def test_compare_in_python(apart: tuple[Run, Run]) -> None:
     comparison = evaluation.compare([apart[0], str(apart[1].path)], detect=0.3)
     assert comparison == compared(*apart, detect=0.3)
@@ -331,7 +326,6 @@ def test_compare_in_python(apart: tuple[Run, Run]) -> None:
         evaluation.compare([apart[0].path, "nowhere"])
 
 
-@needs_verbs
 def test_the_verb_compare(apart: tuple[Run, Run], edit_eval: Callable[..., Ended]) -> None:
     a, b = (one.path for one in apart)
     plain = edit_eval("compare", a, b, "--detect", "0.3")
@@ -351,7 +345,6 @@ def test_the_verb_compare(apart: tuple[Run, Run], edit_eval: Callable[..., Ended
         assert refused.err.count("\n") == 1
 
 
-@needs_verbs
 def test_the_verb_agreement(whole: Run, tmp_path: Path, edit_eval: Callable[..., Ended]) -> None:
     people = write_people(tmp_path / "people.csv")
     plain = edit_eval("agreement", whole.path, "--people", people)

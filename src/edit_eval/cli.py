@@ -73,10 +73,14 @@ def _print_json(document: Any) -> None:
 
 
 def _show(run: Any) -> None:
+    from edit_eval.reporting.agreement import print_agreement
     from edit_eval.reporting.tables import print_summary
     from edit_eval.reporting.terminal_text import stdout_console
 
-    print_summary(run.summary, stdout_console())
+    print_summary(run.summary, stdout_console(), language=run.language)
+    if "agreement" in run.summary:
+        print()
+        print_agreement(run.summary["agreement"])
     print(f"report: {run.page}")
 
 
@@ -193,6 +197,57 @@ def plan(
         _print_json(made.as_plain())
     else:
         print_plan(made, stdout_console())
+
+
+@app.command()
+def compare(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Run directories, or one with several edit models.")
+    ],
+    detect: Annotated[
+        float | None, typer.Option(metavar="D", help="Also: how many samples would show a difference of D points.")
+    ] = None,
+    fail_if_worse: Annotated[
+        bool, typer.Option("--fail-if-worse", help="Exit code 3 when any is significantly worse than the first.")
+    ] = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Paired differences with intervals, corrected p-values, ranks with ties; of runs, or of models within one."""
+    from edit_eval.evaluation import compare as compare_runs
+    from edit_eval.reporting.comparison import comparison_document, print_comparison, what_is_worse
+
+    comparison = compare_runs(runs, detect=detect)
+    if as_json:
+        _print_json(comparison_document(comparison))
+    else:
+        print_comparison(comparison)
+    worse = what_is_worse(comparison) if fail_if_worse else []
+    for line in worse:
+        print(line, file=sys.stderr)
+    if worse:
+        sys.exit(3)
+
+
+@app.command()
+def agreement(
+    run: RunFolder,
+    people: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="People's scores as CSV: sample_id, edit_model, score, perhaps rater."),
+    ] = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """How far the judges agree with themselves, with each other and with people, and how often they are mute."""
+    from edit_eval.evaluation import Run
+    from edit_eval.reporting.agreement import print_agreement
+
+    document = Run(run).agreement(people)
+    if as_json:
+        _print_json(document)
+    else:
+        print_agreement(document)
 
 
 @app.command()

@@ -30,7 +30,10 @@ from edit_eval.execution.session import Session, Spectator
 from edit_eval.protocols.rubric_score import RubricScore
 from edit_eval.records import Results, Sample, Status
 from edit_eval.rubrics.loading import Rubric, load_rubrics
-from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.comparison import Comparison
+from edit_eval.statistics.people import people_agreement, read_people_file
+from edit_eval.statistics.summary import judges_document, summarise
+from edit_eval.store.comparable import compare_runs
 from edit_eval.store.keys import Identity
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.reuse import reuse
@@ -134,6 +137,18 @@ def plan(
     chosen = select(load_samples(configuration), **configuration.benchmark.filters.model_dump())
     seen = Run(from_run).results if from_run is not None else None
     return make_plan(configuration, [s.category for s in chosen], gpus=gpus, samples=samples, seen=seen)
+
+
+def compare(runs: Sequence[str | Path | Run], *, detect: float | None = None) -> Comparison:
+    """Compares runs, or the edit models within one, by every judge that they have in common.
+
+    With `detect` it also says how many samples would show a true difference of that many points. Raises
+    `ConfigurationError` for runs that cannot be compared, with what differs, and `RunDirectoryError` for a folder that
+    is no run.
+    """
+    made = [run if isinstance(run, Run) else Run(Path(run)) for run in runs]
+    bounds = made[0].bounds if made else {}
+    return compare_runs([run.results for run in made], detect=detect, **bounds)
 
 
 # -- what a run is made of --
@@ -257,7 +272,7 @@ class Run:
         """All records, as statistics and reports take them."""
         directory = RunDirectory.existing(self.path)
         matrix = self.matrix
-        activities, wall, devices = directory.timeline()
+        timeline = directory.timeline()
         configuration = directory.configuration()
         damaged = directory.damage.total
         return Results(
@@ -268,9 +283,11 @@ class Run:
             judgements=tuple(matrix.judgements()),
             edit_models=tuple(model.name for model in matrix.edit_models),
             judges=tuple(judge.name for judge in matrix.judges),
-            activities=activities,
-            wall_seconds=wall,
-            devices=devices,
+            activities=timeline.activities,
+            wall_seconds=timeline.wall_seconds,
+            devices=timeline.devices,
+            memory=timeline.memory,
+            utilisation=timeline.utilisation,
             configuration=configuration,
             resolved=directory.resolved(),
             environment=directory.environment(),
@@ -280,10 +297,30 @@ class Run:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The numbers, as in `summary.json`."""
-        evaluation: Any = self.results.configuration["evaluation"]
+        return summarise(self.results, min_coverage=self._min_coverage, **self.bounds)
+
+    def agreement(self, people: Path | None = None) -> dict[str, Any]:
+        """How far the judges agree with themselves, each other and, under `people`, with that CSV file."""
+        document = judges_document(self.results, min_coverage=self._min_coverage, **self.bounds)
+        against = None if people is None else people_agreement(self.results, read_people_file(people))
+        return {**document, "people": against}
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The `lowest` and the `highest` score there can be."""
         protocol = self.matrix.protocol
-        bounds = {"lowest": getattr(protocol, "lowest", 0.0), "highest": getattr(protocol, "highest", 10.0)}
-        return summarise(self.results, min_coverage=float(evaluation["min_coverage"]), **bounds)
+        return {"lowest": getattr(protocol, "lowest", 0.0), "highest": getattr(protocol, "highest", 10.0)}
+
+    @property
+    def language(self) -> str:
+        """The language of the instructions, `en` or `zh`."""
+        benchmark: Any = self.results.configuration["benchmark"]
+        return str(benchmark["language"])
+
+    @property
+    def _min_coverage(self) -> float:
+        evaluation: Any = self.results.configuration["evaluation"]
+        return float(evaluation["min_coverage"])
 
     @property
     def reached(self) -> bool:
@@ -311,5 +348,4 @@ if __name__ == "__main__":
     from edit_eval.reporting.files import write_report
 
     _run = Run(Path(sys.argv[1]))
-    _language: Any = _run.results.configuration["benchmark"]
-    write_report(_run.results, _run.summary, _run.path / "report", language=str(_language["language"]))
+    write_report(_run.results, _run.summary, _run.path / "report", language=_run.language)

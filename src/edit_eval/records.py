@@ -151,6 +151,43 @@ class Activity:
     """The samples worked on, for a person to read."""
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """Memory in bytes from before a model was loaded onto a device until it was gone; None where nobody could tell.
+
+    Of a GPU: what is in use there, whoever uses it, as its driver tells. Of a worker on the CPU: what its process holds.
+    """
+
+    start_number: int
+    device: str
+    model: str
+    """The name of the edit model or judge."""
+    kind: str
+    """What the model was loaded for: `editing` or `judging`."""
+    before: int | None
+    """When the load began. None for a worker on the CPU."""
+    loaded: int | None
+    """When the model was loaded; None where it never was."""
+    peak: int | None
+    """The most that was seen from there until its end, by looking once a second and by the worker itself."""
+    after: int | None
+    """When its process was gone. None for a worker on the CPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utilisation:
+    """How busy a GPU was while it did one kind of thing: the share of the time in which anything was computed on it."""
+
+    start_number: int
+    device: str
+    kind: str
+    """`loading`, `editing`, `judging`, `unloading` or `idle`."""
+    samples: int
+    """How often its driver was asked, once a second."""
+    busy: float
+    """Mean of what it said, 0 to 1."""
+
+
 @dataclass(frozen=True)
 class Results:
     """All that a run has recorded, and all that statistics and reports need: they read nothing else.
@@ -172,6 +209,10 @@ class Results:
     wall_seconds: tuple[float, ...] = ()
     """Wall time of each start, in seconds."""
     devices: tuple[str, ...] = ()
+    memory: tuple[MemoryUse, ...] = ()
+    """One for every load on every device, in the order of the loads."""
+    utilisation: tuple[Utilisation, ...] = ()
+    """At most one for every (start, GPU, kind); none for workers on the CPU."""
     configuration: Mapping[str, object] = field(default_factory=dict)
     """The configuration of the last start with all its defaults, as plain data without secrets."""
     resolved: Mapping[str, object] = field(default_factory=dict)

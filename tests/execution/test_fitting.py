@@ -191,12 +191,12 @@ class TestTogether:
         return [wanted(EDITOR, "cuda:0", "cuda:1"), wanted(JUDGE, "cuda:0")]
 
     def test_both_on_an_h200_is_offered(self) -> None:
-        (finding,) = together_findings(self.models(), [gpu(0, 139), gpu(1, 139)], "auto")
+        (finding,) = together_findings(self.models(), [gpu(0, 139), gpu(1, 139)], "swap")
         assert finding.level == "note"
         assert "execution.placement: together" in finding.advice
 
     def test_both_on_80_gib_is_not(self) -> None:
-        assert together_findings(self.models(), [gpu(0, 79), gpu(1, 79)], "auto") == []
+        assert together_findings(self.models(), [gpu(0, 79), gpu(1, 79)], "swap") == []
 
     def test_asked_for_where_there_is_no_room_it_stops_the_run(self) -> None:
         (finding,) = together_findings(self.models(), [gpu(0, 79), gpu(1, 79)], "together")
@@ -205,7 +205,7 @@ class TestTogether:
 
     def test_models_that_share_no_gpu_are_not_looked_at(self) -> None:
         apart = [wanted(EDITOR, "cuda:1"), wanted(JUDGE, "cuda:0")]
-        assert together_findings(apart, [gpu(0, 139), gpu(1, 139)], "auto") == []
+        assert together_findings(apart, [gpu(0, 139), gpu(1, 139)], "swap") == []
 
 
 class TestHost:
@@ -218,8 +218,9 @@ class TestHost:
 
     def test_too_many_loads_at_once_are_a_warning(self) -> None:
         model = wanted(EDITOR, *(f"cuda:{n}" for n in range(8)))
-        (finding,) = host_findings([model], "auto", 6 * GIB)
+        (finding,) = host_findings([model], 8, 6 * GIB)
         assert finding.level == "warning"
         assert finding.advice == "execution.load_concurrency: 4"
         assert host_findings([model], 4, 6 * GIB) == []
-        assert host_findings([model], "auto", None) == []
+        assert host_findings([model], "auto", 6 * GIB) == []
+        assert host_findings([model], 8, None) == []

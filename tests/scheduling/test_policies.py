@@ -74,6 +74,16 @@ def test_models_that_stay_together_are_loaded_once_and_never_compute_at_the_same
         assert all(later[0] >= earlier[1] - 1e-3 for earlier, later in itertools.pairwise(work))
 
 
+@pytest.mark.parametrize("devices", [1, 4])
+@pytest.mark.parametrize("pilot", [False, True])
+def test_models_that_fit_together_stay_from_category_to_category(devices: int, pilot: bool) -> None:
+    for known in (False, True):
+        options = {"placement": "together", "order": "by_category", "pilot": pilot, "known": known}
+        result = run(devices, keep_activities=True, **options)
+        for model in ("editor", "judge"):
+            assert len(loads(result, model)) == len(set(loads(result, model)))
+
+
 def test_two_disjoint_lists_of_devices_are_a_split() -> None:
     split = [Model("editor", "edit", (("cuda:0",), ("cuda:1",))), Model("judge", "judge", (("cuda:2",),))]
     durations = Durations({"edit:editor": 60, "judge:judge": 60}, {"edit:editor": 7.5, "judge:judge": 0.2})
@@ -96,8 +106,8 @@ def test_every_combination_of_choices_comes_to_its_end(seed: int) -> None:
     layout = models(devices)
     if draw.random() < 0.3:
         layout.insert(1, Model("second", "edit", layout[0].places[:: draw.choice([1, 2])]))
-    if draw.random() < 0.3:
-        layout.append(Model("other", "judge", (("cuda:9",),)))
+    if draw.random() < 0.5:
+        layout.append(Model("other", "judge", draw.choice([(("cuda:9",),), layout[0].places])))
     categories = [draw.choice("abc") for _ in range(draw.randrange(1, 25))]
     durations = Durations(
         {m.key: draw.uniform(0, 50) for m in layout},
@@ -118,6 +128,21 @@ def test_every_combination_of_choices_comes_to_its_end(seed: int) -> None:
     }
     result = simulate(layout, categories, durations, **options)  # type: ignore[arg-type]
     assert result.makespan > 0
+
+
+@pytest.mark.parametrize("pilot", [False, True])
+@pytest.mark.parametrize("devices", [1, 3])
+def test_several_judges_are_loaded_once_a_device_the_pilot_apart(devices: int, pilot: bool) -> None:
+    layout = models(devices)
+    layout += [Model(name, "judge", layout[0].places) for name in ("second", "third")]
+    durations = Durations(
+        {m.key: 20.0 for m in layout}, {m.key: 5.0 if m.kind == "edit" else 0.5 for m in layout}, known=False
+    )
+    result = simulate(layout, list("abc") * 12, durations, pilot=pilot, keep_activities=True)
+    for model in layout:
+        most = 1 + pilot * (3 if model.kind == "edit" else 1)  # each judge has a pilot, and editing goes on after it
+        for device in result.busy:
+            assert loads(result, model.name).count(device) <= most
 
 
 def test_draining_stops_what_is_idle_and_waits_for_what_is_not() -> None:

@@ -119,6 +119,16 @@ def test_a_column_says_how_its_edit_model_differs_from_the_first() -> None:
     assert [column.differs for column in columns] == [(), ("steps: 15, not 50", "fast: True, not nothing")]
 
 
+def test_of_an_edit_model_of_another_type_the_type_is_enough() -> None:
+    run = made_run(models={"a": {"steps": 50, "type": "fast"}, "b": {"guidance": 3.0, "type": "slow"}})
+    a, b = run.resolved["edit_models"]  # type: ignore[misc, attr-defined]
+    other = replace(run, resolved={**run.resolved, "edit_models": [a, {**b, "type": "flux", "seed": 7}]})
+    columns, _ = comparable_columns([other])
+    assert columns[1].differs == ("type: 'flux', not 'edits'", "seed: 7, not 0")
+    columns, _ = comparable_columns([run])
+    assert columns[1].differs == ("steps: nothing, not 50", "type: 'slow', not 'fast'", "guidance: 3.0, not nothing")
+
+
 # -- what can be compared --
 
 
@@ -137,7 +147,10 @@ def test_the_edit_model_may_be_any_other() -> None:
 
 
 REFUSED = [
-    ({"judges": [replace(QWEN, type="other")]}, r"differ in judge\.type: 'qwen3_vl' and 'other'$"),
+    (
+        {"judges": [Identity("judge", "openai", "", {"url": "u"})], "answer": "reason_then_score"},
+        r"differ in judge\.type: 'qwen3_vl' and 'openai'; answer: 'score' and 'reason_then_score'$",
+    ),
     ({"judges": [replace(QWEN, revision="rev2")]}, r"differ in judge\.revision: 'rev1' and 'rev2'$"),
     (
         {"judges": [replace(QWEN, parameters={"model_name": "8B", "dtype": "bfloat16"})]},

@@ -64,7 +64,8 @@ def _seen(environment: Mapping[str, str]) -> list[Gpu] | None:
     except Exception:  # no library, no driver, or no permission
         return None
     try:
-        return _read(pynvml, visible(environment))
+        handles = visible_handles(pynvml, environment)
+        return [_describe(pynvml, handle, number) for number, handle in enumerate(handles)]
     except pynvml.NVMLError:  # a GPU that fell off the bus
         return None
     finally:
@@ -89,19 +90,23 @@ def driver_fault() -> str:
     return ""
 
 
-def _read(nvml: Any, entries: list[str] | None) -> list[Gpu]:
+def visible_handles(nvml: Any, environment: Mapping[str, str]) -> list[Any]:
+    """The management library's handles of the GPUs visible to the command; the first is `cuda:0`.
+
+    `nvml` is `pynvml`, initialised; raises its `NVMLError` where a GPU cannot be asked.
+    """
+    entries = visible(environment)
     handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
     if entries is None:
-        chosen = handles
-    else:
-        by_uuid = {_text(nvml.nvmlDeviceGetUUID(handle)): handle for handle in handles}
-        chosen = []
-        for entry in entries:
-            handle = _handle(nvml, entry, handles, by_uuid)
-            if handle is None:
-                break
-            chosen.append(handle)
-    return [_describe(nvml, handle, number) for number, handle in enumerate(chosen)]
+        return handles
+    by_uuid = {_text(nvml.nvmlDeviceGetUUID(handle)): handle for handle in handles}
+    chosen = []
+    for entry in entries:
+        handle = _handle(nvml, entry, handles, by_uuid)
+        if handle is None:
+            break
+        chosen.append(handle)
+    return chosen
 
 
 def _handle(nvml: Any, entry: str, handles: list[Any], by_uuid: Mapping[str, Any]) -> Any:

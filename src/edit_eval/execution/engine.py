@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -63,6 +63,10 @@ class Watcher(Protocol):
     def tick(self, now: float) -> None: ...
 
 
+Observer = Callable[[Replica, str, Mapping[str, Any]], None]
+"""Told of a replica that it is told to load (`loading`), and all that its worker says but its steps (see `Gauges`)."""
+
+
 class Interruption(Protocol):
     """Asks whether somebody wants the run to end: `""`, `drain` (finish what is in hand) or `now`."""
 
@@ -105,12 +109,13 @@ class Engine:
         *,
         offload: Mapping[str, str] | None = None,
         interruption: Interruption = lambda: "",
+        observer: Observer = lambda replica, what, message: None,
         poll_seconds: float = LOOK_EVERY,
     ) -> None:
         self._driver, self._policy, self._work = driver, policy, work
         self._records, self._watch = records, watcher
         self._specifications, self._limits, self._offload = specifications, limits, offload or {}
-        self._interruption = interruption
+        self._interruption, self._observe = interruption, observer
         self._poll_seconds = poll_seconds
         self._simulated = poll_seconds == float("inf")  # nobody interrupts a simulation, and no worker in it is silent
         self._workers: dict[int, Worker] = {}
@@ -245,6 +250,7 @@ class Engine:
                 offload = self._offload.get(replica.model.key, "none")
                 self._driver.submit(worker.number, {"do": "load", "offload": offload})
                 self._watch.replica(replica, "loading", {})
+                self._observe(replica, "loading", {})
             elif verb == "run":
                 assert task is not None
                 self._tasks[task.number] = (worker, task)
@@ -274,7 +280,9 @@ class Engine:
         kind = message["event"]
         if kind == "step":
             self._watch.step(worker.replica, message["step"], message["steps"])
-        elif kind == "started":
+            return
+        self._observe(worker.replica, kind, message)
+        if kind == "started":
             self._begun(worker, message["task"])
         elif kind == "done":
             self._done(worker, message)
@@ -304,7 +312,7 @@ class Engine:
         self._records.event(
             "loaded", model=replica.model.key, place=replica.place, seconds=took, memory=message["memory"]
         )
-        self._watch.replica(replica, "loaded", message)
+        self._watch.replica(replica, "loaded", {**message, "seconds": took})
         self._do(self._policy.loaded(replica, self._now - began, int(message["capacity"])))
 
     def _begun(self, worker: Worker, number: int) -> None:
@@ -367,7 +375,7 @@ class Engine:
             return
         reason = worker.killed or worker.broken or reason
         if not worker.loaded and worker.loading_since is not None:
-            self._activity(replica, "loading", worker.loading_since, self._now, "")
+            self._activity(replica, "loading", worker.loading_since, self._now, f"failed: {reason}")
         # What began before was computed already and only being written: it was not what killed the worker.
         guilty = set(list(worker.running)[-replica.capacity :])
         if worker.killed.startswith("the device"):

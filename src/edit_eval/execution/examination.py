@@ -18,13 +18,14 @@ from edit_eval.benchmarks.selection import select
 from edit_eval.config.components import import_class
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
+from edit_eval.execution.choices import automatic_findings
 from edit_eval.execution.devices import Gpu, gpus, places
 from edit_eval.execution.environments import interpreter, uv_folder, uv_is_made
 from edit_eval.execution.findings import Finding
-from edit_eval.execution.fitting import Wanted, fit_findings, host_findings, together_findings
+from edit_eval.execution.fitting import Wanted, fit_findings, host_findings, together_findings, weights_of
 from edit_eval.execution.machine import disk_findings, free_host_memory, gb, gpu_findings, host_finding
 from edit_eval.execution.probing import Question, environment_findings, probe
-from edit_eval.execution.weights import Weights, find_weights, hub_cache, is_hub_name, offline
+from edit_eval.execution.weights import hub_cache, is_hub_name, offline
 from edit_eval.records import Sample
 
 __all__ = ["Finding", "examine", "refusal"]
@@ -72,6 +73,7 @@ def examine(
         findings += _weight_findings(model, environment, downloads)
         findings += fit_findings(model, visible, host_free)
     findings += together_findings(wanted, visible, configuration.execution.placement)
+    findings += automatic_findings(configuration.execution, wanted, visible, host_free)
     benchmark, count = _benchmark_findings(configuration, load_samples, check_categories)
     findings += benchmark
     images = None
@@ -115,7 +117,7 @@ def _model(
         findings.append(Finding("devices", "ok", f"{who}: {shown} ({why})"))
     except ConfigurationError as error:
         findings.append(Finding("devices", "problem", f"{who}: {error}"))
-    weights = _weights_of(section, environment)
+    weights = weights_of(section, environment)
     return Wanted(who, role, section, chosen, weights, _can_offload(role, section, folder))
 
 
@@ -176,20 +178,6 @@ def _path_findings(configuration: Configuration, environment: Mapping[str, str])
         return []
     text = "PYTHONPATH is set, and reaches the models' own environments: it may bring them libraries of another one"
     return [Finding("environments", "warning", text, "unset PYTHONPATH for this command")]
-
-
-def _weights_of(section: ModelSection, environment: Mapping[str, str]) -> Weights:
-    parameters = section.parameters
-    name, revision = parameters.get("model_name"), parameters.get("revision")
-    if not isinstance(name, str) or not name:
-        return Weights("", None)
-    dtype = parameters.get("dtype")
-    return find_weights(
-        name,
-        revision if isinstance(revision, str) else None,
-        dtype if isinstance(dtype, str) else "bfloat16",
-        environment,
-    )
 
 
 def _weight_findings(wanted: Wanted, environment: Mapping[str, str], downloads: dict[Path, int]) -> list[Finding]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from edit_eval.config.schema import ModelSection
 from edit_eval.execution.devices import Gpu
 from edit_eval.execution.findings import Finding, Level
-from edit_eval.execution.weights import GIB, PUBLISHED, Weights, quantised_share
+from edit_eval.execution.weights import GIB, PUBLISHED, Weights, find_weights, quantised_share
 
 CONTEXT = GIB // 2
 """A process's CUDA context, and its libraries on the host."""
@@ -57,6 +57,21 @@ class Need:
     def total(self) -> int:
         """Weights and work."""
         return self.weights + self.work
+
+
+def weights_of(section: ModelSection, environment: Mapping[str, str]) -> Weights:
+    """The weights that a model's parameters name; unknown for one that has none of its own (an endpoint, a folder)."""
+    parameters = section.parameters
+    name, revision = parameters.get("model_name"), parameters.get("revision")
+    if not isinstance(name, str) or not name:
+        return Weights("", None)
+    dtype = parameters.get("dtype")
+    return find_weights(
+        name,
+        revision if isinstance(revision, str) else None,
+        dtype if isinstance(dtype, str) else "bfloat16",
+        environment,
+    )
 
 
 def need_of(wanted: Wanted, *, offload: str | None = None, devices: int | None = None) -> Need | None:
@@ -183,24 +198,29 @@ def _on_host(wanted: Wanted, need: Need, host_free: int | None) -> list[Finding]
     return [Finding("models", "ok", text)]
 
 
+def need_together(wanted: Sequence[Wanted], device: str) -> int | None:
+    """Bytes that all models of a GPU need there when they stay; None where that of one is unknown.
+
+    Their work adds up although they take turns: a process keeps the memory that it once had.
+    """
+    needs = [need_of(model) for model in wanted if any(device in place for place in model.places)]
+    return None if None in needs else sum(need.total for need in needs if need)
+
+
 def together_findings(wanted: Sequence[Wanted], visible: Sequence[Gpu], setting: str) -> list[Finding]:
     """Whether an edit model and a judge that share GPUs fit there both at once; `setting` is `execution.placement`."""
     gpus = {gpu.name: gpu for gpu in visible if gpu.free is not None}
     sharing = [w for w in wanted if w.on_gpu]
     devices = [d for d in gpus if len({w.role for w in sharing if any(d in place for place in w.places)}) > 1]
-    needs = [need_of(w) for w in sharing]
-    if not devices or any(need is None for need in needs):
+    known = {device: need_together(sharing, device) for device in devices}
+    sums = {device: need for device, need in known.items() if need is not None}
+    if not devices or len(sums) < len(devices):
         return []
-    on = {
-        device: [n for w, n in zip(sharing, needs, strict=True) if n and any(device in p for p in w.places)]
-        for device in devices
-    }
-    sums = {d: sum(n.weights for n in ns) + max(n.work for n in ns) + (len(ns) - 1) * CONTEXT for d, ns in on.items()}
     crowded = [d for d in devices if sums[d] > (gpus[d].free or 0)]
     if setting == "together" and crowded:
         text = f"all models together need about {gib(sums[crowded[0]])} on {crowded[0]}: more than is free"
         return [Finding("models", "problem", text, "execution.placement: swap")]
-    if setting != "together" and not crowded:
+    if setting == "swap" and not crowded:
         text = f"all models fit together on each shared GPU (about {gib(max(sums.values()))})"
         return [Finding("models", "note", text, "execution.placement: together keeps them loaded")]
     return []
@@ -222,7 +242,9 @@ def host_findings(wanted: Sequence[Wanted], load_concurrency: int | str, host_fr
                 advice = f"use {count} GPU{'s' * (count > 1)} (device_ids)" if count else "offload: none"
                 findings.append(Finding("host", "problem", f"{text}; {gib(host_free)} are free", advice))
             continue
-        loads = len(model.places) if load_concurrency == "auto" else min(int(load_concurrency), len(model.places))
+        if load_concurrency == "auto":  # which is no more than there is room for
+            continue
+        loads = min(int(load_concurrency), len(model.places))
         wants = loads * (CONTEXT + GIB)  # a process and the tensors in flight; the files themselves are page cache
         if wants > host_free:
             text = f"{model.who}: {loads} loads at once need {gib(wants)} of host memory; {gib(host_free)} are free"

@@ -12,6 +12,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,11 +33,13 @@ class Process:
     number: int
     process: subprocess.Popen[bytes]
     sentinel: int
-    """Becomes readable when the process is gone (a pidfd)."""
+    """Becomes readable when the process is gone."""
     into: int
     out: int
     lines: Lines = field(default_factory=Lines)
     unsent: bytearray = field(default_factory=bytearray)
+    fault: str = ""
+    """Why it had to be killed."""
 
 
 class LocalDriver:
@@ -53,13 +56,15 @@ class LocalDriver:
     def start(self, worker: int, specification: WorkerSpecification) -> None:
         """Starts the process and tells it what to prepare."""
         self._logs.mkdir(parents=True, exist_ok=True)
-        child_in, into = os.pipe()
-        out, child_out = os.pipe()
+        python = specification.python or sys.executable
+        command = worker_command(python)
         variables, devices = environment_for(specification.devices, self._environment)
-        try:
-            with (self._logs / f"{specification.name}.log").open("ab") as log:
+        with (self._logs / f"{specification.name}.log").open("ab") as log:
+            child_in, into = os.pipe()
+            out, child_out = os.pipe()
+            try:
                 process = subprocess.Popen(
-                    [*worker_command(specification.python or sys.executable), str(child_in), str(child_out)],
+                    [*command, str(child_in), str(child_out)],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -67,19 +72,19 @@ class LocalDriver:
                     env={**self._environment, **variables},
                     start_new_session=True,  # a Ctrl-C at the terminal is the engine's affair
                 )
-        except OSError as error:
-            for descriptor in (into, out):
-                os.close(descriptor)
-            reason = f"cannot start {specification.python}: {error.strerror or error}"
-            self._events.append(Event(worker, {"event": "broken", "error": reason, "trace": ""}))
-            self._events.append(Event(worker, {"event": "died", "reason": reason}))
-            return
-        finally:
-            os.close(child_in)
-            os.close(child_out)
+            except OSError as error:
+                for descriptor in (into, out):
+                    os.close(descriptor)
+                reason = f"cannot start {python}: {error.strerror or error}"
+                self._events.append(Event(worker, {"event": "broken", "error": reason, "trace": ""}))
+                self._events.append(Event(worker, {"event": "died", "reason": reason}))
+                return
+            finally:
+                os.close(child_in)
+                os.close(child_out)
         os.set_blocking(into, False)
         os.set_blocking(out, False)
-        made = Process(worker, process, os.pidfd_open(process.pid), into, out)
+        made = Process(worker, process, sentinel_of(process), into, out)
         self._processes[worker] = made
         self._selector.register(out, selectors.EVENT_READ, (made, "out"))
         self._selector.register(made.sentinel, selectors.EVENT_READ, (made, "gone"))
@@ -145,8 +150,9 @@ class LocalDriver:
         try:
             for message in process.lines.feed(data):
                 self._events.append(Event(process.number, message))
-        except ValueError:
-            self.kill(process.number)  # only a model that writes into our pipe on purpose comes here
+        except ValueError:  # only a model that writes into every descriptor comes here
+            process.fault = "it wrote something else into the pipe that is edit-eval's own, and was killed"
+            self.kill(process.number)
             return False
         return True
 
@@ -157,7 +163,7 @@ class LocalDriver:
         kill_group(process.process.pid)
         code = process.process.wait()
         self._forget(process)
-        self._events.append(Event(process.number, {"event": "died", "reason": reason_of(code)}))
+        self._events.append(Event(process.number, {"event": "died", "reason": process.fault or reason_of(code)}))
 
     def _forget(self, process: Process) -> None:
         for descriptor in (process.out, process.sentinel, process.into):
@@ -183,6 +189,24 @@ class LocalDriver:
                 pass  # in an uninterruptible call of the driver; it will die when that returns
             self._forget(process)
         self._selector.close()
+
+
+def sentinel_of(process: subprocess.Popen[bytes]) -> int:
+    """A descriptor that becomes readable when the process is gone, which is still to be waited for then."""
+    try:
+        return os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # another system than Linux, a kernel before 5.3, a sandbox
+        sentinel, other_end = os.pipe()
+
+    def wait() -> None:
+        try:
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        except (AttributeError, OSError):
+            process.wait()
+        os.close(other_end)
+
+    threading.Thread(target=wait, daemon=True).start()
+    return sentinel
 
 
 def kill_group(process_id: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
+from edit_eval.execution.choices import choose
 from edit_eval.execution.devices import places
 from edit_eval.execution.durations import Duration, durations_of
 from edit_eval.execution.prediction import Durations, Prediction, simulate
@@ -50,10 +51,12 @@ class Plan:
     combinations: tuple[Combination, ...]
     best: int
     chosen: int
-    """The configuration's own (`placement: auto` counts as `swap`)."""
+    """The configuration's own."""
     samples: int
     devices: int
     durations: Mapping[str, Duration]
+    notes: tuple[str, ...] = ()
+    """What `auto` was taken to be, and why."""
 
     def as_plain(self) -> dict[str, Any]:
         """The document of `plan --json`."""
@@ -66,6 +69,7 @@ class Plan:
             "durations": {
                 name: {"load": d.load, "unit": d.unit, "source": d.source} for name, d in self.durations.items()
             },
+            "notes": list(self.notes),
         }
 
 
@@ -79,7 +83,8 @@ def make_plan(
 ) -> Plan:
     """Simulates a configuration. `categories` has the category of each of its samples, in order.
 
-    `gpus` replaces every model's devices by so many; `samples` stretches or cuts the benchmark to so many, with the
+    `gpus` replaces every model's devices by so many, of which no memory is known: then `placement: auto` counts as
+    `swap`, and loads have no limit. `samples` stretches or cuts the benchmark to so many, with the
     same shares of categories. `seen` is a run whose durations count. Raises `ConfigurationError` for a model of which
     nothing is known, and for too few devices.
     """
@@ -88,7 +93,8 @@ def make_plan(
     if samples is not None:
         categories = _stretched(categories, samples)
     execution, evaluation = configuration.execution, configuration.evaluation
-    own = (execution.schedule, execution.order, "swap" if execution.placement == "auto" else execution.placement)
+    placement, load_concurrency, notes = _settings(configuration, models, devices_known=gpus is None)
+    own = (execution.schedule, execution.order, placement)
     ways = (
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
     )
@@ -103,25 +109,41 @@ def make_plan(
         known=not execution.pilot or seen is not None,
     )
     made = []
-    for schedule, order, placement in ways:
+    for schedule, order, stay in ways:
         prediction = simulate(
             models,
             categories,
             timing,
             schedule=schedule,
             order=order,
-            placement=placement,
+            placement=stay,
             start=execution.start,
-            load_concurrency=None if execution.load_concurrency == "auto" else execution.load_concurrency,
+            load_concurrency=load_concurrency,
             batch_size=max(batch_sizes, default=1),
             pilot=execution.pilot and seen is None,
         )
-        made.append(Combination(schedule, order, placement, prediction))
+        made.append(Combination(schedule, order, stay, prediction))
     # Within a thousandth it is the simpler one, which comes first.
     shortest = min(way.prediction.makespan for way in made)
     best = next(k for k, way in enumerate(made) if way.prediction.makespan <= 1.001 * shortest)
     devices = len({d for model in models for place in model.places for d in place})
-    return Plan(tuple(made), best, ways.index(own), len(categories), devices, durations)
+    return Plan(tuple(made), best, ways.index(own), len(categories), devices, durations, notes)
+
+
+def _settings(
+    configuration: Configuration, models: Sequence[Model], *, devices_known: bool
+) -> tuple[str, int | None, tuple[str, ...]]:
+    """Placement and number of loads at once, and what `auto` was taken to be."""
+    if devices_known:
+        choices = choose(configuration, models)
+        return choices.placement.value, choices.load_concurrency.value, tuple(choices.sentences)
+    placement, loads = configuration.execution.placement, configuration.execution.load_concurrency
+    notes = []
+    if placement == "auto":
+        notes.append("placement: auto is taken to be swap: the memory of these devices is not known")
+    if loads == "auto":
+        notes.append("load_concurrency: auto is taken to be no limit: the memory of their host is not known")
+    return "swap" if placement == "auto" else placement, None if loads == "auto" else loads, tuple(notes)
 
 
 def _models(configuration: Configuration, gpus: int | None) -> list[Model]:

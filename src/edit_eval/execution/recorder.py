@@ -36,12 +36,18 @@ class Recorder:
         work.in_vain = self.in_vain
 
     def in_vain(self, task: Task) -> bool:
-        """Whether a batch has no edit left to judge."""
-        return not is_edit(task) and not self._judgeable(task)
+        """Whether a batch has no judgement that is still to come, now or when an edit has been made again."""
+        return not is_edit(task) and all(
+            self._matrix.judgement(unit).status is not Status.PENDING for unit in task.units
+        )
 
     def _judgeable(self, task: Task) -> list[int]:
         edits = self._matrix.edits
         return [unit for unit in task.units if edits[self._matrix.place(unit).edit].status is Status.OK]
+
+    def _is_made_again(self, unit: int) -> bool:
+        """Whether the picture that a judgement is about was found damaged: then all waits for another one."""
+        return self._matrix.edits[self._matrix.place(unit).edit].status is Status.PENDING
 
     def about(self, task: Task) -> str:
         """The sample ids of a task, for people."""
@@ -68,6 +74,8 @@ class Recorder:
                 "sample": sample.id,
                 "output": str(output),
             }
+        for unit in filter(self._is_made_again, task.units):
+            self._judge_later(unit, task)
         asked = self._asked[task.number] = self._judgeable(task)
         requests = [self._request(unit) for unit in asked]
         return {"do": "run", "task": task.number, "kind": "judge", "requests": requests}
@@ -140,14 +148,17 @@ class Recorder:
 
     def _keep_edit(self, number: int, edit: Edit) -> None:
         self._directory.append("edits", {**edit_record(edit), "at": time.time()})
-        self._matrix.set_edit(number, edit)
+        judged = self._matrix.set_edit(number, edit)
         self._audience.edit(edit)
+        for judgement in judged:
+            self._audience.judgement(judgement)
         self._work.settle(number)
 
     def _answered(self, unit: int, task: Task, answer: Answer, result: dict[str, Any]) -> None:
-        before = self._matrix.judgement(unit)
-        if before.status is not Status.PENDING:
+        if self._matrix.judgement(unit).status is not Status.PENDING:
             return  # it only kept the others of its batch company
+        if self._is_made_again(unit):
+            return self._judge_later(unit, task)
         ask = len(self._matrix.answers[unit])
         judgement = self._matrix.add_answer(unit, answer)
         sample, edit_model, edit_seed, judge, repeat = self._matrix.address(unit)
@@ -179,24 +190,34 @@ class Recorder:
             self._audience.judgement(judgement)
 
     def _damage(self, unit: int, reason: str, task: Task) -> None:
-        """A picture is no longer what it was: it is made again, once."""
+        """A picture is no longer what it was: it is made again, once, and judged again."""
         number = self._matrix.place(unit).edit
+        if self._matrix.edits[number].status is Status.OK:  # no other judgement has found it before
+            self._make_again(number, reason, task)
+        if self._is_made_again(unit):
+            self._judge_later(unit, task)
+
+    def _make_again(self, number: int, reason: str, task: Task) -> None:
         edit = self._matrix.edits[number]
-        if edit.status is not Status.OK:  # another judgement of the batch found it first
-            self._work.add(task.model, [unit], after=[number], phase=task.phase)
-            return
         empty = replace(
             edit, status=Status.PENDING, reason=reason, image="", pixels="", width=0, height=0, file_bytes=0, flags=()
         )
         if number in self._damaged:
-            failed = replace(empty, status=Status.EDIT_FAILED, reason=f"damaged twice on disk: {reason}")
-            self._keep_edit(number, failed)
+            self._keep_edit(number, replace(empty, status=Status.EDIT_FAILED, reason=f"damaged twice: {reason}"))
             return
         self._damaged.add(number)
         self._directory.append("edits", {**edit_record(empty), "at": time.time()})
+        answered = [unit for unit in self._matrix.judgements_of(number) if self._matrix.answers[unit]]
         self._matrix.set_edit(number, empty)
         self._work.add(f"edit:{edit.edit_model}", [number], phase=task.phase)
-        self._work.add(task.model, [unit], after=[number], phase=task.phase)
+        for unit in answered:  # needed if the new picture is another one
+            self._judge_later(unit, task)
+
+    def _judge_later(self, unit: int, task: Task) -> None:
+        """Has a judgement made as soon as its edit has been made again."""
+        place = self._matrix.place(unit)
+        judge = f"judge:{self._matrix.judges[place.judge].name}"
+        self._work.add(judge, [unit], after=[place.edit], phase=task.phase)
 
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
         """Keeps a stretch of a device's time, in seconds since this start began."""

@@ -10,10 +10,12 @@ from importlib import metadata
 from typing import Any, Protocol
 
 from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.execution.choices import choose
 from edit_eval.execution.devices import gpus, places
 from edit_eval.execution.driver import WorkerSpecification
 from edit_eval.execution.engine import Engine, Limits, Watcher
 from edit_eval.execution.environments import interpreter
+from edit_eval.execution.gauges import Gauges
 from edit_eval.execution.interruption import Interruption
 from edit_eval.execution.local import LocalDriver
 from edit_eval.execution.pilot import Pilot
@@ -87,14 +89,15 @@ class Session:
         cut = {size: cut_batches(benchmark_categories, size) for size in set(sizes.values())}
         batches = {name: cut[size] for name, size in sizes.items()}
         pilot = pilot_positions(matrix, batches) if execution.pilot else []
+        choices = choose(self.configuration, self.models)
         policy = Policy(
             self.models,
             work,
             estimates,
             schedule=execution.schedule,
             start=execution.start,
-            placement=execution.placement,
-            load_concurrency=None if execution.load_concurrency == "auto" else execution.load_concurrency,
+            placement=choices.placement.value,
+            load_concurrency=choices.load_concurrency.value,
             pilot=bool(pilot),
         )
 
@@ -109,9 +112,12 @@ class Session:
         placements = {f"edit:{name}": s.placement for name, s in self.configuration.edit_models.items()}
         placements |= {f"judge:{name}": s.placement for name, s in self.configuration.judges.items()}
         recorder.event("devices", devices=list(self.devices))
-        environment = environment_record(self.devices, self.layout)
+        environment = {**environment_record(self.devices, self.layout), "choices": choices.as_plain()}
         directory.write_environment(environment)
+        for sentence in choices.sentences:
+            spectator.note(sentence)
         spectator.begin(matrix, policy, work, estimates)
+        gauges = Gauges(policy.replicas, recorder.event)
         with Interruption() as interruption:
             engine = Engine(
                 LocalDriver(directory.path / "logs"),
@@ -123,9 +129,11 @@ class Session:
                 {key: Limits(p.timeout, p.load_timeout) for key, p in placements.items()},
                 offload={key: p.offload for key, p in placements.items()},
                 interruption=interruption,
+                observer=gauges,
             )
             try:
-                engine.run()
+                with gauges:
+                    engine.run()
             except KeyboardInterrupt:
                 raise Interrupted(interruption.signal or 2) from None
             except CannotWrite as error:

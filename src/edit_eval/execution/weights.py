@@ -17,6 +17,8 @@ GIB = 1 << 30
 BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 FLOATING = {"F64", "F32", "F16", "BF16"}
 """Types that loading converts to the parameter `dtype`; whole numbers and 8 bit floats stay as they are stored."""
+USUAL_FILE = 10_000_000_000
+"""Bytes: larger files are rare on the Hub (diffusers cuts here when it saves, transformers for years at half of it)."""
 LARGEST_HEADER = 100 << 20  # bytes; the format's own limit
 
 PUBLISHED: dict[str, dict[str, float]] = {
@@ -42,6 +44,8 @@ class Weights:
     """Files that are missing, cut off, or no weights at all."""
     stored: int = 0
     """Bytes on the disk; for weights that are not here, bytes to be downloaded (2 a parameter)."""
+    largest: int = 0
+    """Bytes of the largest file; for weights that are not here, the most that repositories put into one."""
 
     @property
     def loaded(self) -> int:
@@ -57,21 +61,23 @@ def find_weights(name: str, revision: str | None, dtype: str, environment: Mappi
         if cached is None:
             published = PUBLISHED.get(name, {})
             loaded = {part: round(billions * 1e9 * BYTES.get(dtype, 2)) for part, billions in published.items()}
-            return Weights(name, None, loaded, stored=round(sum(published.values()) * 2e9))
+            sizes = [round(billions * 2e9) for billions in published.values()]
+            return Weights(name, None, loaded, stored=sum(sizes), largest=min(max(sizes, default=0), USUAL_FILE))
         folder = cached
     parts: dict[str, int] = {}
     faults: list[str] = []
-    stored = 0
+    stored = largest = 0
     for part, files in _files_of_parts(folder, faults):
         count = 0
         for file in files:
             try:
-                stored += file.stat().st_size
+                size = file.stat().st_size
+                stored, largest = stored + size, max(largest, size)
                 count += loaded_bytes(file, dtype)
             except (OSError, ValueError) as error:
                 faults.append(str(error) if isinstance(error, ValueError) else f"{file} is missing")
         parts[part] = count
-    return Weights(name, folder, parts, tuple(faults), stored)
+    return Weights(name, folder, parts, tuple(faults), stored, largest)
 
 
 def _files_of_parts(folder: Path, faults: list[str]) -> Iterator[tuple[str, list[Path]]]:

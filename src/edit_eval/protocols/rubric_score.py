@@ -13,7 +13,6 @@ from edit_eval.judges.answers import FORMS, read_answer
 from edit_eval.records import Answer, Judgement, Sample, Status
 from edit_eval.rubrics.loading import Rubric, fill
 
-
 SHORT = 64  # characters; bare scores repeat themselves a hundred thousand times
 _read_short = lru_cache(maxsize=4096)(read_answer)
 

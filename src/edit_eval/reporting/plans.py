@@ -19,6 +19,8 @@ def print_plan(plan: Plan, console: Console) -> None:
         kind, _, name = key.partition(":")
         text = f"{one_line(name)}: {duration(known.unit)} {'an edit' if kind == 'edit' else 'a pair'}, "
         console.print(Text(f"  {text}load {duration(known.load)} ({one_line(known.source)})"), soft_wrap=True)
+    for note in plan.notes:
+        console.print(Text(f"  {one_line(note)}"), soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
     for name in ("Schedule", "Order", "Placement"):
         table.add_column(name, no_wrap=True)

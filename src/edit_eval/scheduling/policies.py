@@ -59,7 +59,6 @@ class Policy:
         start: str = "asap",
         placement: str = "swap",
         load_concurrency: int | None = None,
-        leave_early: bool = True,
         pilot: bool = False,
     ) -> None:
         """`models` are in the order of their stages. With `pilot`, some batches in `work` are marked as such."""
@@ -70,7 +69,6 @@ class Policy:
         self._pilot = pilot
         self._residents = len(self._models) if placement == "together" else 1
         self._load_limit = load_concurrency or 1 << 30
-        self._leave_early = leave_early and schedule == "pull"
         self.replicas: list[Replica] = []
         self._of: dict[str, list[Replica]] = {m.key: [] for m in models}
         self._on: dict[str, list[Replica]] = {}  # device -> the replicas that may be there, in the order of stages
@@ -127,11 +125,7 @@ class Policy:
         self._coming[replica.model.key] -= 1
         replica.state, replica.capacity = State.LOADED, capacity
         self._load_next()
-        if self._start == "together" and replica.model.key not in self._begun and not self._coming[replica.model.key]:
-            self._begun.add(replica.model.key)
-            for other in self._of[replica.model.key]:
-                self._feed(other)
-        else:
+        if not self._open_the_gate(replica.model.key):
             self._feed(replica)
         return self._answer()
 
@@ -176,10 +170,7 @@ class Policy:
                 self._holders[device].remove(replica)
             self._free[device] = None
         self._load_next()
-        if self._start == "together" and not self._coming[name] and self._active[name] and name not in self._begun:
-            self._begun.add(name)
-            for other in self._of[name]:
-                self._feed(other)
+        self._open_the_gate(name)
         if left_early:
             self._leaving -= 1
             if not any(map(self._awaits_its_pilot, self._successors(replica))):
@@ -257,7 +248,7 @@ class Policy:
             return False
         if self._pilot and any(map(self._awaits_its_pilot, self._successors(replica))):
             return True
-        if not self._leave_early:
+        if not self._by_pull:
             return False
         for model in self._models:
             if model.kind == "edit" and model is not mine and self._work.units_left(model.key):
@@ -281,6 +272,8 @@ class Policy:
     def _awaits_its_pilot(self, judge: Replica) -> bool:
         """Whether all that a judge is to judge as a pilot is there, and no replica of it is at work or on its way."""
         key = judge.model.key
+        if judge.model.kind != "judge":
+            return False
         if self._estimates.unit[key].value is not None or self._active[key] or self._leaving:
             return False
         return bool(len(self._queues[key])) and not self._work.pilots_waiting(key)
@@ -322,7 +315,12 @@ class Policy:
         """Rule 3: a place with room takes the earliest model that has something to do for it."""
         if self._draining:
             return
-        for replica in reversed(self._on[device]) if judges_first else self._on[device]:
+        order = self._on[device]
+        if judges_first:
+            order = sorted(order, key=lambda r: r.model.kind == "edit")
+        if self.piloting:
+            order = sorted(order, key=lambda r: not self._awaits_its_pilot(r))
+        for replica in order:
             if replica.wanted or replica.state in (State.STOPPING, State.RETIRED):
                 continue
             if any(len(self._holders[d]) >= self._residents for d in replica.place):
@@ -389,9 +387,11 @@ class Policy:
 
     def _makes_room(self, replica: Replica) -> bool:
         """Whether a replica with empty hands gives its place back: nothing is left for it, or others need the place."""
+        if self._residents > 1:  # where all models fit, they stay: a later category wants them again
+            return self._draining or not self._work.units_left(replica.model.key)
         if replica.leaving or self._draining or not self._work.left(replica.model.key):
             return True
-        if len(self._queues[replica.model.key]) or self._residents > 1:
+        if len(self._queues[replica.model.key]):
             return False
         for device in replica.place:
             for other in self._on[device]:
@@ -445,6 +445,16 @@ class Policy:
         if not self._by_pull or not self._work.left(task.model):  # a barrier has opened, or nothing is left to wait for
             for replica in list(self._idle[task.model].values()):
                 self._feed(replica)
+
+    def _open_the_gate(self, name: str) -> bool:
+        """With `start: together`: lets a model's replicas begin when the last of them is loaded, or given up."""
+        shut = self._start == "together" and name not in self._begun
+        if not shut or self._coming[name] or not self._active[name]:
+            return False
+        self._begun.add(name)
+        for replica in self._of[name]:
+            self._feed(replica)
+        return True
 
     def _prepare(self, replica: Replica) -> None:
         replica.state = State.PREPARING

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from edit_eval.records import Activity, Results
+from edit_eval.records import Activity, Results, Utilisation
 
 KINDS = ("editing", "judging", "loading", "unloading")
 """In the order in which they own a moment that they share: a load behind an edit costs nothing."""
@@ -17,6 +17,9 @@ KINDS = ("editing", "judging", "loading", "unloading")
 
 def timing(results: Results) -> dict[str, Any]:
     """`{"wall_seconds", "devices": {NAME: {"loading", "editing", "judging", "unloading", "idle"}}}`, seconds.
+
+    Where GPUs told how busy they were there is `"gpu_utilisation": {NAME: {"mean", KIND: ...}}` as well: means over
+    the whole run and over the time of each kind of activity, 0 to 1.
 
     The wall time is the sum over all starts of the run. A device counts in the starts in which it did
     anything, so its five numbers add up to the wall time of those. Where activities of one device overlap
@@ -43,7 +46,25 @@ def timing(results: Results) -> dict[str, Any]:
             kind: math.fsum(part[kind] for part in parts)
             for kind in ("loading", "editing", "judging", "unloading", "idle")
         }
-    return {"wall_seconds": math.fsum(walls.values()), "devices": devices}
+    found: dict[str, Any] = {"wall_seconds": math.fsum(walls.values()), "devices": devices}
+    if results.utilisation:
+        found["gpu_utilisation"] = _gpu_utilisation(results.utilisation)
+    return found
+
+
+def _gpu_utilisation(seen: Sequence[Utilisation]) -> dict[str, dict[str, float]]:
+    """Means by device and kind, every sample counting the same."""
+    of_device: dict[str, dict[str, list[Utilisation]]] = defaultdict(lambda: defaultdict(list))
+    for one in seen:
+        of_device[one.device]["mean"].append(one)
+        of_device[one.device][one.kind].append(one)
+    return {
+        device: {
+            kind: math.fsum(one.samples * one.busy for one in some) / sum(one.samples for one in some)
+            for kind, some in kinds.items()
+        }
+        for device, kinds in of_device.items()
+    }
 
 
 def _walls(recorded: Sequence[float], activities: Sequence[Activity]) -> dict[int, float]:

@@ -17,7 +17,7 @@ from edit_eval.config.schema import without_secrets
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.records import Results, Status
 from edit_eval.rubrics.loading import Rubric
-from edit_eval.statistics.columns import Column, columns_of, differences, why_incomparable
+from edit_eval.statistics.columns import Column, Difference, columns_of, differences, why_incomparable
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.keys import digest
 
@@ -174,7 +174,8 @@ def _no_judge_in_common(judges: Sequence[Mapping[str, Mapping[str, object]]], na
         both = [(one, other) for one in judges[0].values() for other in others.values()]
         if all(differences(one, other) for one, other in both):
             nearest = min(both, key=lambda two: len(differences(*two)))
-            return f"{names[0]} and {name} cannot be compared, they differ in {why_incomparable(*nearest)}"
+            reason = "; ".join(f"{found.key}: {found.a} and {found.b}" for found in _that_matter(*nearest))
+            return f"{names[0]} and {name} cannot be compared, they differ in {reason}"
     every = "; ".join(f"{name} has {', '.join(of_run)}" for name, of_run in zip(names, judges, strict=True))
     return f"the runs have no judge in common: {every}; compare fewer of them at once"
 
@@ -204,8 +205,16 @@ def _notes(runs: Sequence[Results], names: Sequence[str]) -> list[str]:
 
 def _difference_lines(first: Mapping[str, object], other: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(
-        f"{found.key.removeprefix('parameters.')}: {found.b}, not {found.a}" for found in differences(first, other)
+        f"{found.key.removeprefix('parameters.')}: {found.b}, not {found.a}" for found in _that_matter(first, other)
     )
+
+
+def _that_matter(a: Mapping[str, object], b: Mapping[str, object]) -> list[Difference]:
+    """What two identities have differently; of models of two types the type alone, for all the rest follows from it."""
+    found = differences(a, b)
+    if not any(one.key in ("type", "judge.type") for one in found):
+        return found
+    return [one for one in found if one.key.removeprefix("judge.").split(".")[0] not in ("revision", "parameters")]
 
 
 # -- what the run directory keeps --

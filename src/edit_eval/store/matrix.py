@@ -90,6 +90,7 @@ class Matrix:
         ]
         self.answers: list[list[Answer]] = [[] for _ in range(len(self.edits) * len(self.judges) * repeats)]
         self._settled: dict[int, Judgement] = {}
+        self._aside: dict[str, dict[tuple[object, ...], list[Answer]]] = {}  # judgement's key -> to whom -> answers
         self._prompt_digests: dict[int, str] = {}
         self._keys: dict[int, str] = {}
 
@@ -119,6 +120,11 @@ class Matrix:
         """The number of a judgement."""
         return (edit * len(self.judges) + judge) * self.repeats + repeat
 
+    def judgements_of(self, edit: int) -> range:
+        """The numbers of all judgements of an edit."""
+        count = len(self.judges) * self.repeats
+        return range(edit * count, (edit + 1) * count)
+
     def address(self, judgement: int) -> tuple[str, str, int, str, int]:
         """What a judgement is about in words: sample, edit model, edit seed, judge, repeat."""
         place = self.place(judgement)
@@ -146,15 +152,33 @@ class Matrix:
         key = self._keys[judgement] = judgement_key(self.judges[place.judge], pixels, source, prompts, place.repeat)
         return key
 
-    def set_edit(self, number: int, edit: Edit) -> None:
-        """The edit has come to an end, or is to be made anew; answers about an earlier picture no longer count."""
-        self.edits[number] = edit
-        for judge in range(len(self.judges)):
-            for repeat in range(self.repeats):
-                judgement = self.judgement_number(number, judge, repeat)
-                self.answers[judgement].clear()
-                self._settled.pop(judgement, None)
-                self._keys.pop(judgement, None)
+    def set_edit(self, number: int, edit: Edit) -> list[Judgement]:
+        """The edit has come to an end, or is to be made anew; answers about another picture no longer count.
+
+        Those that were given about this very picture do: returns the judgements that they settle.
+        """
+        before, self.edits[number] = self.edits[number], edit
+        settled = []
+        for judgement in self.judgements_of(number):
+            key = self._keys.pop(judgement, "")
+            if self.answers[judgement] and before.status is Status.OK:
+                self._aside.setdefault(key, {})[self.address(judgement)] = list(self.answers[judgement])
+            self.answers[judgement].clear()
+            self._settled.pop(judgement, None)
+            if edit.status is Status.OK and self._take_from_aside(judgement):
+                settled.append(self.judgement(judgement))
+        return settled
+
+    def _take_from_aside(self, judgement: int) -> bool:
+        """Gives a judgement the answers that were set aside for it, if they hold a score."""
+        given = self._aside.get(self.judgement_key(judgement)) if self._aside else None
+        if not given:
+            return False
+        answers = given.get(self.address(judgement)) or next(iter(given.values()))
+        if self.protocol.judgement(answers).status is not Status.OK:
+            return False
+        self.answers[judgement].extend(answers)
+        return True
 
     def add_answer(self, judgement: int, answer: Answer) -> Judgement:
         """An answer has come; returns the judgement that the answers so far amount to."""
@@ -276,10 +300,14 @@ class Matrix:
         # Equal edits have equal keys. Each judgement takes the answers given to itself, and only for want of those
         # the answers that the first of its equals was given.
         given: dict[str, dict[tuple[object, ...], list[Answer]]] = {}
+        # Answers about pictures that are not there any more: they count again when the same pictures are made again.
+        waits = any(edit.status is Status.PENDING for edit in self.edits)
         for record in answers:
-            if record["key"] in numbers:
+            known = record["key"] in numbers
+            if known or waits:
                 to = (record["sample"], record["edit_model"], record["edit_seed"], record["judge"], record["repeat"])
-                given.setdefault(record["key"], {}).setdefault(to, []).append(answer_of(record))
+                places = (given if known else self._aside).setdefault(record["key"], {})
+                places.setdefault(to, []).append(answer_of(record))
         for key, by_place in given.items():
             for judgement in numbers[key]:
                 mine = by_place.get(self.address(judgement)) or next(iter(by_place.values()))

@@ -24,22 +24,34 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from filelock import FileLock, Timeout
 
 from edit_eval.errors import RunDirectoryError, Stopped
 from edit_eval.pictures import TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
-from edit_eval.records import Activity, Sample
+from edit_eval.records import Activity, MemoryUse, Sample, Utilisation
 from edit_eval.store.journal import Damage, Record, Segment, read, read_segment, seal, segments
 
 JOURNALS = ("edits", "judgements", "events")
+MEMORY_FIELDS = ("device", "model", "kind", "before", "loaded", "peak", "after")
 OURS = frozenset({"lock", "holder.json", "config", "environment", "samples", *JOURNALS, "images", "logs", "report"})
 
 
 class CannotWrite(Stopped):
     """The run directory cannot be written any more: the disk is full, read-only, over quota, or failing."""
+
+
+class Timeline(NamedTuple):
+    """What the events of a run say."""
+
+    activities: tuple[Activity, ...]
+    wall_seconds: tuple[float, ...]
+    """Of each start, in seconds."""
+    devices: tuple[str, ...]
+    memory: tuple[MemoryUse, ...]
+    utilisation: tuple[Utilisation, ...]
 
 
 class RunDirectory:
@@ -245,11 +257,13 @@ class RunDirectory:
                 recorded[int(file.stem)] = found
         return recorded
 
-    def timeline(self) -> tuple[tuple[Activity, ...], tuple[float, ...], tuple[str, ...]]:
-        """What the devices did, the wall time of each start in seconds, and the names of the devices."""
+    def timeline(self) -> Timeline:
+        """What the devices did and needed, and how long each start took."""
         activities: list[Activity] = []
         wall: dict[int, float] = {}
         devices: dict[str, None] = {}
+        memory: dict[tuple[int, int], MemoryUse] = {}  # a stage's later line counts
+        busy: dict[tuple[int, str, str], list[float]] = {}  # start, device, kind -> samples, their sum
         for record in self.read("events"):
             start = int(record["start"])
             if record["event"] == "activity":
@@ -261,7 +275,22 @@ class RunDirectory:
                 wall.setdefault(start, 0.0)
             elif record["event"] == "end":
                 wall[start] = max(wall.get(start, 0.0), record["seconds"])
-        return tuple(activities), tuple(wall[s] for s in sorted(wall)), tuple(devices)
+            elif record["event"] == "memory":
+                fields = {k: record[k] for k in MEMORY_FIELDS}
+                memory[start, record["stage"]] = MemoryUse(start_number=start, **fields)
+            elif record["event"] == "utilisation":
+                for device, kinds in record["devices"].items():
+                    for kind, (count, mean) in kinds.items():
+                        kept = busy.setdefault((start, device, kind), [0, 0.0])
+                        kept[0] += count
+                        kept[1] += count * mean
+        return Timeline(
+            tuple(activities),
+            tuple(wall[s] for s in sorted(wall)),
+            tuple(devices),
+            tuple(memory[stage] for stage in sorted(memory)),
+            tuple(Utilisation(*key, int(count), total / count) for key, (count, total) in busy.items() if count),
+        )
 
     # -- where things lie --
 

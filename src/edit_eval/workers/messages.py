@@ -15,8 +15,11 @@ From a worker, the field `event`:
     started   task                                            the device begins with it
     step      task, step, steps                               a sign of life
     done      task, results, seconds, memory
-    failed    task, error, trace, kind                        `kind`: model | exception | out_of_memory | device | disk
-    ended                                                     after `stop`
+    failed    task, error, trace, kind, memory                `kind`: model | exception | out_of_memory | device | disk
+    ended     memory                                          after `stop`
+
+`memory` has bytes: `host` and `host_peak` of the process, and `device` and `device_peak`, summed over its GPUs, where
+torch knows them.
 
 Standard library only.
 """

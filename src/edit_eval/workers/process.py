@@ -128,11 +128,13 @@ def key_parameters(model_class: type[Any], values: Mapping[str, Any]) -> dict[st
 
 
 def memory() -> dict[str, int]:
-    """Bytes that this process holds: on the host, and on its devices now and at the peak where torch knows."""
+    """Bytes that this process holds now and held at most: on the host, and on its devices where torch knows."""
     figures: dict[str, int] = {}
     try:
-        with open("/proc/self/statm") as statm:
-            figures["host"] = int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        with open("/proc/self/status") as status:
+            for name, _, text in (line.partition(":") for line in status):
+                if name in ("VmRSS", "VmHWM"):
+                    figures["host" if name == "VmRSS" else "host_peak"] = int(text.split()[0]) * 1024
     except (OSError, ValueError, IndexError):
         pass
     torch = sys.modules.get("torch")

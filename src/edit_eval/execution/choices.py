@@ -1,0 +1,179 @@
+"""What `auto` comes to on this machine: a value and its reason, of estimates and of the memory that is free now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from edit_eval.config.schema import Configuration, ExecutionSection, ModelSection
+from edit_eval.execution.devices import Gpu, gpus
+from edit_eval.execution.findings import Finding
+from edit_eval.execution.fitting import Wanted, gib, need_together, weights_of
+from edit_eval.execution.machine import free_host_memory
+from edit_eval.execution.weights import GIB, Weights
+from edit_eval.scheduling.tasks import Model
+
+MARGIN = 0.05
+"""Share of a GPU's free memory that stays free where several models are to stay: needs are estimates, and memory
+comes in pieces."""
+HOST_SHARE = 0.9
+"""Share of the host's free memory that loads may take together."""
+IMPORTS = GIB
+"""Bytes of host memory that a worker's interpreter and libraries take."""
+
+CONFIGURED = "as configured"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Choice(Generic[T]):
+    """One setting of `execution`: what it is, and why."""
+
+    setting: str
+    value: T
+    reason: str
+    automatic: bool = True
+
+    @property
+    def sentence(self) -> str:
+        """One line for people."""
+        value = "no limit" if self.value is None else self.value
+        return f"{self.setting}: auto is {value} here: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The settings that depend on memory."""
+
+    placement: Choice[str]
+    """`swap` or `together`."""
+    load_concurrency: Choice[int | None]
+    """How many loads at once; None is no limit."""
+
+    @property
+    def _both(self) -> tuple[Choice[Any], ...]:
+        return (self.placement, self.load_concurrency)
+
+    @property
+    def sentences(self) -> list[str]:
+        """One line for each that was not configured."""
+        return [choice.sentence for choice in self._both if choice.automatic]
+
+    def as_plain(self) -> dict[str, Any]:
+        """`{setting: {"value": ..., "reason": ...}}`, for the records."""
+        return {choice.setting: {"value": choice.value, "reason": choice.reason} for choice in self._both}
+
+
+def choose(configuration: Configuration, models: Sequence[Model]) -> Choices:
+    """What `placement` and `load_concurrency` are for these models, as they are laid out on this machine's devices.
+
+    Nothing is loaded; where the memory of the devices or the needs of a model are not known, the choice is the
+    careful one.
+    """
+    wanted = _wanted(configuration, models)
+    return decide(configuration.execution, wanted, gpus(), free_host_memory())
+
+
+def decide(
+    execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu], host_free: int | None
+) -> Choices:
+    """The same from what is known: models with their weights and places, GPUs, free host memory in bytes."""
+    placement: Choice[str] = Choice("placement", execution.placement, CONFIGURED, automatic=False)
+    if execution.placement == "auto":
+        placement = Choice("placement", *_placement(wanted, visible))
+    if execution.load_concurrency == "auto":
+        return Choices(placement, Choice("load_concurrency", *_load_concurrency(wanted, host_free)))
+    return Choices(placement, Choice("load_concurrency", execution.load_concurrency, CONFIGURED, automatic=False))
+
+
+def automatic_findings(
+    execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu], host_free: int | None
+) -> list[Finding]:
+    """What `auto` would come to, for `doctor`; nothing where a model has no place to run."""
+    if not all(model.places for model in wanted):
+        return []
+    sentences = decide(execution, wanted, visible, host_free).sentences
+    return [Finding("models", "note", f"execution.{sentence}") for sentence in sentences]
+
+
+def _wanted(configuration: Configuration, models: Sequence[Model]) -> list[Wanted]:
+    found = []
+    for model in models:
+        role, sections = ("edit_model", configuration.edit_models)
+        if model.kind == "judge":
+            role, sections = ("judge", configuration.judges)
+        section = sections[model.name]
+        who = f"{role.replace('_', ' ')} {section.name}"
+        weights = _weights(section, os.environ)
+        found.append(Wanted(who, role, section, model.places, weights, can_offload=False))
+    return found
+
+
+def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
+    """The model's weights; unknown where files are missing, which loading will say better."""
+    try:
+        weights = weights_of(section, environment)
+    except OSError:  # a folder that must not be read
+        return Weights("", None)
+    return Weights(weights.name, weights.folder) if weights.faults else weights
+
+
+# -- placement --
+
+
+def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, str]:
+    """`together` where all models fit at once on every GPU that they share, with a margin; else `swap`."""
+    on: dict[str, list[Wanted]] = {}
+    for model in wanted:
+        for device in dict.fromkeys(device for place in model.places for device in place):
+            on.setdefault(device, []).append(model)
+    if not any(len({model.role for model in models}) > 1 for models in on.values()):
+        return "swap", "edit models and judges have devices of their own, and none has to make room"
+    shared = {device: models for device, models in on.items() if len(models) > 1}
+    if any(device.startswith("cpu") for device in shared):
+        return "swap", "workers on the CPU hold one model at a time"
+    for model in (model for models in shared.values() for model in models):
+        if model.section.placement.offload != "none":
+            return "swap", f"{model.who} is offloaded for want of memory"
+        if need_together([model], model.places[0][0]) is None:
+            return "swap", f"nothing is known of the memory that {model.who} takes"
+    free = {gpu.name: gpu.free for gpu in visible}
+    rooms = []
+    for device, models in shared.items():
+        need, room = need_together(models, device) or 0, free.get(device)
+        if room is None:
+            return "swap", f"the driver does not tell how much memory is free on {device}"
+        rooms.append((room - need, need, room, device))
+        if need > (1 - MARGIN) * room:
+            what = "edit model and judge" if len(models) == 2 else f"all {len(models)} models"
+            return "swap", f"{what} would take about {gib(need)} on {device}, of {gib(room)} that are free"
+    _, need, room, device = min(rooms)
+    what = "edit model and judge" if len(wanted) == 2 else "all models"
+    return "together", f"{what} take about {gib(need)} on {device}, of {gib(room)} that are free, and stay loaded"
+
+
+# -- loads --
+
+
+def _load_concurrency(wanted: Sequence[Wanted], host_free: int | None) -> tuple[int | None, str]:
+    """How many loads at once the host has memory for."""
+    loads = sum(len(model.places) for model in wanted)
+    if host_free is None:
+        return None, "how much host memory is free is not known"
+    each, what = max((_host_need(model) for model in wanted), default=(IMPORTS, "libraries"))
+    fitting = max(1, int(HOST_SHARE * host_free // each))
+    room = f"{gib(host_free)} of host memory are free, and a load takes up to {gib(each)} of it ({what})"
+    return (loads, f"room for all of them at once: {room}") if fitting >= loads else (fitting, room)
+
+
+def _host_need(wanted: Wanted) -> tuple[int, str]:
+    """Bytes of host memory that one load takes at most, and what they are."""
+    weights = wanted.weights
+    if not weights.parts:
+        return IMPORTS, "libraries"
+    if wanted.on_gpu and wanted.section.placement.offload == "none":
+        return IMPORTS + weights.largest, "libraries, and a file of weights on its way to the GPU"
+    return IMPORTS + weights.loaded, "libraries and all weights"

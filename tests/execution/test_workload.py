@@ -1,0 +1,212 @@
+"""What is left of a matrix, as tasks: nothing twice, nothing forgotten, batches as the whole benchmark cuts them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edit_eval.execution.workload import fill_work, pilot_positions
+from edit_eval.records import Answer, Status
+from edit_eval.scheduling.batches import cut_batches
+from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.matrix import Matrix
+from small_matrix import small_matrix, small_samples
+
+
+class Listed(Work):
+    """Work that remembers every task, and which edits each waits for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks: list[Task] = []
+        self.waits: dict[int, list[int]] = {}
+
+    def add(self, model, units, *, after=(), phase=0, alone=False, pilot=False):  # type: ignore[no-untyped-def]
+        after = list(after)
+        task = super().add(model, units, after=after, phase=phase, alone=alone, pilot=pilot)
+        self.tasks.append(task)
+        self.waits[task.number] = after
+        return task
+
+    def of(self, kind: str) -> list[Task]:
+        return [task for task in self.tasks if task.model.startswith(kind)]
+
+
+def batches_of(matrix: Matrix, size: int = 2, samples: int | None = None) -> dict[str, list[int]]:
+    """As the session cuts them: from the categories of the whole benchmark, which has `samples` samples."""
+    categories = [("physical", "environmental", "social")[n % 3] for n in range(samples or len(matrix.samples))]
+    return {judge.name: cut_batches(categories, size) for judge in matrix.judges}
+
+
+def filled(matrix: Matrix, batches: Mapping[str, Sequence[int]] | None = None, **more: object) -> Listed:
+    work = Listed()
+    fill_work(work, matrix, batches or batches_of(matrix), **more)  # type: ignore[arg-type]
+    return work
+
+
+def make(matrix: Matrix, *numbers: int, status: Status = Status.OK) -> None:
+    for n in numbers:
+        there = {"image": f"{n}.png", "pixels": str(n)} if status is Status.OK else {"reason": "black"}
+        matrix.set_edit(n, replace(matrix.edits[n], status=status, **there))
+
+
+def answer(matrix: Matrix, *numbers: int, text: str = "Score: 8") -> None:
+    for n in numbers:
+        matrix.add_answer(n, Answer(text))
+
+
+def test_all_of_it_in_the_benchmark_s_order() -> None:
+    work = filled(small_matrix(9))
+    assert [(t.model, t.units) for t in work.of("edit")] == [("edit:painter", (n,)) for n in range(9)]
+    # The first of each category is alone; the second and third share a batch.
+    assert [t.units for t in work.of("judge")] == [(0,), (1,), (2,), (3, 6), (4, 7), (5, 8)]
+    assert all(work.waits[t.number] == list(t.units) for t in work.of("judge"))
+    assert {t.phase for t in work.tasks} == {0}
+    assert not any(t.pilot or t.alone for t in work.tasks)
+
+
+def test_a_filter_changes_nobody_s_company() -> None:
+    """Of a benchmark of 12 only the odd ones are left: 3 and 9 would be neighbours, and are not."""
+    whole = small_samples(12)
+    matrix = small_matrix(tuple(s for s in whole if s.index % 2))
+    work = filled(matrix, batches_of(matrix, 2, 12))
+    members = [tuple(matrix.samples[u].index for u in t.units) for t in work.of("judge")]
+    assert members == [(1,), (3,), (5,), (7,), (9,), (11,)]
+    cut = cut_batches([s.category for s in whole], 2)
+    assert len({cut[n] for n in (3, 9)}) == 2
+
+
+def test_what_is_done_is_not_done_again_and_a_batch_stays_whole() -> None:
+    matrix = small_matrix(9)
+    make(matrix, 0, 3, 6)
+    answer(matrix, 0, 3)
+    work = filled(matrix)
+    assert [t.units for t in work.of("edit")] == [(1,), (2,), (4,), (5,), (7,), (8,)]
+    assert [t.units for t in work.of("judge")] == [(1,), (2,), (3, 6), (4, 7), (5, 8)]
+    assert [work.waits[t.number] for t in work.of("judge")] == [[1], [2], [], [4, 7], [5, 8]]
+
+
+def test_only_answers_that_could_not_be_read_are_asked_again_alone() -> None:
+    matrix = small_matrix(9)
+    make(matrix, *range(9))
+    answer(matrix, *range(9), text="no idea")
+    answer(matrix, 3)
+    assert sorted(t.units for t in filled(matrix).of("judge")) == [(n,) for n in (0, 1, 2, 4, 5, 6, 7, 8)]
+
+
+def test_a_batch_in_which_somebody_was_never_asked_is_asked_together() -> None:
+    matrix = small_matrix(9)
+    make(matrix, *range(9))
+    answer(matrix, *(n for n in range(9) if n != 6), text="no idea")
+    assert (3, 6) in [t.units for t in filled(matrix).of("judge")]
+
+
+def test_what_failed_or_was_skipped_is_nobody_s_work() -> None:
+    matrix = small_matrix(small_samples(9, bad=(0, 3, 6)))
+    make(matrix, 1, status=Status.EDIT_FAILED)
+    work = filled(matrix)
+    assert [t.units for t in work.of("edit")] == [(2,), (4,), (5,), (7,), (8,)]
+    assert [t.units for t in work.of("judge")] == [(2,), (4, 7), (5, 8)]
+
+
+def test_nothing_is_left_of_a_finished_matrix() -> None:
+    matrix = small_matrix(9)
+    make(matrix, *range(8))
+    make(matrix, 8, status=Status.EDIT_FAILED)
+    answer(matrix, *range(7))
+    answer(matrix, *[7] * 3, text="no idea")
+    assert filled(matrix).finished
+
+
+def test_categories_follow_each_other_as_phases() -> None:
+    work = filled(small_matrix(9), by_category=True)
+    assert {t.units[0] % 3 + 1 for t in work.tasks} == {1, 2, 3}
+    assert all(t.phase == t.units[0] % 3 + 1 for t in work.tasks)
+
+
+def test_the_pilot_comes_before_all_else() -> None:
+    matrix = small_matrix(9)
+    work = filled(matrix, by_category=True, pilot=[0, 1, 2])
+    assert [t.units[0] for t in work.of("edit")] == list(range(9))
+    assert [t.phase for t in work.of("edit")] == [0, 0, 0, 1, 2, 3, 1, 2, 3]
+    assert [(t.units, t.phase) for t in work.of("judge") if t.pilot] == [((n,), 0) for n in range(3)]
+    assert [t.phase for t in work.of("judge") if not t.pilot] == [1, 2, 3]
+
+
+def test_a_pilot_that_is_not_at_the_beginning_is_moved_there() -> None:
+    matrix = small_matrix(small_samples(9, bad=(0,)))
+    pilot = pilot_positions(matrix, batches_of(matrix))
+    assert pilot == [1, 2, 3, 6]
+    work = filled(matrix, pilot=pilot)
+    assert [t.units[0] for t in work.of("edit")] == [1, 2, 3, 6, 4, 5, 7, 8]
+    assert [t.units for t in work.of("judge") if t.pilot] == [(1,), (2,), (3, 6)]
+
+
+def test_of_several_models_seeds_and_repeats_only_the_first_is_piloted_by_every_judge() -> None:
+    matrix = small_matrix(6, models=("a", "b"), judges=("x", "y"), edit_seeds=2, repeats=2)
+    batches = {**batches_of(matrix, 1), "y": batches_of(matrix, 3)["y"]}
+    work = filled(matrix, batches, pilot=[0, 1, 2])
+    piloted = [matrix.address(unit) for task in work.of("judge") if task.pilot for unit in task.units]
+    assert piloted == [(f"s{n}", "a", 0, judge, 0) for judge in "xy" for n in range(3)]
+    units = Counter((t.model, u) for t in work.tasks for u in t.units)
+    assert set(units.values()) == {1}
+    assert len(units) == 6 * 2 * 2 + 6 * 2 * 2 * 2 * 2
+    for task in work.of("judge"):
+        assert task.model == f"judge:{matrix.address(task.units[0])[3]}"
+        assert len({matrix.address(u)[1:] for u in task.units}) == 1, "a batch has one edit model, seed and repeat"
+
+
+@pytest.mark.parametrize("judges", [("x",), ("x", "y")])
+def test_the_pilot_is_left_out_when_the_records_show_all_at_work(judges: tuple[str, ...]) -> None:
+    matrix = small_matrix(9, judges=judges)
+    batches = batches_of(matrix)
+    make(matrix, 4)
+    assert pilot_positions(matrix, batches) == [0, 1, 2]
+    answer(matrix, matrix.judgement_number(4, 0, 0), text="whatever it says")
+    assert pilot_positions(matrix, batches) == ([] if judges == ("x",) else [0, 1, 2])
+
+
+def test_a_pilot_that_would_be_all_there_is_is_none() -> None:
+    matrix = small_matrix(3)
+    assert pilot_positions(matrix, batches_of(matrix)) == []
+    matrix = small_matrix(4)
+    assert pilot_positions(matrix, batches_of(matrix)) == [0, 1, 2]
+
+
+def test_a_larger_batch_takes_the_pilot_of_a_filtered_run_along() -> None:
+    """Sample 0 is filtered out: the pilot of its category is the batch of what comes first there."""
+    matrix = small_matrix(tuple(s for s in small_samples(12) if s.index != 0))
+    assert [matrix.samples[p].index for p in pilot_positions(matrix, batches_of(matrix, 2, 12))] == [1, 2, 3, 6]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_whatever_was_done_before_each_unit_that_is_left_is_in_exactly_one_task(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 12))
+    bad = data.draw(st.sets(st.integers(0, count - 1), max_size=3))
+    shape = data.draw(st.sampled_from([{}, {"repeats": 2}, {"edit_seeds": 2}]))
+    matrix = small_matrix(
+        small_samples(count, tuple(bad)), judges=data.draw(st.sampled_from([("x",), ("x", "y")])), **shape
+    )
+    for number, edit in enumerate(matrix.edits):
+        if edit.status is Status.PENDING:
+            made = data.draw(st.sampled_from([Status.OK, Status.OK, Status.EDIT_FAILED, None]))
+            if made:
+                make(matrix, number, status=made)
+    for unit in range(len(matrix.answers)):
+        if matrix.edits[matrix.place(unit).edit].status is Status.OK:
+            answer(matrix, *[unit] * data.draw(st.integers(0, 3)), text=data.draw(st.sampled_from(["8", "hm"])))
+    batches = batches_of(matrix, data.draw(st.integers(1, 4)))
+    work = filled(matrix, batches, by_category=data.draw(st.booleans()), pilot=pilot_positions(matrix, batches))
+    units = Counter((task.model[:4], unit) for task in work.tasks for unit in task.units)
+    assert all(times == 1 for times in units.values())
+    assert {u for kind, u in units if kind == "edit"} == {
+        n for n, edit in enumerate(matrix.edits) if edit.status is Status.PENDING
+    }
+    pending = {n for n in range(len(matrix.answers)) if matrix.judgement(n).status is Status.PENDING}
+    assert pending <= {u for kind, u in units if kind == "judg"}

@@ -1,0 +1,167 @@
+"""A disk that is full, at sampled points of a run: it stops with what it needs, and goes on when there is room."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval.errors import Stopped
+from edit_eval.evaluation import Run
+from edit_eval.execution.space import space_needed
+from edit_eval.records import Status
+from edit_eval.store.journal import Segment
+from edit_eval.store.run_directory import CannotWrite
+from faults.faulty_runs import (
+    Nursery,
+    images,
+    is_alive,
+    lines,
+    report_of,
+    run,
+    settings,
+    stray_files,
+    verdicts,
+    wait_until,
+    workers_of,
+)
+from small_benchmark import write_benchmark
+
+SIZE = (160, 120)  # pictures of about 58 kB
+SAMPLES = 9
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("clean")
+    write_benchmark(folder, SAMPLES, SIZE)
+    return run(folder)
+
+
+def used(folder: Path) -> int:
+    """Bytes that a run takes on a tmpfs: whole pages, and one for each file's name."""
+    return sum(-(-p.lstat().st_size // 4096) * 4096 for p in folder.rglob("*") if p.is_file())
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """Mounts a disk of a given size, or resizes it."""
+    place = tmp_path / "disk"
+    place.mkdir()
+
+    def mount(size: int) -> Path:
+        how = "remount,size" if os.path.ismount(place) else "size"
+        command = ["mount", "-t", "tmpfs", "-o", f"{how}={size}", "tmpfs", str(place)]
+        if subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("no permission to mount a disk")
+        return place
+
+    yield mount
+    if os.path.ismount(place):
+        subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *(0.0, 0.15, 0.3, 0.5, 0.7, 0.9),
+        *(pytest.param(n / 40, marks=pytest.mark.chaos) for n in range(40)),
+    ],
+)
+def test_a_full_disk_stops_the_run_and_a_free_one_lets_it_go_on(
+    tmp_path: Path, clean: Run, small_disk: Callable[[int], Path], part: float
+) -> None:
+    disk = small_disk(max(4096, int(part * used(clean.path))))
+    write_benchmark(tmp_path, SAMPLES, SIZE)
+    with pytest.raises(Stopped) as stopped:
+        run(tmp_path, "disk/run")
+    said = str(stopped.value)
+    assert "No space left on device" in said
+    assert "all that was done is kept, and the same command goes on" in said
+    assert "\n" not in said
+    if part >= 0.3:
+        assert "edits and 9 judgements that are left need about" in said
+    assert not workers_of(disk / "run")
+    done = {r["key"] for r in lines(disk / "run", "edits") if r["status"] == "ok"}
+    assert not [r for r in lines(disk / "run", "edits") if r["status"] != "ok"], "no edit is blamed"
+    small_disk(16 << 20)
+    made = run(tmp_path, "disk/run")
+    assert verdicts(made) == verdicts(clean)
+    assert report_of(made) == report_of(clean)
+    assert images(made.path) == images(clean.path)
+    assert not stray_files(made.path)
+    again = [r["key"] for r in lines(made.path, "edits") if r["status"] == "ok"]
+    assert len(again) == len(set(again)) == SAMPLES
+    assert done <= set(again)
+
+
+@pytest.mark.parametrize("what", ["pictures", "journals"])
+def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, engines: Nursery, what: str) -> None:
+    """RLIMIT_FSIZE, as a quota: it hits the workers' pictures first, or the engine's journals."""
+    size = SIZE if what == "pictures" else (16, 16)
+    write_benchmark(tmp_path, 60, size)
+    judge = {"answers": {}, "default_answer": "word " * 400}
+    run(tmp_path, "clean", judge=judge)
+    description = max(p.stat().st_size for p in (tmp_path / "clean" / "config").iterdir())
+    limit = max(description, max(p.stat().st_size for p in (tmp_path / "clean" / "samples").iterdir())) + 4096
+    engine = engines.start(settings(tmp_path, judge=judge), tmp_path / "run", limit)
+    assert wait_until(lambda: not is_alive(engine), 60)
+    said = engines.said(tmp_path / "run")
+    assert said.startswith("CannotWrite: "), said
+    assert "File too large" in said
+    assert "that are left need about" in said
+    assert not workers_of(tmp_path / "run")
+    made = run(tmp_path, judge=judge)
+    assert verdicts(made) == verdicts(Run(tmp_path / "clean"))
+    assert {e.status for e in made.results.edits} == {Status.OK}
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT])
+@pytest.mark.parametrize("call", ["append", "sync"])
+def test_whatever_the_disk_says_it_is_one_line(
+    tmp_path: Path, undisturbed: Run, monkeypatch: pytest.MonkeyPatch, number: int, call: str
+) -> None:
+    count = 0
+    real = getattr(Segment, call)
+
+    def fails(self: Segment, *arguments: Any) -> None:
+        nonlocal count
+        count += 1
+        if count > 12:
+            raise OSError(number, os.strerror(number))
+        real(self, *arguments)
+
+    monkeypatch.setattr(Segment, call, fails)
+    with pytest.raises(CannotWrite, match=os.strerror(number)) as stopped:
+        run(tmp_path, edit={"seconds": 0.02})
+    assert stopped.value.exit_code == 4
+    assert not workers_of(tmp_path / "run")
+    monkeypatch.undo()
+    assert verdicts(run(tmp_path, edit={"seconds": 0.02})) != []
+    assert [v[:9] for v in verdicts(Run(tmp_path / "run"))] == [v[:9] for v in verdicts(undisturbed)]
+
+
+def test_a_folder_that_must_not_be_written_is_refused(tmp_path: Path) -> None:
+    from edit_eval.errors import RunDirectoryError
+
+    (tmp_path / "run").write_text("a file")
+    with pytest.raises(RunDirectoryError, match="cannot be used"):
+        run(tmp_path)
+
+
+def test_what_is_needed_is_told_from_what_is_there(clean: Run, tmp_path: Path) -> None:
+    matrix = Run(clean.path).matrix
+    assert space_needed(matrix, tmp_path).startswith("the 0 edits and 0 judgements that are left need about 0.0 kB; ")
+    from dataclasses import replace
+
+    size = matrix.edits[0].file_bytes
+    for number in range(3):
+        matrix.set_edit(number, replace(matrix.edits[number], status=Status.PENDING, image=""))
+    text = space_needed(matrix, tmp_path)
+    needed = float(text.partition("need about ")[2].partition(" kB")[0]) * 1000
+    assert 3 * size < needed < 5 * size

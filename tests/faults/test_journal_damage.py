@@ -1,0 +1,145 @@
+"""Journals that are cut and whose bits are flipped: nothing false is believed, nothing else is lost, `run` mends it."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from edit_eval.evaluation import Run
+from edit_eval.records import Status
+from edit_eval.store.journal import Damage, read
+from edit_eval.store.run_directory import RunDirectory
+from faults.faulty_runs import Ears, copied, images, lines, report_of, run, verdicts
+
+JOURNALS = ("edits", "judgements")
+
+
+def damages(data: bytes, how: str, every: int) -> Iterator[bytes]:
+    """`data` cut at, or with a bit flipped in, one place in `every`."""
+    draw = random.Random(len(data))
+    places = range(len(data)) if how == "cut" else range(8 * len(data))
+    for place in places if every == 1 else draw.sample(places, len(places) // every):
+        if how == "cut":
+            yield data[:place]
+        else:
+            changed = bytearray(data)
+            changed[place // 8] ^= 1 << place % 8
+            yield bytes(changed)
+
+
+@pytest.mark.parametrize("every", [97, pytest.param(1, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize("how", ["cut", "flip"])
+@pytest.mark.parametrize("journal", JOURNALS)
+def test_nothing_false_is_believed_and_nothing_else_is_lost(
+    tmp_path: Path, undisturbed: Run, journal: str, how: str, every: int
+) -> None:
+    folder = copied(undisturbed, tmp_path)
+    path = folder / journal / "0001.jsonl"
+    data = path.read_bytes()
+    whole = lines(folder, journal)
+    truth = {v[0]: v for v in verdicts(undisturbed)}
+    for count, damaged in enumerate(damages(data, how, every)):
+        path.write_bytes(damaged)
+        damage = Damage()
+        kept = list(read(folder / journal, damage))
+        assert all(record in whole for record in kept)
+        if how == "cut":
+            assert kept == whole[: damaged.count(b"\n")] or kept == whole[: damaged.count(b"\n") + 1]
+            assert damage.total <= 1
+        else:
+            assert len(kept) >= len(whole) - 1, "one bit costs one line at most"
+            assert damage.total >= 1, "and is seen"
+        if every == 1 and count % 25:
+            continue  # the rest follows from what was read, and takes ten times as long
+        for verdict in verdicts(Run(folder)):
+            assert verdict == truth[str(verdict[0])] or verdict[5] is Status.PENDING
+
+
+@pytest.mark.parametrize("how", ["cut", "flip"])
+def test_run_notices_counts_and_redoes(tmp_path: Path, undisturbed: Run, how: str) -> None:
+    folder = copied(undisturbed, tmp_path)
+    for journal in JOURNALS:
+        path = folder / journal / "0001.jsonl"
+        data = path.read_bytes()
+        second_line = data.index(b"\n") + 50
+        if how == "cut":
+            path.write_bytes(data[:-30])
+        else:
+            path.write_bytes(data[:second_line] + bytes([data[second_line] ^ 4]) + data[second_line + 1 :])
+    before = {journal: len(lines(folder, journal)) for journal in JOURNALS}
+    ears = Ears()
+    made = run(tmp_path, ears=ears)
+    assert "2 damaged lines in the journals were left out" in ears.notes
+    assert any("8 of 9 edits" in note for note in ears.notes)
+    assert verdicts(made) == verdicts(undisturbed)
+    assert report_of(made) == report_of(undisturbed)
+    assert images(folder) == images(undisturbed.path)
+    assert {journal: len(lines(folder, journal)) - before[journal] for journal in JOURNALS} == {
+        "edits": 1,
+        "judgements": 1,
+    }
+    again = Ears()
+    run(tmp_path, ears=again)
+    assert any(note.startswith("nothing to do") for note in again.notes)
+
+
+def test_a_changed_newline_costs_nothing(undisturbed: Run, tmp_path: Path) -> None:
+    folder = copied(undisturbed, tmp_path)
+    path = folder / "judgements" / "0001.jsonl"
+    whole = lines(folder, "judgements")
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\x0b", 2))
+    damage = Damage()
+    assert list(read(folder / "judgements", damage)) == whole
+    assert damage.total == 1
+
+
+def test_zeros_at_the_end_as_a_power_cut_leaves_them(undisturbed: Run, tmp_path: Path) -> None:
+    folder = copied(undisturbed, tmp_path)
+    path = folder / "edits" / "0001.jsonl"
+    whole = lines(folder, "edits")
+    path.write_bytes(path.read_bytes() + bytes(4096))
+    damage = Damage()
+    assert list(read(folder / "edits", damage)) == whole
+    assert damage.total == 1
+
+
+@pytest.mark.parametrize("how", ["gone", "longer", "shorter"])
+def test_a_picture_of_another_size_is_noticed_counted_and_made_again(
+    tmp_path: Path, undisturbed: Run, how: str
+) -> None:
+    folder = copied(undisturbed, tmp_path)
+    victims = [folder / e.image for e in Run(folder).results.edits[2:4]]
+    for victim in victims:
+        if how == "gone":
+            victim.unlink()
+        else:
+            victim.write_bytes(victim.read_bytes() + b"x" if how == "longer" else victim.read_bytes()[:-1])
+    ears = Ears()
+    made = run(tmp_path, ears=ears)
+    assert "2 pictures are gone or of another size: made again" in ears.notes
+    assert verdicts(made) == verdicts(undisturbed)
+    assert images(folder) == images(undisturbed.path)
+    assert len(lines(folder, "edits")) == len(lines(undisturbed.path, "edits")) + 2
+    assert len(lines(folder, "judgements")) == len(lines(undisturbed.path, "judgements")), "the answers still count"
+
+
+def test_a_description_that_is_damaged_is_known_not_to_be_whole(tmp_path: Path, undisturbed: Run) -> None:
+    folder = copied(undisturbed, tmp_path)
+    directory = RunDirectory(folder)
+    said = (directory.configuration(), directory.resolved(), directory.samples())
+    assert directory.says(*said)
+    assert not directory.says({**said[0], "evaluation": {}}, *said[1:])
+    for name in ("config/0001.yaml", "config/0001.json", "samples/0001.jsonl"):
+        whole = (folder / name).read_bytes()
+        middle = len(whole) // 2
+        for damaged in (whole[:middle], whole[:middle] + bytes([whole[middle] ^ 16]) + whole[middle + 1 :], b""):
+            (folder / name).write_bytes(damaged)
+            assert not RunDirectory(folder).says(*said), name
+        (folder / name).write_bytes(whole)
+    assert RunDirectory(folder).says(*said)
+    shutil.rmtree(folder / "samples")
+    assert not RunDirectory(folder).says(*said)
