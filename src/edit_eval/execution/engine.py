@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.driver import Driver, Event, WorkerSpecification
-from edit_eval.scheduling.policies import Command, Policy
-from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import Command, Replica, State
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.run_directory import CannotWrite
 
@@ -167,7 +167,7 @@ class Engine:
             self._end_or_explain()
             whole = True
         except OSError as error:
-            raise Stopped(f"stopped: {error}; all that was done is kept, run the same command again") from error
+            raise CannotWrite(f"{error}; all that was done is kept, and the same command goes on") from error
         finally:
             self._driver.close()
             # A disk that is full refuses this as well; then what is under way already says why.

@@ -30,20 +30,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
 
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.queues import QUEUES
-from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.replicas import Command, Replica, State
 from edit_eval.scheduling.tasks import Model, Task, Work
-
-
-class Command(NamedTuple):
-    """What the engine is to do."""
-
-    verb: Literal["prepare", "load", "run", "stop"]
-    replica: Replica
-    task: Task | None = None
 
 
 class Policy:

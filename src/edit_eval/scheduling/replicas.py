@@ -1,9 +1,10 @@
-"""A replica: one model on one place, and where it is in its life."""
+"""A replica: one model on one place, where it is in its life, and what it can be told."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import Literal, NamedTuple
 
 from edit_eval.scheduling.tasks import Model, Task
 
@@ -53,3 +54,11 @@ class Replica:
     def busy(self) -> bool:
         """Whether it will report something without being told to do anything more."""
         return bool(self.hands) or self.state in (State.PREPARING, State.LOADING, State.STOPPING)
+
+
+class Command(NamedTuple):
+    """What the engine is to do."""
+
+    verb: Literal["prepare", "load", "run", "stop"]
+    replica: Replica
+    task: Task | None = None

@@ -1,0 +1,219 @@
+"""Edit models and judges that misbehave as strangers' plug-ins do. Loaded by their path, as a user's own are."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+IN_A_WORKER = any("edit_eval.workers.process" in argument for argument in (*sys.orig_argv, *sys.argv))
+
+
+class OutOfMemoryError(RuntimeError):
+    """As torch calls its own."""
+
+
+def segfault() -> None:
+    """Dies as a broken extension does."""
+    ctypes.string_at(0)
+
+
+def tinted(image: Any, seed: int) -> Any:
+    """What the testing model makes."""
+    colour = tuple(random.Random(seed).randbytes(3))
+    return Image.blend(image.convert("RGB"), Image.new("RGB", image.size, colour), 0.4)
+
+
+@dataclass
+class Notes:
+    """Where a model leaves word for the test, and for its next process."""
+
+    folder: str = ""
+
+    def count(self, name: str) -> int:
+        """How often it was here before, in whatever process."""
+        path = Path(self.folder, name)
+        before = len(path.read_text().splitlines()) if path.exists() else 0
+        with path.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        return before
+
+
+class Plain:
+    """Does what the testing model does; the base of the others."""
+
+    @dataclass
+    class Parameters(Notes):
+        """What goes wrong, and where."""
+
+        does: dict[str, str] = field(default_factory=dict)
+        """Sample id -> what the model does about it."""
+        times: int = 1
+        seconds: float = 0.0
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+
+    def load(self, devices: Any) -> None:
+        """Loads nothing."""
+
+    def edit(self, image: Any, instruction: str, seed: int, on_step: Any) -> Any:
+        """Edits after its misdeed, if it still can."""
+        time.sleep(self.parameters.seconds)
+        on_step(1, 1)
+        deed = self.parameters.does.get(image.info["sample_id"], "")
+        made = getattr(self, f"_{deed}")(image) if deed else None
+        return tinted(image, seed) if made is None else made
+
+
+class Rude(Plain):
+    """A plug-in without manners."""
+
+    def _prints(self, image: Any) -> None:
+        print("x" * 10_000_000, flush=True)
+        sys.stderr.write("y" * 1_000_000 + "\n")
+        os.write(1, b'{"event": "done", "task": 0, "results": [], "seconds": 0}\n')
+
+    def _reads(self, image: Any) -> None:
+        assert sys.stdin.read() == ""
+
+    def _closes(self, image: Any) -> None:
+        sys.stdout.close()
+        os.close(2)
+
+    def _exits(self, image: Any) -> None:
+        sys.exit(0)
+
+    def _quits(self, image: Any) -> None:
+        os._exit(0)
+
+    def _interrupts(self, image: Any) -> None:
+        raise KeyboardInterrupt
+
+    def _segfaults(self, image: Any) -> None:
+        segfault()
+
+    def _stops(self, image: Any) -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _holds(self, image: Any) -> None:
+        ctypes.PyDLL(None).sleep(1000)  # no other thread of the process runs meanwhile
+
+    def _leaves(self, image: Any) -> None:
+        subprocess.Popen(["sleep", "1000"])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _starts(self, image: Any) -> None:
+        subprocess.Popen(["sleep", "1000"])
+
+    def _tells(self, image: Any) -> None:
+        raise RuntimeError(f"401: {os.environ['HF_TOKEN']} is not valid for {os.environ['OPENAI_API_KEY']}")
+
+    def _fills(self, image: Any) -> None:
+        import errno
+
+        raise OSError(errno.ENOSPC, "No space left on device", "/tmp/scratch")
+
+
+class Painter(Plain):
+    """Returns what is no edit."""
+
+    def _nan(self, image: Any) -> Any:
+        return Image.new("F", image.size, float("nan"))
+
+    def _infinite(self, image: Any) -> Any:
+        made = Image.new("F", image.size, 0.5)
+        made.putpixel((0, 0), float("inf"))
+        return made
+
+    def _black(self, image: Any) -> Any:
+        return Image.new("RGB", image.size)
+
+    def _array(self, image: Any) -> Any:
+        return [[0.0, float("nan")]]
+
+    def _list(self, image: Any) -> Any:
+        return [image]
+
+    def _none(self, image: Any) -> Any:
+        return False
+
+    def _empty(self, image: Any) -> Any:
+        return Image.new("RGB", (0, 5))
+
+    def _bomb(self, image: Any) -> Any:
+        return Image.new("1", (20_000, 20_000), 1)
+
+    def _truncated(self, image: Any) -> Any:
+        path = Path(self.parameters.folder, "truncated.jpg")
+        image.resize((200, 200)).save(path)
+        path.write_bytes(path.read_bytes()[:2000])
+        return Image.open(path)
+
+    def _unchanged(self, image: Any) -> Any:
+        return image.copy()
+
+    def _wide(self, image: Any) -> Any:
+        return image.resize((image.width * 2, image.height))
+
+    def _small(self, image: Any) -> Any:
+        return image.resize((image.width // 2, image.height // 2))
+
+    def _transparent(self, image: Any) -> Any:
+        return image.convert("RGBA")
+
+
+class Memory(Plain):
+    """Runs out of memory, or breaks its device, the first `times` times that it meets a sample."""
+
+    def _out(self, image: Any) -> None:
+        if self.parameters.count("out") < self.parameters.times:
+            raise OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    def _assert(self, image: Any) -> None:
+        if self.parameters.count("assert") < self.parameters.times:
+            raise RuntimeError("CUDA error: device-side assert triggered")
+
+
+class NarrowJudge(Plain):
+    """Has room for two requests at once; answers with the length of the batch that it was given."""
+
+    def judge(self, requests: Any) -> list[str]:
+        """One score a request."""
+        if len(requests) > 2:
+            raise OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return [f"Score: {len(requests)}" for _ in requests]
+
+
+class SegfaultsWhenLoading(Plain):
+    """Cannot be loaded."""
+
+    def load(self, devices: Any) -> None:
+        """Dies."""
+        segfault()
+
+
+class ExitsWhenMade(Plain):
+    """Cannot be made."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(parameters)
+        if IN_A_WORKER:
+            sys.exit("I want a licence")
+
+
+class HangsWhenLoading(Plain):
+    """Loads for ever."""
+
+    def load(self, devices: Any) -> None:
+        """Never returns."""
+        time.sleep(1e6)
