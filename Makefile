@@ -7,7 +7,7 @@ BIN := .venv/bin
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval run configs/demo.yaml
 
-test: .venv/.dev lint  ## everything that must pass before a commit
+test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 	$(BIN)/pytest
 
 lint: .venv/.dev  ## style, types, layers
@@ -40,4 +40,10 @@ INSTALL = links="$${PIP_FIND_LINKS:-$$($(BIN)/python -m pip config get global.fi
 
 .venv/.dev: .venv/.core
 	$(INSTALL) -e '.[dev,diffusers]'
+	@touch $@
+
+# A second environment with a judge's libraries and nothing of ours, as a user would make it.
+.venv/.judge: .venv/.dev
+	rm -rf .venv/environments/judge
+	$(BIN)/edit-eval env create .venv/environments/judge --for judge --constraint constraints.txt
 	@touch $@

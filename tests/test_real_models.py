@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from edit_eval import evaluate
 from edit_eval.evaluation import Run
 
 ROOT = Path(__file__).parents[1]
+JUDGE = ROOT / ".venv" / "environments" / "judge" / "bin" / "python"
 REAL = ROOT.parent / "shared" / "data" / "five_dimensions_mini"
 
 pytestmark = [
@@ -113,6 +115,26 @@ def test_the_base_systems_own_file_runs_as_it_is_with_its_judge_in_a_conda_envir
     assert run.summary["overall"] == shipped.summary["overall"]
     log = (tmp_path / "run" / "events" / "0001.jsonl").read_text()
     assert "judge:qwen3_vl" in log
+
+
+@pytest.mark.skipif(not JUDGE.exists(), reason="`make test` makes this environment")
+def test_a_judge_in_an_environment_without_anything_of_ours_gives_the_same_answers(
+    shipped: Run, tiny_models: Path, tmp_path: Path
+) -> None:
+    """The set-up's second environment has a judge's libraries, and not edit-eval."""
+    with pytest.raises(subprocess.CalledProcessError):
+        subprocess.run([str(JUDGE), "-c", "import edit_eval"], check=True, capture_output=True, cwd=tmp_path)
+    configuration = yaml.safe_load((shipped.path / "config" / "0001.yaml").read_text("utf-8"))
+    configuration["judges"]["qwen3_vl"]["params"] |= {"python": str(JUDGE), "device_ids": "cpu:1"}
+    run = evaluate(configuration, run_dir=tmp_path / "run", reuse_from=[shipped.path], report=False)
+    assert verdicts(run) == verdicts(shipped), "an environment is no part of a key"
+    for journal in (tmp_path / "run" / "judgements").iterdir():
+        journal.unlink()
+    again = evaluate(configuration, run_dir=tmp_path / "run", report=False)
+    assert verdicts(again) == verdicts(shipped)
+    told = again.results.environment["models"]
+    assert isinstance(told, dict)
+    assert "judge:qwen3_vl" in told
 
 
 def test_a_real_models_edits_in_a_folder_are_judged_likewise(tiny_models: Path, tmp_path: Path) -> None:

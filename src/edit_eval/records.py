@@ -155,7 +155,8 @@ class Activity:
 class MemoryUse:
     """Memory in bytes from before a model was loaded onto a device until it was gone; None where nobody could tell.
 
-    Of a GPU: what is in use there, whoever uses it, as its driver tells. Of a worker on the CPU: what its process holds.
+    Of a GPU: what is in use there, whoever uses it, as its driver tells. Of a worker on the CPU: what its process
+    holds.
     """
 
     start_number: int

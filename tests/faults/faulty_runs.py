@@ -108,12 +108,13 @@ def copied(made: Run, folder: Path) -> Path:
 # -- processes --
 
 
-def workers_of(folder: Path) -> list[int]:
-    """The processes whose output goes to a log in the run in `folder`: workers, and what they started."""
+def workers_of(folder: Path, role: str = "") -> list[int]:
+    """The processes whose output goes to a log in the run in `folder`: workers (`edit`, `judge`), what they started."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if (process / "fd" / "1").readlink().is_relative_to(folder / "logs"):
+            log = (process / "fd" / "1").readlink()
+            if log.parent == folder / "logs" and log.name.startswith(role):
                 found.append(int(process.name))
     return found
 

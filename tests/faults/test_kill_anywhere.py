@@ -1,4 +1,4 @@
-"""kill -9 of engines and workers at random moments: the same end, nothing done twice, nobody and nothing left behind."""
+"""kill -9 of engines and workers at random moments: the same end, nothing done twice, nothing left behind."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_in_its_very_first_moments(tmp_path: Path, clean: Run, engines: Nursery)
     folder = tmp_path / "run"
     for _ in range(10):
         engine = engines.start(what, folder)
-        assert wait_until(lambda: (folder / "lock").exists() or not is_alive(engine), 20)
+        assert wait_until(lambda engine=engine: (folder / "lock").exists() or not is_alive(engine), 20)
         time.sleep(draw.uniform(0.0, 0.02))
         kill(engine)
         assert wait_until(lambda engine=engine: not is_alive(engine) and not workers_of(folder))
@@ -97,7 +97,9 @@ def test_in_its_very_first_moments(tmp_path: Path, clean: Run, engines: Nursery)
 
 
 @pytest.mark.parametrize("there", [["edits"], ["config"], ["samples", "edits", "judgements"], [".tmp-1-holder.json"]])
-def test_whatever_was_written_first_the_folder_is_still_ours(tmp_path: Path, undisturbed: Run, there: list[str]) -> None:
+def test_whatever_was_written_first_the_folder_is_still_ours(
+    tmp_path: Path, undisturbed: Run, there: list[str]
+) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "lock").touch()

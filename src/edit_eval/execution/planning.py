@@ -88,6 +88,8 @@ def make_plan(
     same shares of categories. `seen` is a run whose durations count. Raises `ConfigurationError` for a model of which
     nothing is known, and for too few devices.
     """
+    if samples is not None and samples < 1:
+        raise ConfigurationError(f"--samples {samples}: at least 1")
     durations = durations_of(configuration, seen)
     models = _models(configuration, gpus)
     if samples is not None:
@@ -99,15 +101,7 @@ def make_plan(
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
     )
     batch_sizes = [section.placement.batch_size for section in configuration.judges.values()]
-    timing = Durations(
-        {key: d.load for key, d in durations.items()},
-        {
-            key: d.unit
-            * (evaluation.edit_seeds if key.startswith("edit:") else evaluation.edit_seeds * evaluation.repeats)
-            for key, d in durations.items()
-        },
-        known=not execution.pilot or seen is not None,
-    )
+    timing = Durations({key: d.load for key, d in durations.items()}, {key: d.unit for key, d in durations.items()})
     made = []
     for schedule, order, stay in ways:
         prediction = simulate(
@@ -120,7 +114,9 @@ def make_plan(
             start=execution.start,
             load_concurrency=load_concurrency,
             batch_size=max(batch_sizes, default=1),
-            pilot=execution.pilot and seen is None,
+            edit_seeds=evaluation.edit_seeds,
+            repeats=evaluation.repeats,
+            pilot=execution.pilot,
         )
         made.append(Combination(schedule, order, stay, prediction))
     # Within a thousandth it is the simpler one, which comes first.

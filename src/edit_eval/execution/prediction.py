@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +41,7 @@ class Prediction:
     makespan: float
     """Seconds."""
     lower_bound: float
-    """Seconds: all edits, all judgements, a first load on each device and one of each judge, spread evenly."""
+    """Seconds (see `lower_bound`)."""
     busy: dict[str, float] = field(default_factory=dict)
     """Seconds of editing and judging, by device."""
     activities: list[Activity] = field(default_factory=list)
@@ -97,19 +98,30 @@ def _nothing(*arguments: Any, **named: Any) -> None:
     """Does nothing."""
 
 
-def lower_bound(models: Sequence[Model], samples: int, durations: Durations) -> float:
+def lower_bound(
+    models: Sequence[Model],
+    samples: int,
+    durations: Durations,
+    *,
+    edit_seeds: int = 1,
+    repeats: int = 1,
+    swap: bool = True,
+) -> float:
     """Seconds that no schedule can beat by much: the sum of all work and unavoidable loads, over the devices.
 
-    Every device loads once, and some device loads each judge.
+    Every device that edits loads once, and some device loads each judge; without `swap` that load can lie beside an
+    edit model's.
     """
     devices = {d for model in models for place in model.places for d in place}
+    edit_models = [m for m in models if m.kind == "edit"]
+    edits = samples * edit_seeds
     total = 0.0
     for model in models:
-        width = len(model.places[0])
-        total += samples * durations.unit[model.key] * width
-    edit_models = [m for m in models if m.kind == "edit"]
-    total += sum(durations.load[m.key] for m in edit_models[:1]) * len(devices)
-    total += sum(durations.load[m.key] for m in models if m.kind == "judge")
+        units = edits if model.kind == "edit" else edits * len(edit_models) * repeats
+        total += units * durations.unit[model.key] * len(model.places[0])
+    total += sum(durations.load[m.key] for m in edit_models[:1]) * min(len(devices), edits)
+    if swap:
+        total += sum(durations.load[m.key] for m in models if m.kind == "judge")
     return total / len(devices)
 
 
@@ -124,12 +136,21 @@ def simulate(
     start: str = "asap",
     load_concurrency: int | None = None,
     batch_size: int = 1,
+    edit_seeds: int = 1,
+    repeats: int = 1,
     pilot: bool = False,
     seed: int = 0,
     keep_activities: bool = False,
 ) -> Prediction:
-    """Runs the scheduler on simulated devices. `categories` has the category of each sample, in order."""
+    """Runs the scheduler on simulated devices. `categories` has the category of each sample, in order.
+
+    A pilot that would be all there is is left out, as in a real run.
+    """
     work, estimates = Work(), Estimates()
+    count = len(categories)
+    first = pilots(categories) if pilot else []
+    if len(first) == count:
+        first = []
     if durations.known:
         for key, seconds in durations.load.items():
             estimates.load[key].add(seconds)
@@ -143,25 +164,23 @@ def simulate(
         start=start,
         placement=placement,
         load_concurrency=load_concurrency,
-        pilot=pilot,
+        pilot=bool(first),
     )
-    edit_models = [m for m in models if m.kind == "edit"]
+    editions = [m for m in models if m.kind == "edit" for _ in range(edit_seeds)]
     phases = {name: 1 + i if order == "by_category" else 0 for i, name in enumerate(dict.fromkeys(categories))}
-    count = len(categories)
-    first = pilots(categories) if pilot else []
     early = set(first)
-    for number, model in enumerate(edit_models):
+    for number, model in enumerate(editions):
         for index in [*first, *(i for i in range(count) if i not in early)]:
             is_pilot = number == 0 and index in early
             work.add(model.key, (number * count + index,), phase=0 if is_pilot else phases[categories[index]])
     cut = cut_batches(categories, batch_size)
     for judge in (m for m in models if m.kind == "judge"):
-        for number in range(len(edit_models)):
+        for number, repeat in itertools.product(range(len(editions)), range(repeats)):
             members: dict[int, list[int]] = {}
             for index, batch in enumerate(cut):
                 members.setdefault(batch, []).append(number * count + index)
             for units in members.values():
-                is_pilot = number == 0 and units[0] in early
+                is_pilot = number == 0 and repeat == 0 and units[0] in early
                 phase = 0 if is_pilot else phases[categories[units[0] % count]]
                 work.add(judge.key, units, after=units, phase=phase, pilot=is_pilot)
 
@@ -188,7 +207,8 @@ def simulate(
     endless = {model.key: Limits(float("inf"), float("inf")) for model in models}
     engine = Engine(driver, policy, work, tally, _Nobody(), specifications, endless, poll_seconds=float("inf"))
     engine.run()
-    bound = lower_bound(models, count, durations)
+    shape = {"edit_seeds": edit_seeds, "repeats": repeats}
+    bound = lower_bound(models, count, durations, swap=placement == "swap", **shape)
     return Prediction(engine.now, bound, tally.busy, tally.activities or [])
 
 
@@ -197,18 +217,20 @@ def predict_rest(models: Sequence[Model], work: Work, estimates: Estimates) -> f
 
     Models of which nothing was seen yet are taken to cost nothing.
     """
-    durations = Durations(
-        {m.key: estimates.load[m.key].value or 0.0 for m in models},
-        {m.key: estimates.unit[m.key].value or 0.0 for m in models},
-        known=True,
-    )
-    # The very work that is left: as many edits and judgements a model as there are.
     edits = {m.key: work.units_left(m.key) for m in models if m.kind == "edit"}
-    samples = max(max(edits.values(), default=0), 1)
-    present = [m for m in models if m.kind == "judge" or edits[m.key]]
-    if not any(m.kind == "edit" for m in present):
-        judged = sum(work.units_left(m.key) * durations.unit[m.key] for m in present)
-        return judged / max(len({d for m in present for p in m.places for d in p}), 1)
-    loads = {m.key: durations.load[m.key] for m in present if m.kind == "edit"}
-    first = sum(list(loads.values())[:1])  # the first edit model is loaded already
-    return max(0.0, simulate(present, ["all"] * samples, durations).makespan - first)
+    judgements = {m.key: work.units_left(m.key) for m in models if m.kind == "judge"}
+    load = {m.key: estimates.load[m.key].value or 0.0 for m in models}
+    unit = {m.key: estimates.unit[m.key].value or 0.0 for m in models}
+    present = [m for m in models if edits.get(m.key) or judgements.get(m.key)]
+    editing = [m for m in present if m.kind == "edit"]
+    if not editing:
+        devices = {d for m in present for p in m.places for d in p}
+        return sum(judgements[m.key] * unit[m.key] for m in present) / max(len(devices), 1)
+    samples = max(edits.values())
+    # As many edits a model and pairs a judge as there are left, as a simulation has them: the same for each sample.
+    for model in editing:
+        unit[model.key] *= edits[model.key] / samples
+    for key, left in judgements.items():
+        unit[key] *= left / (samples * len(editing))
+    seconds = simulate(present, ["all"] * samples, Durations(load, unit, known=True)).makespan
+    return max(0.0, seconds - load[editing[0].key])  # the first edit model is loaded already

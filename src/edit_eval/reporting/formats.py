@@ -47,6 +47,13 @@ def share(part: float, whole: float) -> str:
     return f"{percent:.0f}%"
 
 
+def memory(count: int | None) -> str:
+    """`60.2 GiB`, `214 MiB`; a dash where it is not known."""
+    if count is None:
+        return NOTHING
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
+
+
 def duration(seconds: float | None) -> str:
     """`0.8 s`, `42 s`, `3 min 20 s`, `5 h 04 min`: signs that both languages know."""
     if seconds is None:

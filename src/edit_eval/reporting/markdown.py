@@ -10,7 +10,7 @@ import jinja2
 
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.costs import costs, loads
+from edit_eval.reporting.costs import costs, loads, memory
 from edit_eval.reporting.entries import category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.slow_devices import slow_devices
@@ -35,6 +35,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         span=formats.span,
         coverage=formats.coverage,
         duration=formats.duration,
+        memory=formats.memory,
     )
     environment.globals.update(
         t=lambda key, **values: text(key, language, **values),
@@ -50,6 +51,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         costs=costs(results, summary),
         slow=slow_devices(results),
         loads=loads(results),
+        memory=memory(results),
         incomplete=any(not formats.is_complete(part.coverage) for part in parts),
         failures=failures(results),
     )

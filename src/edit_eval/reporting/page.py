@@ -28,7 +28,7 @@ from edit_eval import __version__
 from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.charts import charts, most_tags
-from edit_eval.reporting.costs import costs, loads
+from edit_eval.reporting.costs import costs, loads, memory
 from edit_eval.reporting.entries import category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.gallery import Pictures, gallery
@@ -111,6 +111,7 @@ def _document(results: Results, summary: Mapping[str, Any], language: str, drawn
             costs=costs(results, summary),
             slow=slow_devices(results),
             loads=loads(results),
+            memory=memory(results),
             incomplete=any(not formats.is_complete(part.coverage) for part in parts),
             failures=failures(results),
             facts=_facts(results),
@@ -179,7 +180,11 @@ def _templates(language: str) -> jinja2.Environment:
 
     environment.globals.update(t=t, words=words, plain=plain, formats=formats)
     environment.filters.update(
-        score=formats.score, span=formats.span, duration=formats.duration, coverage=formats.coverage
+        score=formats.score,
+        span=formats.span,
+        duration=formats.duration,
+        coverage=formats.coverage,
+        memory=formats.memory,
     )
     return environment
 

@@ -92,15 +92,19 @@ def categories_table(parts: Sequence[Entry], language: str = "en") -> Table:
 
 
 def device_times_table(summary: Mapping[str, Any], language: str = "en") -> Table:
-    """Where each device's time went, and the share of it spent editing or judging."""
+    """Where each device's time went, the share of it spent editing or judging, and the mean utilisation of GPUs."""
     kinds = ("loading", "editing", "judging", "unloading", "idle")
     table = _table(text("time.device", language), roomy=True)
     names = [name_of("kind", kind, language) for kind in kinds]
-    _add_numbers(table, [*names, text("time.utilisation", language)])
+    gpu_utilisation = summary["timing"].get("gpu_utilisation") or {}
+    names += [text("time.utilisation", language)]
+    names += [text("time.gpu_utilisation.short", language)] if gpu_utilisation else []
+    _add_numbers(table, names)
     for device, seconds in summary["timing"]["devices"].items():
         busy = formats.share(seconds["editing"] + seconds["judging"], sum(seconds.values()))
         times = [formats.short_duration(seconds[kind]) for kind in kinds]
-        table.add_row(_plain(device), *times, busy)
+        of_gpu = [formats.share(gpu_utilisation[device]["mean"], 1)] if device in gpu_utilisation else []
+        table.add_row(_plain(device), *times, busy, *of_gpu)
     return table
 
 

@@ -90,7 +90,7 @@ def _activity_row(one: Activity, start: float, unit_seconds: float, language: st
 
 
 def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
-    """A stacked bar a device: the share of its time for each kind of work, and idle."""
+    """A stacked bar a device: the share of its time for each kind of work, and idle; a line for a GPU's utilisation."""
     devices = (summary.get("timing") or {}).get("devices") or {}
     order = ("editing", "judging", "loading", "unloading", "idle")
     rows = []
@@ -109,13 +109,13 @@ def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
         ]
     if not rows:
         return []
-    return [
-        alt.Chart({"values": rows}, width="container", height=max(2, len(devices)) * 26)
+    y = alt.Y("device:N", scale=alt.Scale(domain=list(map(one_line, devices))), title=None)
+    height = max(2, len(devices)) * 26
+    bars = (
+        alt.Chart({"values": rows}, width="container", height=height)
         .mark_bar(size=16)
         .encode(
-            y=alt.Y("device:N", scale=alt.Scale(domain=list(map(one_line, devices))), title=None).axis(
-                ticks=False, domain=False
-            ),
+            y=y.axis(ticks=False, domain=False),
             x=alt.X("share:Q", title=text("axis.share", language), scale=alt.Scale(domain=[0, 1])).axis(
                 format="%", grid=False, tickCount=5
             ),
@@ -128,7 +128,27 @@ def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
                 alt.Tooltip("seconds:Q", title=text("tooltip.seconds", language), format=".0f"),
             ],
         )
+    )
+    busy = [
+        {"device": one_line(name), "busy": means["mean"]}
+        for name, means in ((summary.get("timing") or {}).get("gpu_utilisation") or {}).items()
+        if name in devices
     ]
+    if not busy:
+        return [bars]
+    lines = (
+        alt.Chart({"values": busy}, width="container", height=height)
+        .mark_tick(thickness=2.5, size=22, opacity=1)
+        .encode(
+            y=y,
+            x="busy:Q",
+            tooltip=[
+                alt.Tooltip("device:N", title=text("time.device", language)),
+                alt.Tooltip("busy:Q", title=text("time.gpu_utilisation", language), format=".0%"),
+            ],
+        )
+    )
+    return [alt.layer(bars, lines)]
 
 
 def _kind_colour(kinds: tuple[str, ...], language: str) -> alt.Color:

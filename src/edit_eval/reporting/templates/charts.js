@@ -24,7 +24,7 @@ function chartTheme(width, legendColumns) {
       columnPadding: 18, symbolType: 'circle', symbolSize: 80, offset: 8,
     },
     title: { color: ink, fontWeight: 600 },
-    mark: { color: accent }, bar: { color: accent }, rule: { color: accent }, point: { color: accent },
+    mark: { color: accent }, bar: { color: accent }, rule: { color: accent }, point: { color: accent }, tick: { color: ink },
     text: { color: ink, font },
   };
 }

@@ -1,0 +1,186 @@
+"""What a run will take: sums that can be done by hand, a bound that holds, and the rest of a run that has begun."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from edit_eval.execution.prediction import Durations, Prediction, lower_bound, predict_rest, simulate
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.tasks import Model, Work
+
+LOAD, EDIT, JUDGE_LOAD, JUDGE = 10.0, 4.0, 6.0, 0.5
+
+
+def models(devices: int = 1, width: int = 1, editors: int = 1) -> list[Model]:
+    places = tuple(tuple(f"cuda:{i + k}" for k in range(width)) for i in range(0, devices, width))
+    return [*(Model(f"e{n}", "edit", places) for n in range(editors)), Model("j", "judge", places)]
+
+
+def durations(layout: list[Model], **more: Any) -> Durations:
+    load = {m.key: LOAD if m.kind == "edit" else JUDGE_LOAD for m in layout}
+    unit = {m.key: EDIT if m.kind == "edit" else JUDGE for m in layout}
+    return Durations(load, unit, **more)
+
+
+def run(layout: list[Model], samples: int, known: bool = False, **more: Any) -> Prediction:
+    categories = [("physical", "social")[n % 2] for n in range(samples)]
+    return simulate(layout, categories, durations(layout, known=known), keep_activities=True, **more)
+
+
+@pytest.mark.parametrize(
+    ("more", "edits", "judgements", "loads"),
+    [
+        ({}, 12, 12, 16),
+        ({"batch_size": 5}, 12, 12, 16),
+        ({"edit_seeds": 3}, 36, 36, 16),
+        ({"repeats": 4}, 12, 48, 16),
+        ({"edit_seeds": 2, "repeats": 2}, 24, 48, 16),
+        ({"order": "by_category"}, 12, 12, 32),
+        ({"schedule": "round_robin"}, 12, 12, 16),
+        ({"schedule": "batch_sync"}, 12, 12, 16),
+        ({"placement": "together"}, 12, 12, 10),  # the judge's load lies beside the edit model's
+        ({"pilot": True}, 12, 12, 32),  # editing, judging, editing, judging
+    ],
+)
+def test_one_device_does_one_thing_after_the_other(
+    more: dict[str, Any], edits: int, judgements: int, loads: float
+) -> None:
+    result = run(models(), 12, **more)
+    assert result.makespan == pytest.approx(edits * EDIT + judgements * JUDGE + loads)
+    assert result.busy == {"cuda:0": pytest.approx(edits * EDIT + judgements * JUDGE)}
+    assert result.idle_share == pytest.approx(1 - result.busy["cuda:0"] / result.makespan)
+
+
+def test_seeds_are_edits_of_their_own_that_every_device_can_take() -> None:
+    """Not one longer edit: a sample with four seeds keeps four devices busy."""
+    result = run(models(4), 1, edit_seeds=4)
+    assert {a.device for a in result.activities if a.kind == "editing"} == {f"cuda:{n}" for n in range(4)}
+    assert result.makespan < LOAD + 2 * EDIT + JUDGE_LOAD + 4 * JUDGE
+
+
+def test_two_edit_models_are_loaded_and_judged_one_after_the_other() -> None:
+    result = run(models(editors=2), 6)
+    assert result.makespan == pytest.approx(2 * LOAD + 12 * EDIT + JUDGE_LOAD + 12 * JUDGE)
+
+
+def test_a_pilot_that_would_be_all_there_is_is_left_out() -> None:
+    assert run(models(), 2, pilot=True).makespan == run(models(), 2).makespan
+    assert run(models(), 3, pilot=True).makespan > run(models(), 3).makespan
+
+
+def test_a_replica_on_two_devices_keeps_both_busy() -> None:
+    result = run(models(4, width=2), 8)
+    assert len(set(result.busy.values())) <= 2
+    assert sum(result.busy.values()) == pytest.approx(2 * (8 * EDIT + 8 * JUDGE))
+
+
+def test_the_same_seed_is_the_same_run_and_the_same_work_under_every_schedule() -> None:
+    layout = models(3)
+    jittered = durations(layout, jitter=0.3)
+    work = {}
+    for schedule in ("pull", "round_robin", "batch_sync"):
+        once, again = (simulate(layout, ["a"] * 30, jittered, schedule=schedule, seed=5) for _ in range(2))
+        assert (once.makespan, once.busy) == (again.makespan, again.busy)
+        work[schedule] = sum(once.busy.values())
+    assert work["pull"] == pytest.approx(work["round_robin"]) == pytest.approx(work["batch_sync"])
+    assert simulate(layout, ["a"] * 30, jittered, seed=6).makespan != once.makespan
+
+
+def test_activities_are_what_the_devices_did() -> None:
+    result = run(models(2), 8)
+    for device, busy in result.busy.items():
+        spans = [a.end - a.begin for a in result.activities if a.device == device and a.kind in ("editing", "judging")]
+        assert sum(spans) == pytest.approx(busy)
+    assert max(a.end for a in result.activities) <= result.makespan
+
+
+def test_nothing_to_do_takes_no_time() -> None:
+    result = run(models(), 0)
+    assert (result.makespan, result.idle_share) == (0.0, 0.0)
+
+
+# -- the bound --
+
+
+def test_the_bound_is_all_work_a_load_a_device_and_one_of_the_judge() -> None:
+    layout = models(4)
+    timing = durations(layout)
+    assert lower_bound(layout, 100, timing) == pytest.approx((400 + 50 + 4 * LOAD + JUDGE_LOAD) / 4)
+    assert lower_bound(layout, 100, timing, swap=False) == pytest.approx((400 + 50 + 4 * LOAD) / 4)
+    assert lower_bound(layout, 100, timing, edit_seeds=2, repeats=3) == pytest.approx(
+        (800 + 300 + 4 * LOAD + JUDGE_LOAD) / 4
+    )
+    two = models(4, editors=2)
+    assert lower_bound(two, 100, durations(two)) == pytest.approx((800 + 100 + 4 * LOAD + JUDGE_LOAD) / 4)
+    wide = models(4, width=2)
+    assert lower_bound(wide, 100, durations(wide)) == pytest.approx((800 + 100 + 4 * LOAD + JUDGE_LOAD) / 4)
+    assert lower_bound(layout, 1, timing) == pytest.approx((EDIT + JUDGE + LOAD + JUDGE_LOAD) / 4), "three stay empty"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_run_is_shorter_than_its_bound(seed: int) -> None:
+    draw = random.Random(seed)
+    layout = models(draw.choice([1, 2, 3, 8]), editors=draw.choice([1, 1, 2]))
+    timing = Durations(
+        {m.key: draw.choice([0.0, 1.0, 60.0]) for m in layout},
+        {m.key: draw.choice([0.05, 1.0, 25.0]) for m in layout},
+        known=draw.random() < 0.5,
+    )
+    result = simulate(
+        layout,
+        [draw.choice("abc") for _ in range(draw.randrange(1, 40))],
+        timing,
+        schedule=draw.choice(["pull", "round_robin", "batch_sync"]),
+        order=draw.choice(["by_stage", "by_category"]),
+        placement=draw.choice(["swap", "together"]),
+        batch_size=draw.choice([1, 3]),
+        edit_seeds=draw.choice([1, 2]),
+        repeats=draw.choice([1, 2]),
+        pilot=draw.random() < 0.5,
+    )
+    assert result.makespan >= 0.999 * result.lower_bound > 0
+
+
+# -- the rest of a run --
+
+
+def begun(layout: list[Model], edits: dict[str, int], judgements: int) -> tuple[Work, Estimates]:
+    """So many edits of each model, and judgements, are left; the means are known."""
+    work, estimates = Work(), Estimates()
+    for model in layout:
+        count = edits.get(model.name, 0) if model.kind == "edit" else judgements
+        for number in range(count):
+            work.add(model.key, [number])
+        estimates.unit[model.key].add(EDIT if model.kind == "edit" else JUDGE)
+        estimates.load[model.key].add(LOAD if model.kind == "edit" else JUDGE_LOAD)
+    return work, estimates
+
+
+@pytest.mark.parametrize(
+    ("edits", "judgements", "seconds"),
+    [
+        (10, 10, 10 * EDIT + JUDGE_LOAD + 10 * JUDGE),
+        (10, 40, 10 * EDIT + JUDGE_LOAD + 40 * JUDGE),  # repeats, or edits that were there before
+        (0, 20, 20 * JUDGE),
+        (0, 0, 0.0),
+    ],
+)
+def test_what_is_left_on_one_device(edits: int, judgements: int, seconds: float) -> None:
+    layout = models()
+    work, estimates = begun(layout, {"e0": edits}, judgements)
+    assert predict_rest(layout, work, estimates) == pytest.approx(seconds)
+
+
+def test_what_is_left_of_two_models_that_are_not_equally_far() -> None:
+    layout = models(editors=2)
+    work, estimates = begun(layout, {"e0": 4, "e1": 12}, 20)
+    assert predict_rest(layout, work, estimates) == pytest.approx(16 * EDIT + LOAD + JUDGE_LOAD + 20 * JUDGE)
+
+
+def test_what_nobody_has_seen_yet_costs_nothing() -> None:
+    layout = models()
+    work, _ = begun(layout, {"e0": 5}, 5)
+    assert predict_rest(layout, work, Estimates()) == 0.0

@@ -1,0 +1,174 @@
+"""Pictures that are no edits, and pictures that are no longer what was recorded: neither ever becomes a number."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval.evaluation import Run
+from edit_eval.pictures import open_picture
+from edit_eval.records import Status
+from edit_eval.store.run_directory import RunDirectory
+from faults.faulty_runs import Ears, copied, faulty, images, lines, run, verdicts
+from small_benchmark import sample_id, write_benchmark
+
+FAILED = {
+    "nan": "NaN",
+    "infinite": "infinity",
+    "black": "black image",
+    "array": "returned list",
+    "list": "returned list",
+    "none": "returned bool",
+    "empty": "empty picture",
+    "bomb": "above the limit of 50 million pixels",
+    "truncated": "cannot be decoded",
+}
+SCORED = {
+    "unchanged": ("identical_to_source",),
+    "wide": ("other_aspect_ratio",),
+    "small": (),
+    "transparent": ("identical_to_source",),
+}
+
+
+def test_what_is_no_edit_fails_with_its_reason_and_what_is_odd_is_flagged_and_scored(tmp_path: Path) -> None:
+    deeds = {sample_id(n): deed for n, deed in enumerate([*FAILED, *SCORED])}
+    write_benchmark(tmp_path, len(deeds))
+    model = faulty("Painter", device_ids="cpu:2", folder=str(tmp_path), does=deeds)
+    made = run(tmp_path, **model)
+    by_deed = {deeds[e.sample_id]: e for e in made.results.edits}
+    for deed, word in FAILED.items():
+        assert by_deed[deed].status is Status.EDIT_FAILED, deed
+        assert word in by_deed[deed].reason
+        assert "\n" not in by_deed[deed].reason
+        assert not by_deed[deed].image
+    for deed, flags in SCORED.items():
+        assert (by_deed[deed].status, by_deed[deed].flags) == (Status.OK, flags), deed
+    scored = [j for j in made.results.judgements if j.score is not None]
+    assert {deeds[j.sample_id] for j in scored} == set(SCORED)
+    attempts = [r for r in lines(made.path, "edits") if r["sample_id"] == sample_id(list(FAILED).index("nan"))]
+    assert len(attempts) == 1, "what the picture itself says is final"
+
+
+def changed_pixel(path: Path) -> None:
+    """Another picture in a file of the same size."""
+    size = path.stat().st_size
+    picture = open_picture(path)
+    for shade in range(256):
+        picture.putpixel((3, 3), (shade, 2, 3))
+        picture.save(path, compress_level=9)
+        if path.stat().st_size <= size:
+            path.write_bytes(path.read_bytes().ljust(size, b"\0"))
+            return
+    raise AssertionError("no picture of that size")
+
+
+def flipped_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def zeros(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def of_another_sample(path: Path) -> None:
+    size = path.stat().st_size
+    (other,) = [p for p in path.parent.glob("*.png") if p.name.startswith(sample_id(7))]
+    path.write_bytes(other.read_bytes()[:size].ljust(size, b"\0"))
+
+
+CHANGES = [changed_pixel, flipped_bit, zeros, of_another_sample]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_judge_never_judges_a_picture_that_was_changed(
+    tmp_path: Path, undisturbed: Run, change: Callable[[Path], None]
+) -> None:
+    """The size is as recorded, so only who reads the pixels can know. Another judge is to read them now."""
+    folder = copied(undisturbed, tmp_path)
+    victim = folder / Run(folder).results.edits[2].image
+    whole = victim.read_bytes()
+    change(victim)
+    assert len(victim.read_bytes()) == len(whole)
+    made = run(tmp_path, judge={"answers": {}, "default_answer": "Score: 6.000"})
+    assert {j.score for j in made.results.judgements} == {6.0}
+    assert victim.read_bytes() == whole, "it was made again"
+    remade = lines(folder, "edits")[9:]
+    assert [(r["sample_id"], r["status"]) for r in remade] == [(sample_id(2), "pending"), (sample_id(2), "ok")]
+    assert remade[0]["reason"]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_verifying_finds_every_changed_picture(
+    tmp_path: Path, undisturbed: Run, change: Callable[[Path], None]
+) -> None:
+    folder = copied(undisturbed, tmp_path)
+    for edit in Run(folder).results.edits[2:4]:
+        change(folder / edit.image)
+    assert all(e.status is Status.OK for e in Run(folder).results.edits), "the size alone does not tell"
+    matrix, noticed = recalled(folder, verify=True)
+    assert [e.sample_id for e in matrix.edits if e.status is Status.PENDING] == [sample_id(2), sample_id(3)]
+    (note,) = noticed
+    assert note.startswith("2 pictures are not what was recorded (")
+    assert note.endswith("): made again")
+
+
+def test_verifying_a_whole_run_finds_nothing(undisturbed: Run) -> None:
+    matrix, noticed = recalled(undisturbed.path, verify=True)
+    assert not noticed
+    assert {e.status for e in matrix.edits} == {Status.OK}
+
+
+def recalled(folder: Path, **how: Any) -> tuple[Any, list[str]]:
+    """A run's matrix as its journals are recalled, and what was noticed."""
+    from edit_eval.store.matrix import Matrix
+
+    directory, of = RunDirectory.existing(folder), Run(folder).matrix
+    matrix = Matrix(of.samples, of.edit_models, of.judges, of.protocol)
+    noticed = matrix.recall(directory.read("edits"), directory.read("judgements"), folder, lambda status: False, **how)
+    return matrix, noticed
+
+
+def test_a_picture_that_is_damaged_again_and_again_is_given_up(tmp_path: Path, undisturbed: Run) -> None:
+    """Two runs in one folder, a failing disk: what is written does not stay."""
+    folder = copied(undisturbed, tmp_path)
+    victim = folder / Run(folder).results.edits[2].image
+    flipped_bit(victim)
+
+    class Vandal(Ears):
+        def edit(self, edit: Any) -> None:
+            if edit.status is Status.OK:
+                flipped_bit(victim)
+
+    made = run(tmp_path, judge={"answers": {}, "default_answer": "Score: 6.000"}, ears=Vandal())
+    (failed,) = [e for e in made.results.edits if e.status is not Status.OK]
+    assert failed.reason.startswith("damaged twice on disk")
+    assert made.summary["overall"]["n"] == 8
+
+
+@pytest.mark.parametrize("image", ["../secret.png", "images/../../secret.png", "/etc/passwd", ""])
+def test_a_record_cannot_make_us_read_elsewhere(tmp_path: Path, undisturbed: Run, image: str) -> None:
+    """A run directory from a stranger: its lines have good checksums, and name a file of ours."""
+    from edit_eval.store.journal import seal
+
+    folder = copied(undisturbed, tmp_path)
+    records = lines(folder, "edits")
+    secret = tmp_path / "secret.png"
+    shutil.copy(folder / records[0]["image"], secret)
+    if image:
+        records[0]["image"] = image if image.startswith("/") else str(image)
+    else:
+        records[0]["image"] = str(secret)
+    records[0].pop("crc", None)
+    (folder / "edits" / "0001.jsonl").write_bytes(b"".join(map(seal, records)))
+    first = Run(folder).results.edits[0]
+    assert first.status is Status.PENDING
+    made = run(tmp_path)
+    assert verdicts(made) == verdicts(undisturbed)
+    assert images(folder) == images(undisturbed.path)
