@@ -151,7 +151,8 @@ def check_edit(image: object, source: Image.Image) -> tuple[str, ...]:
     """Checks what an edit model returned; returns those flags of it that are true.
 
     `identical_to_source`: the same size and pixels. `other_aspect_ratio`: width / height differs from the source's by
-    more than 5 %. Raises `PictureError` for what is no PIL image, is empty, or is black in every pixel.
+    more than 5 %. Raises `PictureError` for what is no PIL image, is empty, has more than `MAX_PIXELS`, or is black in
+    every pixel.
     """
     if not isinstance(image, Image.Image):
         kind = f"{type(image).__module__}.{type(image).__qualname__}".removeprefix("builtins.")
@@ -160,6 +161,8 @@ def check_edit(image: object, source: Image.Image) -> tuple[str, ...]:
         )
     if not all(image.size):
         raise PictureError(f"the edit model returned an empty picture ({image.width} x {image.height} pixels)")
+    if image.width * image.height > MAX_PIXELS:  # nobody could open it again
+        raise PictureError(_too_large("the edit", f"{image.width} x {image.height} pixels", MAX_PIXELS))
     try:
         edited = as_rgb(image)
         box = edited.getbbox()

@@ -37,11 +37,11 @@ def test_out_of_memory_for_good_is_said_with_what_would_help(tmp_path: Path) -> 
 
 def test_a_batch_that_does_not_fit_is_halved_and_recorded_so(tmp_path: Path) -> None:
     made = run(tmp_path, **faulty("NarrowJudge", "reward_model", batch_size=5))
-    # Nine samples make batches of five and four: 5 is halved to 3 and 2, and 3 to 2 and 1; 4 to 2 and 2.
-    assert sorted(j.score or 0 for j in made.results.judgements) == [1, *[2] * 8]
+    # Each category of three is a batch: it does not fit, and is halved to two and one.
+    assert sorted(j.score or 0 for j in made.results.judgements) == [*[1] * 3, *[2] * 6]
     halved = {r["sample"]: r.get("halved_to") for r in lines(made.path, "judgements")}
-    assert sorted(halved.values()) == [1, *[2] * 8]
-    assert {r["batch"] for r in lines(made.path, "judgements")} == {5, 4}
+    assert sorted(halved.values()) == [*[1] * 3, *[2] * 6]
+    assert {r["batch"] for r in lines(made.path, "judgements")} == {3}
 
 
 def test_after_a_device_side_assert_the_process_is_another(tmp_path: Path, undisturbed: object) -> None:
