@@ -161,7 +161,7 @@ class TestModels:
         texts = [finding.text for finding in of(findings, "models")]
         assert sum("fits on each of its 2 places" in text for text in texts) == 2
         assert sum("is not in the cache" in text for text in texts) == 2
-        assert any("all models fit together" in text for text in texts)
+        assert any("placement: auto is together here" in text for text in texts)
         assert all(question.on_gpu for question in no_probes)
         assert "weights to be downloaded (119.8 GB)" in of(findings, "disk")[1].text
 

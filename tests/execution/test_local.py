@@ -272,9 +272,7 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         ("os._exit(7)", "ended with exit code 7"),
     ],
 )
-def test_how_a_worker_died_is_told_after_all_that_it_said(
-    spoken: Spoken, kernel: None, command: str, reason: str
-) -> None:
+def test_how_a_worker_died_is_told_after_all_that_it_said(spoken: Spoken, command: str, reason: str) -> None:
     process = int(spoken.load()["pid"])
     spoken.edit(1, f"on_step(1, 2); {command}")
     assert reason in spoken.hear(1, "died")["reason"]

@@ -124,6 +124,23 @@ class Rude(Plain):
         raise OSError(errno.ENOSPC, "No space left on device", "/tmp/scratch")
 
 
+class Mixed(Plain):
+    """Bad samples, and some that fail once and never again."""
+
+    def _crashes(self, image: Any) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _fails(self, image: Any) -> None:
+        raise RuntimeError("on purpose")
+
+    def _hangs(self, image: Any) -> None:
+        time.sleep(1e6)
+
+    def _flakes(self, image: Any) -> None:
+        if self.parameters.count(f"flaked-{image.info['sample_id']}") == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 class Painter(Plain):
     """Returns what is no edit."""
 
@@ -209,6 +226,15 @@ class ExitsWhenMade(Plain):
         super().__init__(parameters)
         if IN_A_WORKER:
             sys.exit("I want a licence")
+
+
+class LoadsSecond(Plain):
+    """Cannot be loaded on the device that comes first."""
+
+    def load(self, devices: Any) -> None:
+        """Fails once in all processes."""
+        if self.parameters.count("loads") == 0:
+            raise RuntimeError("CUDA error: no kernel image is available for execution on the device")
 
 
 class HangsWhenLoading(Plain):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from edit_eval.records import Status
 from edit_eval.store.journal import Segment
 from edit_eval.store.run_directory import CannotWrite
 from faults.faulty_runs import (
+    Ears,
     Nursery,
     images,
     is_alive,
@@ -103,8 +105,7 @@ def test_a_full_disk_stops_the_run_and_a_free_one_lets_it_go_on(
 @pytest.mark.parametrize("what", ["pictures", "journals"])
 def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, engines: Nursery, what: str) -> None:
     """RLIMIT_FSIZE, as a quota: it hits the workers' pictures first, or the engine's journals."""
-    size = SIZE if what == "pictures" else (16, 16)
-    write_benchmark(tmp_path, 60, size)
+    write_benchmark(tmp_path, 60, (400, 200) if what == "pictures" else (16, 16))
     judge = {"answers": {}, "default_answer": "word " * 400}
     run(tmp_path, "clean", judge=judge)
     description = max(p.stat().st_size for p in (tmp_path / "clean" / "config").iterdir())
@@ -113,6 +114,7 @@ def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, engines: Nu
     assert wait_until(lambda: not is_alive(engine), 60)
     said = engines.said(tmp_path / "run")
     assert said.startswith("CannotWrite: "), said
+    assert not [r for r in lines(tmp_path / "run", "edits") if r["status"] != "ok"], "no edit is blamed"
     assert "File too large" in said
     assert "that are left need about" in said
     assert not workers_of(tmp_path / "run")
@@ -144,6 +146,18 @@ def test_whatever_the_disk_says_it_is_one_line(
     monkeypatch.undo()
     assert verdicts(run(tmp_path, edit={"seconds": 0.02})) != []
     assert [v[:9] for v in verdicts(Run(tmp_path / "run"))] == [v[:9] for v in verdicts(undisturbed)]
+
+
+def test_a_run_directory_that_is_removed_ends_the_run_at_once(tmp_path: Path) -> None:
+    """Lines in a file without a name are lost: nobody should work a night for them."""
+
+    class Vandal(Ears):
+        def edit(self, edit: Any) -> None:
+            shutil.rmtree(tmp_path / "run")
+
+    with pytest.raises(CannotWrite, match="its journals were removed"):
+        run(tmp_path, edit={"seconds": 0.1}, ears=Vandal())
+    assert not workers_of(tmp_path / "run")
 
 
 def test_a_folder_that_must_not_be_written_is_refused(tmp_path: Path) -> None:

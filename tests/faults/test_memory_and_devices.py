@@ -6,7 +6,7 @@ from pathlib import Path
 
 from edit_eval.records import Status
 from faults.faulty_runs import faulty, lines, run, verdicts
-from small_benchmark import sample_id
+from small_benchmark import sample_id, write_benchmark
 
 
 def attempts(folder: Path, name: str) -> list[str]:
@@ -36,12 +36,12 @@ def test_out_of_memory_for_good_is_said_with_what_would_help(tmp_path: Path) -> 
 
 
 def test_a_batch_that_does_not_fit_is_halved_and_recorded_so(tmp_path: Path) -> None:
-    made = run(tmp_path, **faulty("NarrowJudge", "reward_model", batch_size=5))
-    # Each category of three is a batch: it does not fit, and is halved to two and one.
-    assert sorted(j.score or 0 for j in made.results.judgements) == [*[1] * 3, *[2] * 6]
-    halved = {r["sample"]: r.get("halved_to") for r in lines(made.path, "judgements")}
-    assert sorted(halved.values()) == [*[1] * 3, *[2] * 6]
-    assert {r["batch"] for r in lines(made.path, "judgements")} == {3}
+    write_benchmark(tmp_path, 15)
+    made = run(tmp_path, **faulty("NarrowJudge", "reward_model", batch_size=4))
+    # In each category the first is alone and the other four are a batch: that does not fit, and is halved.
+    assert [j.score for j in made.results.judgements] == [*[1] * 3, *[2] * 12]
+    found = {r["sample"]: (r["batch"], r.get("halved_to")) for r in lines(made.path, "judgements")}
+    assert found == {sample_id(n): (1, None) if n < 3 else (4, 2) for n in range(15)}
 
 
 def test_after_a_device_side_assert_the_process_is_another(tmp_path: Path, undisturbed: object) -> None:

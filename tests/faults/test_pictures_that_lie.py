@@ -44,6 +44,7 @@ def test_what_is_no_edit_fails_with_its_reason_and_what_is_odd_is_flagged_and_sc
     for deed, word in FAILED.items():
         assert by_deed[deed].status is Status.EDIT_FAILED, deed
         assert word in by_deed[deed].reason
+        assert "damaged" not in by_deed[deed].reason, "it is seen before it is written"
         assert "\n" not in by_deed[deed].reason
         assert not by_deed[deed].image
     for deed, flags in SCORED.items():

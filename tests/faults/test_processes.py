@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import threading
 import time
@@ -29,6 +30,8 @@ from faults.faulty_runs import (
     workers_of,
 )
 from small_benchmark import sample_id, write_benchmark
+
+pytestmark = pytest.mark.timeout(90)  # without their defences most of these would wait for ever
 
 MODULE = Path(__file__).with_name("modules_that_fail.py")
 
@@ -74,19 +77,20 @@ def test_a_process_that_makes_no_step_is_replaced(tmp_path: Path, deed: str) -> 
     assert "no step for 2 s" in failed.reason
 
 
+@pytest.mark.parametrize("kind", ["edit", "judge"])
 def test_a_worker_that_is_stopped_before_it_begins_is_replaced_and_its_task_is_not_lost(
-    tmp_path: Path, undisturbed: Run
+    tmp_path: Path, undisturbed: Run, kind: str
 ) -> None:
     """It never says `started`: no task is running in it, and yet it must not be waited for for ever."""
     stopped: list[int] = []
 
     def stop(replica: Any) -> None:
-        if not stopped:
-            stopped.extend(workers_of(tmp_path / "run")[:1])
-            kill(stopped[0], signal.SIGSTOP)
+        for worker in workers_of(tmp_path / "run", kind) if replica.model.kind == kind and not stopped else ():
+            stopped.append(worker)
+            kill(worker, signal.SIGSTOP)
 
-    made = run(tmp_path, edit={"device_ids": "cpu:1", "timeout": 2}, ears=Ears(stop))
-    assert stopped
+    made = run(tmp_path, **{kind: {"device_ids": "cpu:1", "timeout": 2}}, ears=Ears(stop))
+    assert len(stopped) == 1
     assert not is_alive(stopped[0])
     assert verdicts(made) == verdicts(undisturbed)
 
@@ -111,7 +115,7 @@ def test_a_device_on_which_every_idle_worker_is_killed_ends_the_run(tmp_path: Pa
     """Nobody can be charged with those deaths, and still they must come to an end."""
 
     def murder(replica: Any) -> None:
-        for worker in workers_of(tmp_path / "run", "edit"):
+        for worker in workers_of(tmp_path / "run", "edit") if replica.model.kind == "edit" else ():
             kill(worker)
 
     with pytest.raises(Stopped, match="with nothing to do, its process was killed by SIGKILL"):
@@ -122,12 +126,11 @@ def test_a_device_on_which_every_idle_worker_is_killed_ends_the_run(tmp_path: Pa
     "seed", [1, pytest.param(2, marks=pytest.mark.chaos), pytest.param(3, marks=pytest.mark.chaos)]
 )
 def test_exactly_the_bad_ones_are_set_aside(tmp_path: Path, seed: int) -> None:
-    import random
-
     write_benchmark(tmp_path, 30)
-    ids = [sample_id(n) for n in random.Random(seed).sample(range(30), 9)]
-    edit = {"crash": ids[:2], "fail": ids[2:4], "hang": ids[4:5], "flaky": ids[5:9], "timeout": 2, "seconds": 0.01}
-    made = run(tmp_path, edit=edit)
+    ids = [sample_id(n) for n in random.Random(seed).sample(range(30), 7)]
+    deeds = dict(zip(ids, ["crashes", "crashes", "fails", "fails", "hangs", "flakes", "flakes"], strict=True))
+    model = faulty("Mixed", device_ids="cpu:2", does=deeds, timeout=2, seconds=0.01, folder=str(tmp_path))
+    made = run(tmp_path, **model)
     assert {e.sample_id for e in made.results.edits if e.status is Status.EDIT_FAILED} == set(ids[:5])
     assert made.summary["coverage"]["by_status"] == {"ok": 25, "edit_failed": 5}
 
@@ -179,10 +182,46 @@ def test_a_module_that_a_worker_cannot_import(
     assert not workers_of(tmp_path / "run")
 
 
+def test_a_device_on_which_loading_fails_is_dropped_with_its_traceback(tmp_path: Path, undisturbed: Run) -> None:
+    made = run(tmp_path, **faulty("LoadsSecond", device_ids="cpu:2", folder=str(tmp_path)))
+    assert [v[5:7] for v in verdicts(made)] == [v[5:7] for v in verdicts(undisturbed)]
+    (retired,) = [r for r in lines(made.path, "events") if r["event"] == "retired"]
+    assert "no kernel image" in retired["reason"]
+    (broken,) = [r for r in lines(made.path, "events") if r["event"] == "broken"]
+    assert "faulty_models.py" in broken["trace"]
+    assert len({e.device for e in made.results.edits}) == 1
+
+
+def test_nobody_waits_for_an_event_that_will_never_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy with a mistake: everybody is idle, and work is left."""
+    from edit_eval.execution.driver import WorkerSpecification
+    from edit_eval.execution.engine import Engine, Limits
+    from edit_eval.execution.simulated import Fate, SimulatedDriver
+    from edit_eval.scheduling.estimates import Estimates
+    from edit_eval.scheduling.policies import Policy
+    from edit_eval.scheduling.tasks import Model, Work
+
+    model, work = Model("slow", "edit", (("gpu:0",), ("gpu:1",))), Work()
+    policy = Policy([model], work, Estimates())
+    work.add(model.key, [0])
+    work.add(model.key, [1])
+    monkeypatch.setattr(policy, "_next", lambda replica: None)
+    monkeypatch.setattr(policy, "_makes_room", lambda replica: False)
+    specifications = {(model.key, place): WorkerSpecification("w", model.key, "", place, "") for place in model.places}
+    driver = SimulatedDriver(load=lambda model, device: 1.0, task=lambda model, message: Fate(1.0))
+    engine = Engine(driver, policy, work, Ears(), Ears(), specifications, {model.key: Limits()})  # type: ignore[arg-type]
+    with pytest.raises(Stopped) as stopped:
+        engine.run()
+    said = str(stopped.value)
+    assert "no progress: work is left" in said
+    assert "slow on gpu:0, slow on gpu:1 cannot do it" in said, "who holds it"
+    assert "please report it" in said, "what to do"
+
+
 def test_a_prepared_judge_may_wait_for_its_device_as_long_as_it_takes(tmp_path: Path, undisturbed: Run) -> None:
     """With a pilot the judge's process is ready at once, and waits: that is no slow load."""
     what = settings(
-        tmp_path, edit={"device_ids": "cpu:1", "seconds": 0.5}, judge={"device_ids": "cpu:1", "load_timeout": 1}
+        tmp_path, edit={"device_ids": "cpu:1", "seconds": 0.4}, judge={"device_ids": "cpu:1", "load_timeout": 1}
     )
     what["execution"]["pilot"] = True
     made = evaluate(what, run_dir=tmp_path / "run", report=False)

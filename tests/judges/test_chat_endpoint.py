@@ -184,12 +184,12 @@ def test_a_quota_that_is_spent_is_not_waited_for(server: JudgeServer) -> None:
     assert len(server.judged) == 1
 
 
-@pytest.mark.parametrize("wait", [0.5, "date"])
-def test_retry_after_is_honoured(server: JudgeServer, wait: float | str) -> None:
+@pytest.mark.parametrize(("status", "wait"), [(429, 0.5), (503, 0.5), (429, "date")])
+def test_retry_after_is_honoured(server: JudgeServer, status: int, wait: float | str) -> None:
     judge = endpoint(server)
     if wait == "date":
         wait = email.utils.formatdate(time.time() + 1.9, usegmt=True)  # whole seconds: at least 0.9 from now
-    server.script.append(Reply.error(429, retry_after=wait))
+    server.script.append(Reply.error(status, retry_after=wait))
     judge.judge([request()])
     first, second = (asked.at for asked in server.judged)
     assert second - first >= 0.5
@@ -391,6 +391,26 @@ def test_the_key_is_in_no_error_and_in_no_answer(server: JudgeServer) -> None:
             judge.judge([request()])
         assert KEY not in "".join(traceback.format_exception(failed.value))
     assert KEY not in repr(vars(judge.parameters)) + repr(judge.about())
+
+
+def test_a_keyword_that_the_client_does_not_know_is_found_out_when_loading(server: JudgeServer) -> None:
+    with pytest.raises(LoadError, match=r"the request cannot be made: .*'top_k'"):
+        endpoint(server, call={"top_k": 3})
+    assert not server.asked
+
+
+def test_whatever_else_the_client_raises_is_one_line_without_the_key(
+    server: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = endpoint(server)
+
+    async def broken(**body: Any) -> None:
+        raise ZeroDivisionError(f"in the\nclient {KEY}")
+
+    monkeypatch.setattr(judge._client.chat.completions.with_raw_response, "create", broken)
+    monkeypatch.setattr(judge, "_server_answers", lambda: asyncio.sleep(0, True))
+    with pytest.raises(ModelError, match="ZeroDivisionError: in the client <OPENAI_API_KEY>"):
+        judge.judge([request()])
 
 
 def test_the_package_is_missing(server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,16 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from edit_eval.reporting.costs import costs, loads
+from edit_eval.records import Activity, MemoryUse, Utilisation
+from edit_eval.reporting.charts import charts
+from edit_eval.reporting.costs import costs, loads, memory
 from edit_eval.statistics.summary import summarise
-from reporting.reports import Report
+from reporting.reported_runs import HOSTILE, build_run
+from reporting.reports import Report, report_on
+
+GIB = 1 << 30
 
 
 def test_costs_add_up(complete: Report) -> None:
@@ -42,3 +48,57 @@ def test_loads_stand_in_the_order_in_which_they_began(complete: Report) -> None:
     assert [one.seconds for one in found[:4]] == [70.0, 79.0, 88.0, 97.0]
     assert "Loads, in their order" in complete.html
     assert "| 1 | cuda:3 | qwen_image_edit | 0.0 s | 1 min 37 s |" in complete.files.markdown.read_text("utf-8")
+
+
+def test_a_load_that_failed_is_called_so(complete: Report) -> None:
+    failed = Activity(1, "cuda:0", "loading", "m", 0.0, 3.0, "failed: no kernel image")
+    found = loads(replace(complete.results, activities=(*complete.results.activities, failed)))
+    assert [(one.model, one.seconds) for one in found if one.failed] == [("m", 3.0)]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """A run on two GPUs and a worker on the CPU that told what they needed; one was killed while it worked."""
+    run = build_run(tmp_path_factory.mktemp("measured"), samples=5, size=(24, 16), gpus=2)
+    uses = (
+        MemoryUse(1, "cuda:1", "qwen_image_edit", "editing", 0, 54 * GIB, 60 * GIB, GIB // 2),
+        MemoryUse(1, "cuda:0", HOSTILE, "editing", GIB // 2, None, GIB, None),
+        MemoryUse(2, "cpu:0", "qwen3_vl", "judging", None, GIB, 2 * GIB, None),
+        MemoryUse(2, "cuda:1", "qwen3_vl", "judging", GIB // 2, 58 * GIB, 61 * GIB, 0),
+    )
+    seen = (Utilisation(1, "cuda:1", "editing", 9, 0.964), Utilisation(1, "cuda:1", "idle", 1, 0.0))
+    gpus = [{"name": "cuda:0", "memory": None}, {"name": "cuda:1", "memory": 80 * GIB}]
+    environment = {**run.environment, "gpus": gpus}
+    return report_on(replace(run, memory=uses, utilisation=seen, environment=environment, wall_seconds=(9e3, 9e3)))
+
+
+def test_memory_stands_device_by_device_in_the_order_of_the_stages(measured: Report) -> None:
+    rows = memory(measured.results)
+    assert [(row.use.device, row.use.kind, row.total) for row in rows] == [
+        ("cuda:0", "editing", None),
+        ("cuda:1", "editing", 80 * GIB),
+        ("cuda:1", "judging", 80 * GIB),
+        ("cpu:0", "judging", None),
+    ]
+    assert memory(replace(measured.results, environment={})) == [replace(row, total=None) for row in rows]
+
+
+def test_memory_and_utilisation_are_said_in_the_report(measured: Report) -> None:
+    path: Path = measured.files.markdown
+    document = path.read_text(encoding="utf-8")
+    assert "| cuda:1 | 1 | Editing | qwen_image_edit | 0 MiB | 54.0 GiB | 60.0 GiB | 512 MiB | 80.0 GiB |" in document
+    assert "| cpu:0 | 2 | Judging | qwen3_vl | – | 1.0 GiB | 2.0 GiB | – | – |" in document
+    assert "| Idle | Utilisation | GPU utilisation |\n" in document
+    assert [line[-6:] for line in document.splitlines() if line.startswith("| cuda:1 ") and "%" in line] == [" 87% |"]
+    assert [line[-4:] for line in document.splitlines() if line.startswith("| cuda:0 ") and "%" in line] == [" – |"]
+    assert "Memory before, at the peak and after each stage" in measured.html
+    assert "54.0 GiB" in measured.html
+    assert "<small>96%</small>" in measured.html
+    assert charts(measured.results, measured.summary, "en")["utilisation"][0]["layer"]
+
+
+def test_without_figures_nothing_is_said_of_them(complete: Report) -> None:
+    document = complete.files.markdown.read_text(encoding="utf-8")
+    for words in ("GPU utilisation", "Memory before"):
+        assert words not in document
+        assert f">{words}" not in complete.html

@@ -349,7 +349,7 @@ def test_a_run_leaves_its_lines_and_no_bar(tmp_path: Path) -> None:
         "                                    on      count  first samples",
         "          edits by qwen_image_edit  cuda:0      4  0, 1, 2, 3",
         "          scores by qwen3_vl        cuda:0      4  as they come",
-        "  loaded  qwen_image_edit on cuda:0 in 30 s (1 of 1)",
+        "  loaded  qwen_image_edit on cuda:0 in 35 s (1 of 1)",
         "  loaded  qwen3_vl on cuda:0 in 1 min 00 s (1 of 1)",
         "   6.500  00000_物理_hard  Score: 6.500",
         "   2.125  00001_物理_hard  Score: 2.125",

@@ -56,6 +56,18 @@ def test_devices_with_their_times(complete: Report) -> None:
     assert row.count("s") >= 5
 
 
+def test_utilisation_of_gpus_has_a_column_where_it_is_known(complete: Report) -> None:
+    timing = complete.summary["timing"]
+    told = {"cuda:0": {"mean": 0.87, "editing": 0.96}}
+    text = printed({**complete.summary, "timing": {**timing, "gpu_utilisation": told}})
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+    rows = {line.split()[0]: line for line in text.splitlines() if line.startswith(("cuda", "Device"))}
+    assert rows["Device"].endswith("GPU")
+    assert rows["cuda:0"].endswith("87%")
+    assert rows["cuda:1"].rstrip().endswith("%")
+    assert "GPU" not in printed(complete.summary)
+
+
 def test_colour_only_on_a_terminal(incomplete: Report) -> None:
     assert "\x1b" not in printed(incomplete.summary)
     assert "\x1b[" in printed(incomplete.summary, terminal=True)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from edit_eval.records import Activity
+from edit_eval.records import Activity, Utilisation
 from edit_eval.statistics.timing import timing
 
 
@@ -87,3 +87,15 @@ def test_it_adds_up_to_the_wall_time_whatever_overlaps(timing_of):
         assert min(seconds.values()) >= 0.0
     chance.shuffle(activities)
     assert timing_of(activities, (95.0, 80.0, 120.0)) == found
+
+
+def test_the_utilisation_of_gpus_is_a_mean_over_samples(make_results):
+    seen = (
+        Utilisation(1, "cuda:0", "editing", 30, 0.9),
+        Utilisation(1, "cuda:0", "idle", 10, 0.0),
+        Utilisation(2, "cuda:0", "editing", 10, 0.5),
+        Utilisation(2, "cuda:1", "judging", 1, 1.0),
+    )
+    found = timing(make_results([], {}, utilisation=seen))["gpu_utilisation"]
+    assert found["cuda:0"] == pytest.approx({"mean": 32 / 50, "editing": 0.8, "idle": 0.0})
+    assert found["cuda:1"] == {"mean": 1.0, "judging": 1.0}

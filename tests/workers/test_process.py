@@ -18,222 +18,14 @@ from edit_eval.errors import LoadError, ModelError, PictureError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.workers.messages import Message
 from edit_eval.workers.process import find_class, kind_of, make_parameters, memory, one_line
-from workers.started_worker import StartedWorker, request
-
-MODELS = '''
-import logging, multiprocessing, os, subprocess, sys, threading, time
-from pathlib import Path
-
-from PIL import Image, ImageDraw
-
-from edit_eval.errors import LoadError, ModelError
-from edit_eval.workers import process
-
-
-class Painter:
-    """Does what the instruction says, one word."""
-
-    def __init__(self, parameters):
-        self.calls = 0
-
-    def load(self, devices):
-        print("loading on", devices)
-
-    def about(self):
-        return {"weights": 3, "revision": "abc"}
-
-    def edit(self, image, instruction, seed, on_step):
-        self.calls += 1
-        return getattr(self, instruction.replace(" ", "_"))(image, seed, on_step)
-
-    def paint_it_red(self, image, seed, on_step):
-        for step in range(3):
-            on_step(step + 1, 3)
-        return Image.new("RGB", image.size, (200, seed, 0))
-
-    def paint_on_the_source(self, image, seed, on_step):
-        ImageDraw.Draw(image).rectangle((0, 0, 4, 4), fill=(255, 0, 0))
-        return image
-
-    def return_the_source(self, image, seed, on_step):
-        return image
-
-    def tell_the_source(self, image, seed, on_step):
-        return Image.new("RGB", (1, 1), (image.info["sample_id"] == f"sample-{seed}", image.mode == "RGB", 1))
-
-    def return_nothing(self, image, seed, on_step): ...
-
-    def return_an_array(self, image, seed, on_step):
-        import array
-        return array.array("B", image.tobytes())
-
-    def return_another_size(self, image, seed, on_step):
-        return Image.new("RGBA", (image.width * 2, image.height), (9, 9, 9, 255))
-
-    def return_black(self, image, seed, on_step):
-        return Image.new("RGB", image.size)
-
-    def take_odd_steps(self, image, seed, on_step):
-        from decimal import Decimal  # as little an int to JSON as numpy's and torch's numbers
-        on_step(Decimal(2), Decimal(2))
-        return Image.new("RGB", image.size, "blue")
-
-    def run_out_of_memory_once(self, image, seed, on_step):
-        if self.calls % 2:
-            ImageDraw.Draw(image).rectangle((0, 0, 99, 99), fill="black")
-            raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB")
-        return self.paint_on_the_source(image, seed, on_step)
-
-    def run_out_of_memory(self, image, seed, on_step):
-        raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB")
-
-    def raise_an_exception(self, image, seed, on_step):
-        raise ValueError("two lines\\n  of text")
-
-    def say_why(self, image, seed, on_step):
-        raise ModelError("the server withheld the edit: content_filter")
-
-    def lose_the_server(self, image, seed, on_step):
-        raise LoadError("the server is gone")
-
-    def exit(self, image, seed, on_step):
-        sys.exit("I give up")
-
-    def be_interrupted(self, image, seed, on_step):
-        raise KeyboardInterrupt
-
-    def be_noisy(self, image, seed, on_step):
-        print("a line on stdout 安 \\ud800")
-        print("a line on stderr", file=sys.stderr)
-        logging.getLogger("model").warning("a warning from a logger")
-        os.write(1, b"a line from C\\n")
-        subprocess.run([sys.executable, "-c", "print('a line from a child')"], check=True)
-        print("stdin has", repr(sys.stdin.read()))
-        print("half a line", end="")
-        return self.paint_it_red(image, seed, on_step)
-
-    def close_stdout(self, image, seed, on_step):
-        sys.stdout.close()
-        sys.stderr.close()
-        return self.paint_it_red(image, seed, on_step)
-
-    def replace_stdout(self, image, seed, on_step):
-        sys.stdout = None
-        return self.paint_it_red(image, seed, on_step)
-
-    def leave_a_thread(self, image, seed, on_step):
-        threading.Thread(target=time.sleep, args=(1e6,)).start()
-        return self.paint_it_red(image, seed, on_step)
-
-    def leave_a_child(self, image, seed, on_step):
-        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,), daemon=True)
-        child.start()
-        return Image.new("RGB", (child.pid // 256 + 1, child.pid % 256 + 1), "red")
-
-
-opened = []
-looked = threading.Condition()
-really_open = process.open_picture
-
-
-def open_and_tell(path):
-    picture = really_open(path)
-    with looked:
-        opened.append(os.path.basename(path))
-        looked.notify_all()
-    return picture
-
-
-process.open_picture = open_and_tell
-
-
-class Watcher(Painter):
-    """Computes until it has seen what it waits for happen beside it."""
-
-    def wait_for_the_next_picture(self, image, seed, on_step):
-        with looked:
-            if not looked.wait_for(lambda: "next.png" in opened, 20):
-                raise RuntimeError(f"only {opened} were opened while the device computed")
-        return self.paint_it_red(image, seed, on_step)
-
-    def wait_for_the_last_result(self, image, seed, on_step):
-        for _ in range(2000):
-            if Path(image.info["last result"]).exists():
-                return self.paint_it_red(image, seed, on_step)
-            time.sleep(0.01)
-        raise RuntimeError("the last result was not written while the device computed")
-
-
-class Parallel(Painter):
-    capacity = 3
-    meeting = threading.Barrier(3, timeout=20)
-
-    def meet(self, image, seed, on_step):
-        self.meeting.wait()
-        return self.paint_it_red(image, seed, on_step)
-
-
-class Judge:
-    """Says how many it was asked at once; a prompt tells it to behave otherwise."""
-
-    def __init__(self, parameters): ...
-
-    def load(self, devices, offload="nothing was said"):
-        self.offload = offload
-
-    def about(self):
-        return {"offload": self.offload}
-
-    def judge(self, requests):
-        what, _, how = requests[0].user.partition(": ")
-        if what == "there is room for" and len(requests) > int(how):
-            raise RuntimeError("CUDA out of memory. Tried to allocate 9.00 GiB")
-        if what == "return":
-            return eval(how)
-        if what == "repeat the system prompt":
-            return [r.system for r in requests]
-        return [f"{len(requests)} with {r.sample_id} of {r.edit_model}" for r in requests]
-
-
-class Unloadable(Judge):
-    def load(self, devices):
-        raise LoadError("no weights in /nowhere; give `model_name`")
-
-
-class Slow(Painter):
-    def load(self, devices):
-        time.sleep(1e6)
-
-
-class Stubborn(Painter):
-    """Holds the interpreter for itself, as a long call into C does."""
-
-    def wait_in_c(self, image, seed, on_step):
-        import ctypes
-        on_step(1, 2)
-        ctypes.PyDLL(None).sleep(1000)
-'''
+from workers.started_worker import ODD_MODELS, StartedWorker
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("models") / "models.py"
-    path.write_text(MODELS, "utf-8")
-    return str(path)
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("sources") / "source.png"
-    Image.new("RGB", (40, 30), (10, 120, 60)).save(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def painter(models: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedWorker]:
+def painter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedWorker]:
     """One worker for all tests after which it is as it was."""
     with StartedWorker(tmp_path_factory.mktemp("painter")) as worker:
-        worker.load(f"{models}:Painter")
+        worker.load(f"{ODD_MODELS}:Painter")
         yield worker
 
 
@@ -451,10 +243,10 @@ def test_a_source_that_cannot_be_opened_fails_its_own_task(
 # -- what models do besides --
 
 
-def test_what_a_model_says_goes_to_its_log(models: str, source: Path, tmp_path: Path) -> None:
+def test_what_a_model_says_goes_to_its_log(source: Path, tmp_path: Path) -> None:
     quiet = {"PYTHONUNBUFFERED": "", "PYTHONIOENCODING": "", "LC_ALL": "C"}  # as most people's shells have it
     with StartedWorker(tmp_path, quiet) as worker:
-        worker.load(f"{models}:Painter")
+        worker.load(f"{ODD_MODELS}:Painter")
         assert edited(worker, source, tmp_path / "edit.png", "be noisy")["event"] == "done"
         said = worker.log.read_text("utf-8")
         for line in (
@@ -474,11 +266,9 @@ def test_what_a_model_says_goes_to_its_log(models: str, source: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("instruction", ["close stdout", "replace stdout", "leave a thread", "leave a child"])
-def test_nothing_that_a_model_leaves_behind_keeps_its_worker(
-    models: str, source: Path, tmp_path: Path, instruction: str
-) -> None:
+def test_nothing_that_a_model_leaves_behind_keeps_its_worker(source: Path, tmp_path: Path, instruction: str) -> None:
     with StartedWorker(tmp_path) as worker:
-        worker.load(f"{models}:Painter")
+        worker.load(f"{ODD_MODELS}:Painter")
         done = edited(worker, source, tmp_path / "edit.png", instruction)
         assert done["event"] == "done"
         assert edited(worker, source, tmp_path / "edit.png", "paint it red")["event"] == "done"
@@ -490,7 +280,7 @@ def test_nothing_that_a_model_leaves_behind_keeps_its_worker(
             os.kill(256 * (width - 1) + height - 1, signal.SIGKILL)  # its driver's affair, which is not here
 
 
-def test_pictures_are_opened_and_written_while_the_device_computes(models: str, source: Path, tmp_path: Path) -> None:
+def test_pictures_are_opened_and_written_while_the_device_computes(source: Path, tmp_path: Path) -> None:
     """Seen by events: each edit computes until what belongs beside it has happened."""
     following = tmp_path / "next.png"
     from PIL.PngImagePlugin import PngInfo
@@ -499,16 +289,16 @@ def test_pictures_are_opened_and_written_while_the_device_computes(models: str, 
     texts.add_text("last result", str(tmp_path / "1.png"))
     Image.open(source).save(following, pnginfo=texts)
     with StartedWorker(tmp_path) as worker:
-        worker.load(f"{models}:Watcher")
+        worker.load(f"{ODD_MODELS}:Watcher")
         worker.edit(1, source, tmp_path / "1.png", instruction="wait for the next picture")
         worker.edit(2, following, tmp_path / "2.png", instruction="wait for the last result")
         heard = [worker.hear("done", "failed") for _ in range(2)]
         assert [(m["event"], m["task"]) for m in heard] == [("done", 1), ("done", 2)], heard
 
 
-def test_a_model_that_takes_several_tasks_gets_them_at_once(models: str, source: Path, tmp_path: Path) -> None:
+def test_a_model_that_takes_several_tasks_gets_them_at_once(source: Path, tmp_path: Path) -> None:
     with StartedWorker(tmp_path) as worker:
-        assert worker.load(f"{models}:Parallel")["capacity"] == 3
+        assert worker.load(f"{ODD_MODELS}:Parallel")["capacity"] == 3
         for task in range(7):
             worker.edit(task, source, tmp_path / f"{task}.png", instruction="meet" if task < 6 else "paint it red")
         worker.tell("stop")
@@ -518,98 +308,12 @@ def test_a_model_that_takes_several_tasks_gets_them_at_once(models: str, source:
         worker.hear("ended")
 
 
-# -- a judgement --
-
-
-@pytest.fixture(scope="module")
-def edits(source: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    folder = tmp_path_factory.mktemp("edits")
-    paths = [folder / f"{number}.png" for number in range(5)]
-    for number, path in enumerate(paths):
-        Image.new("RGB", (40, 30), (number, 9, 9)).save(path)
-    return paths
-
-
-@pytest.fixture(scope="module")
-def judge(models: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedWorker]:
-    with StartedWorker(tmp_path_factory.mktemp("judge")) as worker:
-        worker.load(f"{models}:Judge")
-        yield worker
-
-
-def judged(worker: StartedWorker, *requests: Message) -> Message:
-    worker.judge(1, *requests)
-    return worker.hear("done", "failed")
-
-
-def test_a_batch_is_answered_in_its_order_and_what_was_damaged_is_named(
-    judge: StartedWorker, source: Path, edits: list[Path], tmp_path: Path
-) -> None:
-    requests = [request(source, path) for path in edits]
-    requests[1]["pixels"] = "0" * 64
-    requests[3]["edited"] = str(tmp_path / "gone.png")
-    results = judged(judge, *requests)["results"]
-    assert [r.get("text") for r in results] == [f"3 with {n} of painter" if n in (0, 2, 4) else None for n in range(5)]
-    assert "1.png: the pixels are not those that were reported" in results[1]["damaged"]
-    assert "gone.png" in results[3]["damaged"]
-
-
-def test_a_batch_of_damaged_pictures_asks_nobody(judge: StartedWorker, source: Path, edits: list[Path]) -> None:
-    done = judged(judge, request(source, edits[0], pixels="0" * 64, user="return: 1 / 0"))
-    assert list(done["results"][0]) == ["damaged"]
-
-
-@pytest.mark.parametrize(("room", "sizes"), [(5, None), (3, [3, 3, 3, 2, 2]), (2, [2, 2, 1, 2, 2]), (1, [1] * 5)])
-def test_a_batch_without_memory_is_halved_until_it_fits_and_says_so(
-    judge: StartedWorker, source: Path, edits: list[Path], room: int, sizes: list[int] | None
-) -> None:
-    done = judged(judge, *(request(source, path, user=f"there is room for: {room}") for path in edits))
-    assert [r.get("halved_to") for r in done["results"]] == (sizes or [None] * 5)
-    assert [r["text"] for r in done["results"]] == [f"{n} with {i} of painter" for i, n in enumerate(sizes or [5] * 5)]
-
-
-def test_one_that_does_not_fit_alone_fails(judge: StartedWorker, source: Path, edits: list[Path]) -> None:
-    failed = judged(judge, *(request(source, path, user="there is room for: 0") for path in edits))
-    assert (failed["event"], failed["kind"]) == ("failed", "out_of_memory")
-
-
-@pytest.mark.parametrize(
-    ("returns", "words"),
-    [
-        ("['8']", "the judge gave 1 answers to 2 requests"),
-        ("['8', '8', '8']", "the judge gave 3 answers to 2 requests"),
-        ("'78'", "the judge returned str, not a list"),
-        ("None", "the judge returned NoneType, not a list"),
-        ("dict(a='8', b='8')", "the judge returned dict, not a list"),
-        ("['8', None]", "an answer of the judge is NoneType, not text"),
-        ("['8', 8.0]", "an answer of the judge is float, not text"),
-    ],
-)
-def test_what_is_no_answer_is_never_taken_for_one(
-    judge: StartedWorker, source: Path, edits: list[Path], returns: str, words: str
-) -> None:
-    failed = judged(judge, *(request(source, path, user=f"return: {returns}") for path in edits[:2]))
-    assert (failed["event"], failed["kind"]) == ("failed", "model")
-    assert words in failed["error"]
-
-
-def test_a_megabyte_in_each_direction_stops_neither(judge: StartedWorker, source: Path, edits: list[Path]) -> None:
-    """Nobody listens until all is said: a pipe holds 64 kB."""
-    prompts = [f"{task}" + "好" * 350_000 for task in range(4)]
-    for task, prompt in enumerate(prompts):
-        judge.judge(task, request(source, edits[0], system=prompt, user="repeat the system prompt"))
-    for task, prompt in enumerate(prompts):
-        done = judge.hear("done", "failed")
-        assert done["task"] == task
-        assert done["results"] == [{"text": prompt}]
-
-
 # -- its life --
 
 
-def test_what_is_loaded_says_what_it_is(models: str, tmp_path: Path) -> None:
+def test_what_is_loaded_says_what_it_is(tmp_path: Path) -> None:
     with StartedWorker(tmp_path) as worker:
-        loaded = worker.load(f"{models}:Painter")
+        loaded = worker.load(f"{ODD_MODELS}:Painter")
         assert loaded["capacity"] == 1
         assert loaded["about"]["weights"] == "3"
         assert loaded["about"]["revision"] == "abc"
@@ -617,9 +321,9 @@ def test_what_is_loaded_says_what_it_is(models: str, tmp_path: Path) -> None:
         assert loaded["seconds"] >= 0
 
 
-def test_offload_reaches_the_model_that_knows_it(models: str, tmp_path: Path) -> None:
+def test_offload_reaches_the_model_that_knows_it(tmp_path: Path) -> None:
     with StartedWorker(tmp_path) as worker:
-        worker.prepare(f"{models}:Judge")
+        worker.prepare(f"{ODD_MODELS}:Judge")
         worker.hear("prepared")
         worker.tell("load", offload="group")
         assert worker.hear("loaded")["about"]["offload"] == "group"
@@ -628,15 +332,15 @@ def test_offload_reaches_the_model_that_knows_it(models: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("class_name", "parameters", "words", "prepared"),
     [
-        ("Nobody", {}, "AttributeError: module 'edit_eval_user_models' has no attribute 'Nobody'", False),
+        ("Nobody", {}, "AttributeError: module 'edit_eval_user_odd_models' has no attribute 'Nobody'", False),
         ("Unloadable", {}, "no weights in /nowhere; give `model_name`", True),
     ],
 )
 def test_what_cannot_be_loaded_says_why_and_ends(
-    models: str, tmp_path: Path, class_name: str, parameters: dict[str, Any], words: str, prepared: bool
+    tmp_path: Path, class_name: str, parameters: dict[str, Any], words: str, prepared: bool
 ) -> None:
     with StartedWorker(tmp_path) as worker:
-        worker.prepare(f"{models}:{class_name}", parameters)
+        worker.prepare(f"{ODD_MODELS}:{class_name}", parameters)
         if prepared:
             worker.hear("prepared")
             worker.tell("load", offload="none")
@@ -654,13 +358,13 @@ def test_parameters_that_a_class_does_not_know_are_named(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("moment", ["before it is prepared", "before it is loaded", "with work in hand"])
-def test_stop_ends_it_after_what_is_under_way(models: str, source: Path, tmp_path: Path, moment: str) -> None:
+def test_stop_ends_it_after_what_is_under_way(source: Path, tmp_path: Path, moment: str) -> None:
     with StartedWorker(tmp_path) as worker:
         if moment == "before it is loaded":
-            worker.prepare(f"{models}:Painter")
+            worker.prepare(f"{ODD_MODELS}:Painter")
             worker.hear("prepared")
         elif moment == "with work in hand":
-            worker.load(f"{models}:Painter")
+            worker.load(f"{ODD_MODELS}:Painter")
             for task in range(3):
                 worker.edit(task, source, tmp_path / f"{task}.png")
         worker.tell("stop")
@@ -671,9 +375,9 @@ def test_stop_ends_it_after_what_is_under_way(models: str, source: Path, tmp_pat
         assert worker.process.wait(10) == 0
 
 
-def test_it_ends_with_its_pipe_even_while_it_loads(models: str, tmp_path: Path) -> None:
+def test_it_ends_with_its_pipe_even_while_it_loads(tmp_path: Path) -> None:
     with StartedWorker(tmp_path) as worker:
-        worker.prepare(f"{models}:Slow")
+        worker.prepare(f"{ODD_MODELS}:Slow")
         worker.hear("prepared")
         worker.tell("load", offload="none")
         worker.hang_up()
@@ -681,9 +385,7 @@ def test_it_ends_with_its_pipe_even_while_it_loads(models: str, tmp_path: Path) 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for it")
-def test_it_dies_with_the_one_who_started_it_even_inside_a_call_into_c(
-    models: str, source: Path, tmp_path: Path
-) -> None:
+def test_it_dies_with_the_one_who_started_it_even_inside_a_call_into_c(source: Path, tmp_path: Path) -> None:
     """The thread that reads the pipe never gets its turn there."""
     started: list[StartedWorker] = []
     begun, over = threading.Event(), threading.Event()
@@ -697,7 +399,7 @@ def test_it_dies_with_the_one_who_started_it_even_inside_a_call_into_c(
     thread.start()
     begun.wait(10)
     with started[0] as worker:
-        worker.load(f"{models}:Stubborn")
+        worker.load(f"{ODD_MODELS}:Stubborn")
         worker.edit(1, source, tmp_path / "1.png", instruction="wait in c")
         while (message := worker.next()) is not None and message["event"] != "step":
             pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from edit_eval.benchmarks.categories import canonical
 from edit_eval.errors import BenchmarkError, ConfigurationError
@@ -14,7 +15,8 @@ def refuse_bad(samples: Iterable[Sample]) -> None:
     """Raises `BenchmarkError` naming every bad sample (for `on_bad_sample: error`)."""
     faults = tuple(f"sample {s.index} ({s.id}): {s.fault}" for s in samples if s.fault)
     if faults:
-        rest = f" (and {len(faults) - 1} more bad samples)" if len(faults) > 1 else ""
+        more = len(faults) - 1
+        rest = f" (and {more} more bad sample{'s' if more > 1 else ''})" if more else ""
         advice = "mend the file, or set benchmark.on_bad_sample: skip"
         raise BenchmarkError(f"{faults[0]}{rest}; {advice}", faults)
 
@@ -41,16 +43,17 @@ def select(
         "sample_ids": {s.id for s in samples},
     }
     wanted = {
-        "categories": {canonical(c) for c in categories},
-        "difficulty": set(difficulty),
-        "tags": set(tags),
-        "sample_ids": set(sample_ids),
+        "categories": {canonical(c): c for c in categories},
+        "difficulty": {d: d for d in difficulty},
+        "tags": {t: t for t in tags},
+        "sample_ids": {i: i for i in sample_ids},
     }
     for name, values in wanted.items():
-        strangers = sorted(values - known[name])
+        strangers = sorted(values.keys() - known[name])
         if strangers:
-            there = ", ".join(sorted(v for v in known[name] if v)[:8]) or "none"
-            raise ConfigurationError(f"benchmark.{name}: no sample has `{strangers[0]}`; there are: {there}")
+            raise ConfigurationError(
+                f"benchmark.{name}: no sample has `{values[strangers[0]]}`{_instead(strangers[0], known[name])}"
+            )
     chosen = []
     taken: Counter[str] = Counter()
     for sample in samples:
@@ -58,7 +61,7 @@ def select(
             continue
         if wanted["difficulty"] and sample.difficulty not in wanted["difficulty"]:
             continue
-        if wanted["tags"] and not wanted["tags"].intersection(sample.tags):
+        if wanted["tags"] and not wanted["tags"].keys() & set(sample.tags):
             continue
         if wanted["sample_ids"] and sample.id not in wanted["sample_ids"]:
             continue
@@ -69,3 +72,12 @@ def select(
     if not chosen:
         raise ConfigurationError("benchmark: no sample passes all filters together; loosen one of them")
     return tuple(chosen)
+
+
+def _instead(stranger: str, known: set[str]) -> str:
+    """The nearest value that some sample has; for want of one, those that there are."""
+    there = sorted(value for value in known if value)
+    nearest = get_close_matches(stranger, there, 1)
+    if nearest:
+        return f"; did you mean `{nearest[0]}`?"
+    return f"; there are: {', '.join(there[:8]) or 'none'}{', ...' if len(there) > 8 else ''}"

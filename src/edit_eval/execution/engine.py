@@ -443,7 +443,7 @@ class Engine:
             ]
             retired = self._slot_failures[replica.number] >= SLOT_FAILURES and bool(others)
             if self._idle_deaths[replica.number] >= SLOT_FAILURES:  # nobody is charged with those: they have no end
-                self._first_load_error.setdefault(replica.model.key, f"with nothing to do, {reason}")
+                self._first_load_error[replica.model.key] = f"with nothing to do, {reason}"
                 retired = True
         else:
             self._first_load_error.setdefault(replica.model.key, reason)

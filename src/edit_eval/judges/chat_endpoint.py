@@ -59,7 +59,10 @@ NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
 
 
 class ChatEndpoint:
-    """An OpenAI-compatible server, asked about several edits at once."""
+    """An OpenAI-compatible server, asked about several edits at once.
+
+    It needs no GPU: with `device_ids: cpu:1` it judges while the GPUs still edit.
+    """
 
     @dataclass
     class Parameters:
@@ -282,7 +285,10 @@ class ChatEndpoint:
             cause = self._clean(_excerpt(str(error.__cause__ or error)))
             raise Failure(f"the judge's server cannot be reached, or broke off: {cause}") from None
         except TypeError as error:  # a keyword of `call` that the client does not know
-            raise Failure(f"the request cannot be made: {self._clean(str(error))}", again=False) from None
+            raise Failure(f"the request cannot be made: {self._clean(_excerpt(str(error)))}", again=False) from None
+        except Exception as error:  # from None, as above: what a client raises may hold the request, and so the key
+            said = self._clean(_excerpt(f"{type(error).__name__}: {error}"))
+            raise Failure(f"the request failed: {said}") from None
         return self._completion(text)
 
     def _completion(self, text: str) -> Completion:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from edit_eval.execution.planning import Plan
 from edit_eval.reporting.formats import duration, short_duration
-from edit_eval.reporting.terminal_text import one_line
+from edit_eval.reporting.terminal_text import one_line, print_beside
 
 
 def print_plan(plan: Plan, console: Console) -> None:
@@ -18,9 +18,9 @@ def print_plan(plan: Plan, console: Console) -> None:
     for key, known in plan.durations.items():
         kind, _, name = key.partition(":")
         text = f"{one_line(name)}: {duration(known.unit)} {'an edit' if kind == 'edit' else 'a pair'}, "
-        console.print(Text(f"  {text}load {duration(known.load)} ({one_line(known.source)})"), soft_wrap=True)
+        print_beside(console, "  ", Text(f"{text}load {duration(known.load)} ({one_line(known.source)})"))
     for note in plan.notes:
-        console.print(Text(f"  {one_line(note)}"), soft_wrap=True)
+        print_beside(console, "  ", Text(one_line(note)))
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
     for name in ("Schedule", "Order", "Placement"):
         table.add_column(name, no_wrap=True)

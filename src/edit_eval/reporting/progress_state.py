@@ -26,6 +26,7 @@ from edit_eval.reporting.progress_view import (
     Skipped,
     Snapshot,
 )
+from edit_eval.reporting.slow_devices import DeviceTimes
 from edit_eval.reporting.tally import Tally
 from edit_eval.reporting.time_left import Demand, TimeLeft, time_left
 from edit_eval.scheduling.estimates import Estimates, Mean
@@ -34,10 +35,6 @@ from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.matrix import Matrix
 
-SLOWER_BY = 0.10
-"""A device whose mean time is longer than that of the others by this share is named."""
-SEEN_ENOUGH = 5
-"""Edits or judgements of a device, and of the others, before that is said."""
 LINES_KEPT = 1_000
 """Lines that wait for a slow display; older ones are dropped, and their number said."""
 
@@ -67,32 +64,6 @@ class _ReplicaView:
         return self.state
 
 
-@dataclass
-class _Spread:
-    """Mean and standard error of what was seen."""
-
-    count: int = 0
-    total: float = 0.0
-    squares: float = 0.0
-
-    def add(self, value: float) -> None:
-        self.count += 1
-        self.total += value
-        self.squares += value * value
-
-    def without(self, other: _Spread) -> _Spread:
-        return _Spread(self.count - other.count, self.total - other.total, self.squares - other.squares)
-
-    @property
-    def mean(self) -> float:
-        return self.total / self.count
-
-    @property
-    def standard_error(self) -> float:
-        variance = max(0.0, self.squares / self.count - self.mean**2)
-        return math.sqrt(variance / (self.count - 1))
-
-
 class ProgressState:
     """What has happened, and what is happening. `now` is always by one clock of the caller's, in seconds."""
 
@@ -113,7 +84,7 @@ class ProgressState:
         self._by_batches = policy.schedule == "batch_sync"
         self._phase = work.phase
         self._finished: Counter[str] = Counter()  # model -> tasks that ended in this phase
-        self._durations: dict[tuple[str, str], dict[str, _Spread]] = {}
+        self._times = DeviceTimes()
         self._named: set[tuple[str, str, str]] = set()
         self._dropped = 0
         self._last_note = ""
@@ -187,7 +158,7 @@ class ProgressState:
         if edit.status is Status.EDIT_FAILED:
             self._say(EditFailed(edit, self.tally.label(edit.sample_id, edit.edit_model, edit.edit_seed)))
         elif edit.seconds:
-            self._timed("edit", edit.edit_model, edit.device, edit.seconds)
+            self._timed("editing", edit.edit_model, edit.device, edit.seconds)
         self._say_all(done)
 
     def judgement(self, judgement: Judgement, now: float) -> None:
@@ -196,7 +167,7 @@ class ProgressState:
         label = self.tally.label(one.sample_id, one.edit_model, one.edit_seed, one.judge, one.repeat)
         self._say(Judged(one, label))
         if one.answers == 1 and one.seconds:  # of several answers only the last one's device is known
-            self._timed("judge", one.judge, one.device, one.seconds)
+            self._timed("judging", one.judge, one.device, one.seconds)
         self._say_all(self.tally.judgement(one, now))
 
     def _say_all(self, lines: Iterable[Line]) -> None:
@@ -205,21 +176,15 @@ class ProgressState:
 
     def _timed(self, kind: str, model: str, device: str, seconds: float) -> None:
         """Names a device that is slower than the others, once, when that is no accident of the few things seen."""
-        of_device = self._durations.setdefault((kind, model), {"": _Spread()})
-        mine, all_of_them = of_device.setdefault(device, _Spread()), of_device[""]
-        mine.add(seconds)
-        all_of_them.add(seconds)
-        others = all_of_them.without(mine)
-        if (kind, model, device) in self._named or min(mine.count, others.count) < SEEN_ENOUGH:
+        self._times.add(kind, model, device, seconds)
+        slow = self._times.slow(kind, model, device)
+        if slow is None or (kind, model, device) in self._named:
             return
-        difference = mine.mean - others.mean
-        uncertainty = math.hypot(mine.standard_error, others.standard_error)
-        if difference >= SLOWER_BY * others.mean and difference > 3 * uncertainty:
-            self._named.add((kind, model, device))
-            what, one = ("editing", "an edit") if kind == "edit" else ("judging", "a score")
-            percent = round(100 * difference / others.mean)
-            times = f"{mine.mean:.3g} s {one} instead of {others.mean:.3g} s"
-            self._say(Note(f"{device} is {percent} % slower than the others at {what} with {model}: {times}"))
+        self._named.add((kind, model, device))
+        one = "an edit" if kind == "editing" else "a score"
+        times = f"{slow.seconds:.3g} s {one} instead of {slow.others:.3g} s"
+        percent = round(100 * slow.slower_by)
+        self._say(Note(f"{device} is {percent} % slower than the others at {kind} with {model}: {times}"))
 
     # -- what is shown --
 

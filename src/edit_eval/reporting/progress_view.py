@@ -49,7 +49,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model has been loaded."""
+    """A model has been loaded. Imports for which its device had to wait count."""
 
     model: str
     place: str

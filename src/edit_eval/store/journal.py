@@ -8,6 +8,7 @@ that is torn, changed or not ours is counted and left out, never fatal.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -72,10 +73,12 @@ class Segment:
         self._torn = False
 
     def sync(self) -> None:
-        """Has the disk keep what was written."""
+        """Has the disk keep what was written. Raises `OSError`, also when somebody has removed the file meanwhile."""
         if self._descriptor is not None and self._dirty:
             os.fsync(self._descriptor)
             self._dirty = False
+            if not os.fstat(self._descriptor).st_nlink:
+                raise FileNotFoundError(errno.ENOENT, "its journals were removed", str(self._path))
 
     def close(self) -> None:
         """Syncs and closes."""

@@ -46,12 +46,33 @@ def changed_since_the_last_start(directory: RunDirectory, now: Mapping[str, Any]
 
     With `strict` it raises `RunDirectoryError` instead.
     """
-    found = changes(directory.environment(), now)
+    return _told(changes(directory.environment(), now), strict)
+
+
+class ModelsThen:
+    """What the models of a run said about themselves when they were last loaded, to be compared as they are now."""
+
+    def __init__(self, directory: RunDirectory, *, strict: bool = False) -> None:
+        """Take it before this start records its own environment."""
+        self._before: dict[str, Mapping[str, Any]] = {}
+        for environment in directory.environments().values():
+            self._before.update(environment.get("models") or {})
+        self._strict = strict
+
+    def compare(self, model: str, about: Mapping[str, Any]) -> list[str]:
+        """Notes like those of `changed_since_the_last_start`, for the first replica of `model` that is loaded."""
+        before = self._before.pop(model, None)
+        if before is None:
+            return []
+        return _told(changes({"models": {model: before}}, {"models": {model: about}}), self._strict)
+
+
+def _told(found: list[str], strict: bool) -> list[str]:
     if not found:
         return []
     text = f"not as at the last start of this run: {'; '.join(found)}"
     if strict:
-        raise RunDirectoryError(f"{directory.path}: {text}; go back to that, or leave out --strict-environment")
+        raise RunDirectoryError(f"{text}; go back to that, or leave out --strict-environment")
     return [f"{text}; results made before and after may differ in more than chance"]
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 from edit_eval.records import Status
 from edit_eval.store.journal import Record
@@ -25,11 +23,10 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
         if mine.status is not Status.PENDING or record is None or record["status"] != Status.OK.value:
             continue
         found = edit_of(record)
-        theirs = source.path / found.image
         if not is_there(found, source.path):
             continue
         path = directory.image_path(mine.edit_model, mine.sample_id, mine.key)
-        _link(theirs, path)
+        directory.take_picture(source.path / found.image, path)
         image = os.path.relpath(path, directory.path)
         edit = replace(
             found, sample_id=mine.sample_id, edit_model=mine.edit_model, edit_seed=mine.edit_seed, image=image
@@ -72,14 +69,3 @@ def _reuse_answers(source: RunDirectory, directory: RunDirectory, matrix: Matrix
             matrix.add_answer(number, answer_of(record))
         taken += 1
     return taken
-
-
-def _link(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".tmp-{os.getpid()}-{target.name}")
-    temporary.unlink(missing_ok=True)
-    try:
-        os.link(source, temporary)
-    except OSError:
-        shutil.copyfile(source, temporary)
-    os.replace(temporary, target)

@@ -194,6 +194,19 @@ class RunDirectory:
         with _writing(self.path):
             write_durably(lines, self.path / "samples" / f"{self.number:04d}.jsonl")
 
+    def take_picture(self, theirs: Path, path: Path) -> None:
+        """Puts another run's picture at `path`: linked where the file system can, copied where it cannot."""
+        with _writing(self.path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name}")
+            try:
+                temporary.unlink(missing_ok=True)
+                os.link(theirs, temporary)
+                os.replace(temporary, path)
+            except OSError:
+                write_durably(theirs.read_bytes(), path)
+            temporary.unlink(missing_ok=True)  # a link that replaces one to the same file stays
+
     def _write_text(self, path: Path, text: str) -> None:
         with _writing(self.path):
             write_durably(text.encode("utf-8", "surrogatepass"), path)
@@ -215,20 +228,26 @@ class RunDirectory:
 
     def configuration(self) -> dict[str, Any]:
         """The resolved configuration of the last start. Raises `RunDirectoryError` where it is damaged."""
-        return self._described("yaml", yaml.safe_load)
+        return self._described(self._last_described(), yaml.safe_load)
 
     def resolved(self) -> dict[str, Any]:
         """What that configuration came to: the identities of the models, and the rubrics. Raises like it."""
-        return self._described("json", json.loads)
+        last = self._last_described()
+        return self._described(last and last.with_suffix(".json"), json.loads)
 
-    def _described(self, ending: str, decode: Callable[[str], Any]) -> dict[str, Any]:
-        files = sorted((self.path / "config").glob(f"[0-9]*.{ending}"))
+    def _last_described(self) -> Path | None:
+        """The last configuration; it is written after what it came to, so that there are two of a kind."""
+        return max((self.path / "config").glob("[0-9]*.yaml"), default=None)
+
+    def _described(self, file: Path | None, decode: Callable[[str], Any]) -> dict[str, Any]:
+        if file is None:
+            return {}
         try:
-            found = decode(files[-1].read_text("utf-8")) if files else {}
-        except (ValueError, yaml.YAMLError) as error:
+            found = decode(file.read_text("utf-8"))
+        except (OSError, ValueError, yaml.YAMLError) as error:
             found = error
         if not isinstance(found, dict):
-            raise RunDirectoryError(f"{files[-1]} is damaged; `edit-eval run CONFIG` writes it anew")
+            raise RunDirectoryError(f"{file} is damaged; `edit-eval run CONFIG` writes it anew")
         return found
 
     def says(self, configuration: dict[str, Any], resolved: dict[str, Any], samples: tuple[Sample, ...]) -> bool:
@@ -297,10 +316,6 @@ class RunDirectory:
     def image_path(self, edit_model: str, sample_id: str, key: str) -> Path:
         """Where an edit's picture belongs. An id is shown in the name, never trusted as a path."""
         return self.path / "images" / edit_model / f"{slug(sample_id)}-{key[:12]}.png"
-
-    def log_path(self, name: str) -> Path:
-        """The log file of a worker."""
-        return self.path / "logs" / f"{slug(name)}.log"
 
 
 @contextlib.contextmanager

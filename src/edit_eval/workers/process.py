@@ -160,7 +160,7 @@ def kind_of(error: BaseException) -> str:
         return "disk"
     names = {c.__name__ for c in type(error).__mro__}
     text = str(error)
-    if "OutOfMemoryError" in names or "CUDA out of memory" in text:
+    if "OutOfMemoryError" in names or ("CUDA" in text and "out of memory" in text):
         return "out_of_memory"
     if "AcceleratorError" in names or "CUDA error" in text or "device-side assert" in text:
         return "device"

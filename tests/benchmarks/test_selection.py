@@ -1,0 +1,109 @@
+"""Which samples take part: filters, a limit a category, and bad samples named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from edit_eval.benchmarks.selection import refuse_bad, select
+from edit_eval.errors import BenchmarkError, ConfigurationError
+from edit_eval.records import Sample
+
+
+def sample(index: int, category: str, difficulty: str, *tags: str, fault: str = "") -> Sample:
+    about = {"difficulty": difficulty, "tags": tags, "fault": fault}
+    return Sample(f"s{index}", index, category, f"{index}.png", f"{index}", f"do {index}", **about)  # type: ignore[arg-type]
+
+
+SAMPLES = (
+    sample(0, "physical", "easy", "glass"),
+    sample(1, "social", "hard", "people", "hands"),
+    sample(2, "physical", "hard", "glass", "people"),
+    sample(3, "physical", "hard"),
+    sample(4, "typography", "", "people"),
+    sample(5, "social", "easy", "hands"),
+)
+
+
+@pytest.mark.parametrize(
+    ("filters", "chosen"),
+    [
+        ({}, [0, 1, 2, 3, 4, 5]),
+        ({"categories": ["physical"]}, [0, 2, 3]),
+        ({"categories": ["物理", "social"]}, [0, 1, 2, 3, 5]),
+        ({"categories": ["typography"]}, [4]),
+        ({"difficulty": ["hard"]}, [1, 2, 3]),
+        ({"difficulty": [""]}, [4]),
+        ({"tags": ["glass", "hands"]}, [0, 1, 2, 5]),
+        ({"sample_ids": ["s4", "s0"]}, [0, 4]),
+        ({"categories": ["physical"], "tags": ["people"]}, [2]),
+        ({"limit": 1}, [0, 1, 4]),
+        ({"limit": 2}, [0, 1, 2, 4, 5]),
+        ({"limit": 1, "difficulty": ["hard"]}, [1, 2]),
+        ({"limit": 99, "sample_ids": ["s3"]}, [3]),
+    ],
+)
+def test_filters_narrow_and_the_order_stays(filters: dict[str, Any], chosen: list[int]) -> None:
+    assert [s.index for s in select(SAMPLES, **filters)] == chosen
+
+
+def test_a_limit_comes_after_the_filters_and_counts_bad_samples() -> None:
+    """Otherwise a mended sample would push another one out of the run."""
+    bad = (sample(0, "physical", "easy", fault="cut off"), *SAMPLES[2:4])
+    assert [s.index for s in select(bad, limit=1)] == [0]
+
+
+@pytest.mark.parametrize(
+    ("filters", "words"),
+    [
+        (
+            {"categories": ["causal"]},
+            "benchmark.categories: no sample has `causal`; there are: physical, social, typography",
+        ),
+        ({"categories": ["因果"]}, "no sample has `因果`; there are: physical"),
+        ({"categories": ["phisical"]}, "no sample has `phisical`; did you mean `physical`?"),
+        ({"difficulty": ["x"]}, "benchmark.difficulty: no sample has `x`; there are: easy, hard"),
+        ({"tags": ["glas"]}, "benchmark.tags: no sample has `glas`; did you mean `glass`?"),
+        (
+            {"sample_ids": ["s0", "9", "8"]},
+            "benchmark.sample_ids: no sample has `8`; there are: s0, s1, s2, s3, s4, s5",
+        ),
+        ({"sample_ids": ["s0"], "difficulty": ["hard"]}, "no sample passes all filters together; loosen one"),
+    ],
+)
+def test_a_filter_that_nothing_passes_is_named(filters: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        select(SAMPLES, **filters)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_benchmark_without_any_tags_says_so() -> None:
+    with pytest.raises(ConfigurationError, match="no sample has `x`; there are: none"):
+        select(SAMPLES[3:4], tags=["x"])
+
+
+def test_a_long_list_of_ids_is_cut() -> None:
+    many = [sample(n, "physical", "easy") for n in range(200)]
+    with pytest.raises(ConfigurationError, match=r"there are: s0, s1, s10, s100, s101, s102, s103, s104, \.\.\.$"):
+        select(many, sample_ids=["x"])
+
+
+def test_an_empty_benchmark_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no sample"):
+        select(())
+
+
+def test_bad_samples_are_all_named() -> None:
+    refuse_bad(SAMPLES)
+    one = (*SAMPLES, sample(6, "social", "", fault="bad base64"))
+    with pytest.raises(BenchmarkError) as caught:
+        refuse_bad(one)
+    assert str(caught.value) == ("sample 6 (s6): bad base64; mend the file, or set benchmark.on_bad_sample: skip")
+    two = (sample(7, "social", "", fault="cut off"), *one)
+    with pytest.raises(BenchmarkError, match=r"^sample 7 \(s7\): cut off \(and 1 more bad sample\); mend") as caught:
+        refuse_bad(two)
+    assert caught.value.faults == ("sample 7 (s7): cut off", "sample 6 (s6): bad base64")
+    with pytest.raises(BenchmarkError, match="and 2 more bad samples"):
+        refuse_bad((*two, sample(8, "social", "", fault="gone")))

@@ -1,0 +1,225 @@
+"""What `auto` comes to: on GPUs that only a stand-in of the driver's library knows of, and on the CPU."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
+
+from fake_nvml import GIB, gpu, install
+
+from edit_eval import evaluate
+from edit_eval.config.loading import load_configuration
+from edit_eval.config.schema import Configuration
+from edit_eval.execution import choices
+from edit_eval.execution.choices import Choices, choose
+from edit_eval.execution.planning import make_plan
+from edit_eval.execution.session import Session
+from small_benchmark import configuration, write_benchmark
+
+
+@pytest.fixture(autouse=True)
+def big_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A TiB of host memory, no GPU, no weights."""
+    install(monkeypatch)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "huggingface"))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    monkeypatch.setattr(choices, "free_host_memory", lambda: 1024 * GIB)
+
+
+def settings(
+    tmp_path: Path, edit: dict[str, Any] | None = None, judge: dict[str, Any] | None = None, **execution: Any
+) -> Configuration:
+    """Qwen-Image-Edit and the 30B judge (60.2 and 61.4 GiB by the estimates), on every visible GPU."""
+    write_benchmark(tmp_path)
+    return load_configuration(
+        {
+            "benchmark": {"data_path": str(tmp_path / "benchmark.json")},
+            "diffusion_model": {"type": "qwen_image_edit", "params": edit or {}},
+            "reward_model": {"type": "qwen3_vl", "params": {"batch_size": 2, **(judge or {})}},
+            "execution": execution,
+        }
+    )
+
+
+def chosen(configuration: Configuration) -> Choices:
+    return choose(configuration, Session(configuration).models)
+
+
+class TestPlacement:
+    def test_together_where_both_fit_on_every_shared_gpu(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        install(monkeypatch, gpu(0, 139, 141), gpu(1, 140, 141))
+        placement = chosen(settings(tmp_path)).placement
+        assert placement.value == "together"
+        assert placement.sentence.startswith("placement: auto is together here: edit model and judge take about 12")
+        assert "on cuda:0, of 139.0 GiB that are free" in placement.reason
+
+    @pytest.mark.parametrize(
+        ("free", "value"),
+        [
+            ((139, 139), "together"),
+            ((139, 79), "swap"),
+            ((139, 125), "swap"),  # it would fit, but for the margin
+            ((139, 130), "together"),
+        ],
+    )
+    def test_the_fullest_of_the_shared_gpus_decides(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: tuple[float, float], value: str
+    ) -> None:
+        install(monkeypatch, *(gpu(number, room, 141) for number, room in enumerate(free)))
+        placement = chosen(settings(tmp_path)).placement
+        assert placement.value == value
+        if value == "swap":
+            assert f"on cuda:1, of {free[1]:.1f} GiB that are free" in placement.reason
+
+    def test_only_the_shared_gpus_count(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        install(monkeypatch, gpu(0, 79, 80), gpu(1, 139, 141))
+        assert chosen(settings(tmp_path, judge={"device_ids": [1]})).placement.value == "together"
+        assert chosen(settings(tmp_path, judge={"device_ids": [0]})).placement.value == "swap"
+
+    def test_two_disjoint_lists_of_devices_are_a_split(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        install(monkeypatch, gpu(0, 139, 141), gpu(1, 139, 141))
+        placement = chosen(settings(tmp_path, {"device_ids": [0]}, {"device_ids": [1]})).placement
+        assert placement.value == "swap"
+        assert "devices of their own" in placement.reason
+
+    def test_a_replica_over_several_gpus_needs_its_part_on_each(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        install(monkeypatch, gpu(0, 79, 80), gpu(1, 79, 80))
+        halves = {"devices_per_replica": 2}
+        assert chosen(settings(tmp_path, halves, halves)).placement.value == "together"
+
+    @pytest.mark.parametrize(
+        ("edit", "judge", "reason"),
+        [
+            ({"offload": "model"}, {}, "edit model qwen_image_edit is offloaded"),
+            ({}, {"model_name": "somebody/else"}, "nothing is known of the memory that judge qwen3_vl takes"),
+            ({"device_ids": "cpu:2"}, {"device_ids": "cpu:2"}, "workers on the CPU hold one model at a time"),
+        ],
+    )
+    def test_what_is_not_certain_swaps(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        edit: dict[str, Any],
+        judge: dict[str, Any],
+        reason: str,
+    ) -> None:
+        install(monkeypatch, gpu(0, 1000, 1000))
+        placement = chosen(settings(tmp_path, edit, judge)).placement
+        assert placement.value == "swap"
+        assert placement.reason.startswith(reason)
+
+    def test_a_gpu_that_does_not_tell_its_memory_swaps(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        install(monkeypatch, {"uuid": "GPU-0", "title": "NVIDIA GB10"})
+        placement = chosen(settings(tmp_path)).placement
+        assert (placement.value, "does not tell" in placement.reason) == ("swap", True)
+
+    def test_weights_that_are_not_whole_are_not_counted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        install(monkeypatch, gpu(0, 139, 141))
+        empty = tmp_path / "weights"
+        empty.mkdir()
+        (empty / "config.json").write_text("{}")
+        placement = chosen(settings(tmp_path, judge={"model_name": str(empty)})).placement
+        assert placement.reason == "nothing is known of the memory that judge qwen3_vl takes"
+
+    def test_what_is_configured_is_taken_without_a_word(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        install(monkeypatch, gpu(0, 139, 141))
+        made = chosen(settings(tmp_path, placement="swap", load_concurrency=3))
+        assert (made.placement.value, made.load_concurrency.value, made.sentences) == ("swap", 3, [])
+
+
+class TestLoadConcurrency:
+    def test_all_at_once_where_the_host_has_room(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        install(monkeypatch, *(gpu(number) for number in range(8)))
+        loads = chosen(settings(tmp_path)).load_concurrency
+        assert loads.value == 16  # no limit for eight of each
+        assert loads.reason.startswith("room for all of them at once: 1024.0 GiB of host memory are free")
+
+    @pytest.mark.parametrize(("host", "value"), [(64, 5), (12, 1), (2, 1)])
+    def test_straight_to_the_gpu_a_load_takes_a_file_of_weights(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: int, value: int
+    ) -> None:
+        install(monkeypatch, *(gpu(number) for number in range(8)))
+        monkeypatch.setattr(choices, "free_host_memory", lambda: host * GIB)
+        loads = chosen(settings(tmp_path)).load_concurrency
+        assert loads.value == value
+        assert (
+            "a load takes up to 10.3 GiB of it (libraries, and a file of weights on its way to the GPU)" in loads.reason
+        )
+
+    @pytest.mark.parametrize(
+        ("edit", "host", "value"),
+        [
+            ({"device_ids": "cpu:4"}, 200, 3),  # 54.7 GiB each
+            ({"device_ids": "cpu:4"}, 100, 1),
+            ({"offload": "group"}, 200, 3),
+        ],
+    )
+    def test_on_the_host_a_load_takes_all_weights(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: dict[str, Any], host: int, value: int
+    ) -> None:
+        install(monkeypatch, *(gpu(number) for number in range(4)))
+        monkeypatch.setattr(choices, "free_host_memory", lambda: host * GIB)
+        small = {"model_name": "Qwen/Qwen3-VL-8B-Instruct"}
+        loads = chosen(settings(tmp_path, edit, small)).load_concurrency
+        assert loads.value == value
+        assert "libraries and all weights" in loads.reason
+
+    def test_where_nobody_knows_there_is_no_limit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(choices, "free_host_memory", lambda: None)
+        assert chosen(settings(tmp_path)).load_concurrency.value is None
+
+    def test_a_real_folder_of_weights_is_counted(self, tmp_path: Path, tiny_models: Path) -> None:
+        tiny = {"model_name": str(tiny_models / "qwen3-vl"), "device_ids": "cpu:2"}
+        loads = chosen(settings(tmp_path, {"model_name": str(tiny_models / "qwen-image-edit")}, tiny)).load_concurrency
+        assert loads.value == 3
+        assert "a load takes up to 1.0 GiB of it (libraries and all weights)" in loads.reason
+
+
+def test_plan_takes_the_same_choice_where_the_devices_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, gpu(0, 139, 141), gpu(1, 139, 141))
+    here = make_plan(settings(tmp_path), ["a"] * 4)
+    assert here.combinations[here.chosen].placement == "together"
+    assert here.notes[0].startswith("placement: auto is together here")
+    assert here.as_plain()["notes"] == list(here.notes)
+    elsewhere = make_plan(settings(tmp_path), ["a"] * 4, gpus=2)
+    assert elsewhere.combinations[elsewhere.chosen].placement == "swap"
+    assert "not known" in elsewhere.notes[0]
+    told = make_plan(settings(tmp_path, placement="together", load_concurrency=1), ["a"] * 4, gpus=2)
+    assert (told.combinations[told.chosen].placement, told.notes) == ("together", ())
+
+
+class Ears:
+    """Hears the notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments, **named: None
+
+
+def test_a_run_says_what_it_chose_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choices, "free_host_memory", lambda: 3 * GIB)
+    ears = Ears()
+    source = configuration(tmp_path, execution={"pilot": False})
+    made = evaluate(source, run_dir=tmp_path / "run", report=False, spectator=ears)  # type: ignore[arg-type]
+    said = [note for note in ears.notes if "auto is" in note]
+    room = "3.0 GiB of host memory are free, and a load takes up to 1.0 GiB of it (libraries)"
+    assert said == [
+        "placement: auto is swap here: workers on the CPU hold one model at a time",
+        f"load_concurrency: auto is 2 here: {room}",
+    ]
+    kept: Any = made.results.environment["choices"]
+    assert kept["load_concurrency"]["value"] == 2

@@ -1,0 +1,301 @@
+"""One start of a run with real workers: its timeline, what it records of its surroundings, and classes of one's own."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edit_eval import evaluate
+from edit_eval.config.loading import load_configuration
+from edit_eval.errors import ConfigurationError
+from edit_eval.evaluation import Run
+from edit_eval.execution.session import Session, seen_before
+from edit_eval.records import Status
+from edit_eval.statistics.timing import timing
+from edit_eval.store.run_directory import RunDirectory
+from small_benchmark import configuration, sample_id, write_benchmark
+
+
+class Clock:
+    """A spectator that looks at its watch."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def begin(self, *arguments: object) -> None:
+        self._began = time.monotonic()
+
+    def end(self) -> None:
+        self.seconds.append(time.monotonic() - self._began)
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments, **named: None
+
+
+CANARY = "canary-of-the-environment-1234567"
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Clock]:
+    """Two starts of one run, and how long each took by another watch."""
+    folder, clock = tmp_path_factory.mktemp("watched"), Clock()
+    edit = {"seconds": 0.12, "load_seconds": 0.2}
+    source = configuration(folder, edit=edit, judge={"seconds": 0.02, "load_seconds": 0.1, "batch_size": 2})
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setenv("SOME_SETTING", CANARY)
+        for limit in (2, 3):
+            source["benchmark"]["limit"] = limit
+            made = evaluate(source, run_dir=folder / "run", spectator=clock, report=False)  # type: ignore[arg-type]
+    return made, clock
+
+
+# -- the timeline --
+
+
+def test_each_start_takes_as_long_as_another_watch_says(watched: tuple[Run, Clock]) -> None:
+    run, clock = watched
+    assert len(run.results.wall_seconds) == len(clock.seconds) == 2
+    for recorded, measured in zip(run.results.wall_seconds, clock.seconds, strict=True):
+        assert recorded == pytest.approx(measured, rel=0.01, abs=0.2)  # processes are started and ended outside of it
+
+
+def test_the_timeline_of_each_device_adds_up_to_the_wall_time(watched: tuple[Run, Clock]) -> None:
+    results = watched[0].results
+    document = timing(results)
+    assert set(document["devices"]) == {"cpu:0", "cpu:1"}
+    for shares in document["devices"].values():
+        assert sum(shares.values()) == pytest.approx(document["wall_seconds"], rel=0.01)
+    assert sum(d["editing"] for d in document["devices"].values()) == pytest.approx(
+        sum(e.seconds for e in results.edits), rel=0.1, abs=0.05
+    )
+    assert sum(d["judging"] for d in document["devices"].values()) >= 9 * 0.02
+
+
+def test_a_device_does_one_thing_at_a_time(watched: tuple[Run, Clock]) -> None:
+    """Models that swap: where two stretches overlapped, one of them would be a lie."""
+    activities = watched[0].results.activities
+    assert {a.kind for a in activities} == {"loading", "editing", "judging", "unloading"}
+    for start, device in itertools.product((1, 2), ("cpu:0", "cpu:1")):
+        spans = sorted((a.begin, a.end) for a in activities if (a.start_number, a.device) == (start, device))
+        assert spans
+        assert all(later[0] >= earlier[1] - 0.005 for earlier, later in itertools.pairwise(spans)), spans
+    assert sum(a.kind == "editing" for a in activities) == 9
+    assert {a.what for a in activities if a.kind == "editing"} == {sample_id(n) for n in range(9)}
+
+
+# -- what is recorded --
+
+
+def test_what_results_depend_on_is_recorded_and_no_variables(watched: tuple[Run, Clock]) -> None:
+    run, _ = watched
+    environment: dict[str, Any] = dict(run.results.environment)
+    assert environment["devices"] == ["cpu:0", "cpu:1"]
+    assert environment["layout"] == {"edit_model testing": "as configured", "judge testing": "as configured"}
+    assert environment["libraries"]["pillow"]
+    assert environment["models"]["edit:testing"]["python"] == sys.version.split()[0]
+    assert set(environment["models"]) == {"edit:testing", "judge:testing"}
+    for path in run.path.rglob("*"):
+        if path.is_file():
+            assert CANARY.encode() not in path.read_bytes(), path
+
+
+def test_each_worker_has_a_log_of_its_own(watched: tuple[Run, Clock]) -> None:
+    names = {path.name for path in (watched[0].path / "logs").iterdir()}
+    assert {"edit-testing-cpu0.log", "edit-testing-cpu1.log"} <= names
+    assert names & {"judge-testing-cpu0.log", "judge-testing-cpu1.log"}
+
+
+def test_a_run_that_goes_on_knows_how_long_things_take(watched: tuple[Run, Clock]) -> None:
+    run, _ = watched
+    estimates = seen_before(run.matrix, RunDirectory.existing(run.path))
+    assert estimates.unit["edit:testing"].count == estimates.unit["judge:testing"].count == 9
+    assert 0.12 <= (estimates.unit["edit:testing"].value or 0) < 1.2
+    assert 0.02 <= (estimates.unit["judge:testing"].value or 0) < 1.2
+    assert (estimates.load["edit:testing"].value or 0) >= 0.2
+    assert (estimates.load["judge:testing"].value or 0) >= 0.1
+
+
+# -- the layout --
+
+
+def test_models_are_laid_out_as_the_configuration_says(tmp_path: Path) -> None:
+    source = configuration(tmp_path, edit={"device_ids": "cpu:3"}, judge={"device_ids": None, "device": "cpu"})
+    session = Session(load_configuration(source))
+    assert [(m.key, m.places) for m in session.models] == [
+        ("edit:testing", (("cpu:0",), ("cpu:1",), ("cpu:2",))),
+        ("judge:testing", (("cpu:0",),)),
+    ]
+    assert session.devices == ("cpu:0", "cpu:1", "cpu:2")
+
+
+def test_an_environment_that_is_not_there_is_found_out_before_anything_is_written(tmp_path: Path) -> None:
+    source = configuration(tmp_path, judge={"conda_env": str(tmp_path / "nowhere")})
+    with pytest.raises(ConfigurationError, match="nowhere is not there"):
+        evaluate(source, run_dir=tmp_path / "run", report=False)
+    assert not (tmp_path / "run").exists()
+
+
+# -- classes of one's own --
+
+MODELS = '''
+import threading
+from dataclasses import dataclass, field
+
+from PIL import Image, ImageDraw
+
+
+@dataclass
+class Brush:
+    __pydantic_config__ = {"extra": "forbid"}
+
+    colour: tuple[int, int, int] = (255, 0, 0)
+    width: int = 3
+
+
+class Editor:
+    """Fails on two samples in two ways."""
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__ = {"extra": "forbid"}
+
+        brush: Brush = field(default_factory=Brush)
+
+    def __init__(self, parameters):
+        self.brush = parameters.brush
+
+    def load(self, devices):
+        print("the brush is", self.brush)
+
+    def edit(self, image, instruction, seed, on_step):
+        if instruction.endswith(" 0"):
+            return None
+        if instruction.endswith(" 1"):
+            return Image.new("RGB", (image.width, 2 * image.height), self.brush.colour)
+        ImageDraw.Draw(image).rectangle((0, 0, self.brush.width, 5), fill=self.brush.colour)
+        return image
+
+
+class Judge:
+    """Serves three calls at once, and only one picture in each; three have to meet."""
+
+    capacity = 3
+    meeting = threading.Barrier(3, timeout=20)
+    met = 0
+
+    def __init__(self, parameters): ...
+
+    def load(self, devices): ...
+
+    def judge(self, requests):
+        if len(requests) > 1:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 80.00 GiB")
+        if Judge.met < 3:
+            Judge.met += 1
+            self.meeting.wait()
+        return [f"Score: {requests[0].images['edited'].getpixel((0, 0))[2] // 25}"]
+'''
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of classes in a file beside the YAML."""
+    folder = tmp_path_factory.mktemp("own")
+    write_benchmark(folder, 12)
+    (folder / "zz_mine.py").write_text(MODELS)
+    params = {"device_ids": "cpu:1"}
+    source = {
+        "benchmark": {"data_path": str(folder / "benchmark.json"), "cache_dir": str(folder / "cache")},
+        "diffusion_model": {
+            "class_path": "zz_mine:Editor",
+            "params": {**params, "brush": {"colour": [0, 0, 225], "width": 7}},
+        },
+        "reward_model": {"class_path": f"{folder}/zz_mine.py:Judge", "params": {**params, "batch_size": 3}},
+        "execution": {"pilot": False},
+    }
+    (folder / "mine.yaml").write_text(yaml.safe_dump(source), "utf-8")
+    return evaluate(folder / "mine.yaml", run_dir=folder / "run", report=False)
+
+
+def lines(run: Run, journal: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for path in sorted((run.path / journal).glob("*.jsonl")):
+        found += map(json.loads, path.read_text("utf-8").splitlines())
+    return found
+
+
+def test_classes_in_a_file_edit_and_judge_with_their_parameters(own: Run) -> None:
+    assert "the brush is Brush(colour=(0, 0, 225), width=7)" in (own.path / "logs" / "edit-Editor-cpu0.log").read_text()
+    scores = [j.score for j in own.results.judgements]
+    assert scores == [None, *[9.0] * 11]
+
+
+def test_what_an_edit_model_returns_is_looked_at(own: Run) -> None:
+    edits = own.results.edits
+    assert edits[0].status is Status.EDIT_FAILED
+    assert "the edit model returned NoneType, not one PIL.Image.Image" in edits[0].reason
+    assert (edits[1].width, edits[1].height, edits[1].flags) == (24, 32, ("other_aspect_ratio",))
+    assert all(edit.flags == () for edit in edits[2:]), "painted on the source itself, and not taken for the source"
+
+
+def test_a_halved_batch_is_recorded_with_its_answers(own: Run) -> None:
+    answers = {line["sample"]: line for line in lines(own, "judgements")}
+    assert {s: (a["batch"], a.get("halved_to")) for s, a in answers.items()} == {
+        **{sample_id(n): (1, None) for n in (1, 2)},
+        **{sample_id(n): (3, 1) for n in range(3, 12)},
+    }
+
+
+def test_a_judge_that_serves_several_gets_several_at_once(own: Run) -> None:
+    """Its first three calls wait for each other; alone each would have failed after 20 seconds."""
+    assert not [line for line in lines(own, "judgements") if line["error"]]
+    loaded = [line for line in lines(own, "events") if line["event"] == "loaded"]
+    assert {line["model"] for line in loaded} == {"edit:Editor", "judge:Judge"}
+
+
+STUBBORN = '''
+import sys, threading, time
+from types import SimpleNamespace
+
+
+def is_available():
+    """As a driver that hangs when it is asked for the last time."""
+    if Editor.edits and threading.current_thread() is threading.main_thread():
+        time.sleep(1e6)
+    return False
+
+
+sys.modules["torch"] = SimpleNamespace(cuda=SimpleNamespace(is_available=is_available))
+
+
+class Editor:
+    edits = 0
+
+    def __init__(self, parameters): ...
+
+    def load(self, devices): ...
+
+    def edit(self, image, instruction, seed, on_step):
+        Editor.edits += 1
+        return image.transpose(0)
+'''
+
+
+def test_a_worker_that_does_not_stop_costs_its_timeout_and_no_result(tmp_path: Path) -> None:
+    (tmp_path / "zz_stubborn.py").write_text(STUBBORN)
+    source = configuration(tmp_path, judge={"device_ids": "cpu:1"}, execution={"pilot": False}, benchmark={"limit": 1})
+    params = {"device_ids": "cpu:1", "timeout": 1.5}
+    source["diffusion_model"] = {"class_path": f"{tmp_path}/zz_stubborn.py:Editor", "params": params}
+    made = evaluate(source, run_dir=tmp_path / "run", report=False)
+    assert made.reached
+    died = [line for line in lines(made, "events") if line["event"] == "died"]
+    unloading = [a for a in made.results.activities if a.kind == "unloading" and a.model == "Editor"]
+    assert died == [], "it was stopping; how does not matter"
+    assert unloading[0].end - unloading[0].begin >= 1.4

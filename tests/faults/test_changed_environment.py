@@ -1,0 +1,112 @@
+"""A run that goes on with other libraries or GPUs says so by name, and refuses where that was asked for."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval.errors import RunDirectoryError
+from edit_eval.evaluation import Run
+from edit_eval.store.provenance import ModelsThen, changed_since_the_last_start, changes, mixed_environments
+from edit_eval.store.run_directory import RunDirectory
+from faults.faulty_runs import copied
+
+OLD: dict[str, Any] = {
+    "python": "3.11.2",
+    "libraries": {"torch": "2.6.0", "diffusers": "0.36.0", "pillow": "11.0"},
+    "gpus": [{"title": "NVIDIA A100"}, {"title": "NVIDIA A100"}],
+    "host": "node1",
+    "models": {"judge:qwen3_vl": {"transformers": "4.57.0", "commit": "abc", "server": "http://a/v1"}},
+}
+
+
+def other(**what: Any) -> dict[str, Any]:
+    made = copy.deepcopy(OLD)
+    for path, value in what.items():
+        place, *keys = [made, *path.split("__")]
+        for key in keys[:-1]:
+            place = place[key]
+        place[keys[-1]] = value
+    return made
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (OLD, []),
+        (other(libraries__torch="2.13.0"), ["torch 2.6.0 -> 2.13.0"]),
+        (other(libraries={"torch": "2.6.0", "pillow": "11.0"}), ["diffusers 0.36.0 -> none"]),
+        (other(python="3.12.1"), ["python 3.11.2 -> 3.12.1"]),
+        (other(gpus=[{"title": "NVIDIA H100"}]), ["GPUs NVIDIA A100 -> NVIDIA H100"]),
+        (other(gpus=[]), ["GPUs NVIDIA A100 -> none"]),
+        (other(gpus=[{"title": "NVIDIA A100"}]), []),
+        (other(host="node2"), []),
+        (
+            other(models={"judge:qwen3_vl": {"transformers": "5.0", "commit": "abd", "server": "http://b/v1"}}),
+            ["qwen3_vl: commit abc -> abd", "qwen3_vl: transformers 4.57.0 -> 5.0"],
+        ),
+        (other(models={"edit:other": {"torch": "1"}}), []),
+        ({k: v for k, v in OLD.items() if k != "models"}, []),
+    ],
+)
+def test_what_changed_is_named(now: dict[str, Any], said: list[str]) -> None:
+    assert changes(OLD, now) == said
+    assert changes({}, now) == []
+
+
+@pytest.fixture
+def resumed(tmp_path: Path, undisturbed: Run) -> RunDirectory:
+    """A run whose last start was made with another torch."""
+    folder = copied(undisturbed, tmp_path)
+    path = folder / "environment" / "0001.json"
+    recorded = json.loads(path.read_text())
+    recorded["libraries"]["pillow"] = "1.1.7"
+    path.write_text(json.dumps(recorded))
+    return RunDirectory(folder)
+
+
+def test_whoever_resumes_is_told(resumed: RunDirectory, undisturbed: Run) -> None:
+    now = RunDirectory(undisturbed.path).environment()
+    (note,) = changed_since_the_last_start(resumed, now)
+    assert "pillow 1.1.7 -> " in note
+    assert "\n" not in note
+    with pytest.raises(RunDirectoryError, match=r"pillow 1\.1\.7 -> .*--strict-environment"):
+        changed_since_the_last_start(resumed, now, strict=True)
+    assert not changed_since_the_last_start(RunDirectory(undisturbed.path), now, strict=True)
+
+
+def test_a_model_in_an_environment_of_its_own_is_compared_when_it_is_loaded(resumed: RunDirectory) -> None:
+    (resumed.path / "environment" / "0001.json").write_text(json.dumps(OLD))
+    same, other_one = OLD["models"]["judge:qwen3_vl"], {"transformers": "5.0", "commit": "abc"}
+    assert not ModelsThen(resumed, strict=True).compare("judge:qwen3_vl", same)
+    assert not ModelsThen(resumed, strict=True).compare("edit:new", other_one)
+    then = ModelsThen(resumed)
+    (note,) = then.compare("judge:qwen3_vl", other_one)
+    assert "qwen3_vl: transformers 4.57.0 -> 5.0" in note
+    assert not then.compare("judge:qwen3_vl", other_one), "said once"
+    with pytest.raises(RunDirectoryError, match=r"4\.57\.0 -> 5\.0"):
+        ModelsThen(resumed, strict=True).compare("judge:qwen3_vl", other_one)
+
+
+def test_a_first_start_has_nothing_to_compare_with(tmp_path: Path) -> None:
+    assert not changed_since_the_last_start(RunDirectory(tmp_path), OLD, strict=True)
+
+
+def test_a_report_can_tell_which_starts_differ(resumed: RunDirectory) -> None:
+    assert not mixed_environments(resumed)
+    for number, torch in ((2, "2.7.0"), (3, "2.7.0"), (4, "2.13.0")):
+        recorded = {**resumed.environments()[1]}
+        recorded["libraries"] = {**recorded["libraries"], "torch": torch}
+        (resumed.path / "environment" / f"{number:04d}.json").write_text(json.dumps(recorded))
+    notes = mixed_environments(resumed)
+    assert [note.partition(":")[0] for note in notes] == ["from start 2 on", "from start 4 on"]
+    assert "torch 2.7.0 -> 2.13.0" in notes[1]
+
+
+def test_a_damaged_record_is_left_out(resumed: RunDirectory) -> None:
+    (resumed.path / "environment" / "0002.json").write_text("{half")
+    assert list(resumed.environments()) == [1]

@@ -1,0 +1,116 @@
+"""A run whose judge is a server that does all that servers do: what passes is waited out, the rest has no score."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval import evaluate
+from edit_eval.errors import Stopped
+from edit_eval.evaluation import Run
+from edit_eval.records import Status
+from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
+from faults.faulty_runs import lines, settings
+from small_benchmark import sample_id, write_benchmark
+
+pytest.importorskip("openai")
+
+ONCE: dict[int, Reply] = {
+    0: Reply.error(429, retry_after=0.2),
+    1: Reply.error(500),
+    2: Reply(manner="nothing"),
+    3: Reply(manner="half"),
+    4: Reply.html(502),
+    5: Reply(body=b'{"error": {"message": "overloaded", "code": 503}}'),
+    6: Reply(manner="hang"),
+    7: Reply(manner="drip", seconds_a_byte=0.1),
+}
+ALWAYS: dict[int, Reply] = {
+    8: Reply.error(500),
+    9: Reply.html(),
+    10: Reply(manner="hang_after_headers"),
+    11: Reply.error(400, "picture too small"),
+    12: Reply("I like it."),
+    13: Reply("Score: 11"),
+    14: Reply("Score: 8.7", finish_reason="length"),
+}
+
+
+def number_of(asked: Asked) -> int:
+    found = re.search(r"turn it into (\d+)", asked.text)
+    assert found
+    return int(found[1])
+
+
+def judged_by(server: JudgeServer, folder: Path, **params: Any) -> dict[str, Any]:
+    what = settings(folder)
+    given = {"device_ids": "cpu:1", "model": "judge", "base_url": server.base_url, "retries": 1, "concurrency": 6}
+    what["reward_model"] = {"type": "chat_endpoint", "params": {**given, **params}}
+    return what
+
+
+def run_with(answer: Callable[[Asked], Reply], folder: Path, **params: Any) -> Run:
+    with JudgeServer(answer) as server:
+        return evaluate(judged_by(server, folder, **params), run_dir=folder / "run", report=False)
+
+
+def test_what_passes_is_waited_out_and_the_rest_has_no_score(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 18)
+    times: dict[int, int] = defaultdict(int)
+
+    def answer(asked: Asked) -> Reply:
+        number = number_of(asked)
+        times[number] += 1
+        if times[number] == 1 and number in ONCE:
+            return ONCE[number]
+        return ALWAYS.get(number, Reply("Score: 5.000"))
+
+    made = run_with(answer, tmp_path, attempt_timeout=0.7)
+    found = {j.sample_id: j for j in made.results.judgements}
+    status = [found[sample_id(n)].status for n in range(18)]
+    assert status[:8] == [Status.OK] * 8
+    assert status[8:12] == [Status.JUDGE_ERROR] * 4
+    assert status[12:15] == [Status.UNPARSEABLE, Status.OUT_OF_RANGE, Status.UNPARSEABLE]
+    assert status[15:] == [Status.OK] * 3
+    reasons = [found[sample_id(n)].reason for n in range(18)]
+    for number, words in ((8, "500"), (9, "no chat completion"), (10, "in time"), (11, "picture too small")):
+        assert words in reasons[number]
+    assert made.summary["overall"]["n"] == 11
+    assert made.summary["overall"]["mean"] == 5.0
+    assert times[11] == 1, "what is wrong with the request is not asked twice"
+    assert times[12] == times[13] == times[14] == 3, "what cannot be read is asked for again"
+    raw = {r["sample"]: r["text"] for r in lines(made.path, "judgements")}
+    assert raw[sample_id(12)] == "I like it.", "raw answers are kept"
+
+
+def test_a_server_that_is_gone_leaves_all_pending_and_the_next_start_goes_on(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 12)
+    with JudgeServer() as server:
+        port = server.port
+        settled = 0
+
+        def answer(asked: Asked) -> Reply:
+            nonlocal settled
+            settled += 1
+            if settled > 5:
+                server.canary = Reply(manner="nothing")
+                return Reply(manner="nothing")
+            return Reply("Score: 5.000")
+
+        server.answer = answer
+        what = judged_by(server, tmp_path, concurrency=2)
+        with pytest.raises(Stopped, match="cannot be reached, or broke off") as stopped:
+            evaluate(what, run_dir=tmp_path / "run", report=False)
+    assert stopped.value.exit_code == 4
+    status = [j.status for j in Run(tmp_path / "run").results.judgements]
+    assert status.count(Status.OK) >= 4
+    assert Status.JUDGE_ERROR not in status, "no sample pays for the server"
+    with JudgeServer("Score: 5.000", port=port) as server:
+        made = evaluate(what, run_dir=tmp_path / "run", report=False)
+        assert len(server.judged) == status.count(Status.PENDING)
+    assert made.summary["coverage"]["by_status"] == {"ok": 12}

@@ -1,0 +1,126 @@
+"""Keys come from the environment and go nowhere else: planted ones are looked for in every byte that a run leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval import evaluate
+from edit_eval.errors import ConfigurationError
+from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
+from edit_eval.workers.process import secrets_of
+from faults.faulty_runs import faulty, settings
+from small_benchmark import sample_id
+
+KEYS = {
+    "OPENAI_API_KEY": "sk-CANARY-openai-71fd",
+    "HF_TOKEN": "hf_CANARY-hub-9c02",
+    "MY_SERVERS_PASSWORD": "CANARY-'quoted\"-pass\\word",
+}
+
+
+def with_their(text: bytes) -> list[str]:
+    """The keys that stand in a text, whole or as JSON or HTML would have them."""
+    found = []
+    for name, value in KEYS.items():
+        forms = {value, json.dumps(value)[1:-1], value.replace('"', "&quot;").replace("'", "&#39;")}
+        found += [name for form in forms if form.encode() in text]
+    return found
+
+
+class CommandLines(threading.Thread):
+    """Collects the command lines of all processes while it runs."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.seen: set[bytes] = set()
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        while not self.over.wait(0.15):
+            for process in Path("/proc").glob("[0-9]*"):
+                try:
+                    self.seen.add((process / "cmdline").read_bytes())
+                except OSError:
+                    continue
+
+
+def test_planted_keys_are_found_nowhere(tmp_path: Path) -> None:
+    """An endpoint that repeats the key in its errors and answers, and a model that puts keys into its exceptions."""
+
+    def indiscreet(asked: Asked) -> Reply:
+        key = asked.headers["authorization"]
+        assert key == f"Bearer {KEYS['OPENAI_API_KEY']}"
+        if "turn it into 3" in asked.text:
+            return Reply.error(400, f"no quota left for {key}")
+        return Reply(f"Score: 5.000\nYou came with {key} and {KEYS['HF_TOKEN']}")
+
+    with JudgeServer(indiscreet) as server:
+        what = settings(tmp_path, **faulty("Rude", does={sample_id(1): "tells"}))
+        params = {"device_ids": "cpu:1", "model": "judge", "base_url": server.base_url, "concurrency": 2}
+        what["reward_model"] = {"type": "chat_endpoint", "params": params}
+        what["evaluation"] = {"answer": "reason_then_score"}
+        path = tmp_path / "config.yaml"
+        path.write_text(json.dumps(what))
+        command = [sys.executable, "-m", "edit_eval", "run", str(path), "--run-dir", str(tmp_path / "run"), "--debug"]
+        environment = {**os.environ, **KEYS, "OPENAI_LOG": "debug"}
+        watch = CommandLines()
+        watch.start()
+        done = subprocess.run(command, capture_output=True, env=environment, timeout=120)
+        watch.over.set()
+        watch.join()
+    assert done.returncode == 3, done.stderr.decode()
+    assert server.judged
+    assert not with_their(done.stdout + done.stderr)
+    assert any(b"edit_eval.workers.process" in line for line in watch.seen)
+    assert not with_their(b"\n".join(watch.seen))
+    files = [p for p in (tmp_path / "run").rglob("*") if p.is_file()]
+    assert {"edits", "judgements", "events", "config", "logs", "report"} <= {p.parent.name for p in files}
+    for file in files:
+        assert not with_their(file.read_bytes()), file
+    kept = b"".join(p.read_bytes() for p in files)
+    assert b"<OPENAI_API_KEY>" in kept, "the words around them are kept"
+    assert b"401: <HF_TOKEN> is not valid for <OPENAI_API_KEY>" in kept
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"api_key": "sk-CANARY"},
+        {"api_key_env": "sk-CANARY"},
+        {"base_url": "http://user:CANARY@127.0.0.1/v1"},
+        {"call": {"extra_headers": {"Authorization": "CANARY"}}},
+        {"call": {"extra_body": {"token": "CANARY"}}},
+    ],
+)
+def test_a_key_in_the_configuration_is_refused_and_not_repeated(tmp_path: Path, params: dict[str, Any]) -> None:
+    what = settings(tmp_path)
+    what["reward_model"] = {"type": "chat_endpoint", "params": {"model": "judge", "device_ids": "cpu:1", **params}}
+    with pytest.raises(ConfigurationError) as refused:
+        evaluate(what, run_dir=tmp_path / "run", report=False)
+    assert "CANARY" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_which_variables_are_secrets() -> None:
+    variables = {
+        "OPENAI_API_KEY": "a" * 8,
+        "APIKEY": "b" * 8,
+        "HF_TOKEN": "c" * 8,
+        "AWS_ACCESS_KEY_ID": "d" * 8,
+        "AWS_SECRET_ACCESS_KEY": "e" * 8,
+        "DB_PASSWORD": "f" * 8,
+        "SHORT_TOKEN": "short",
+        "TOKENIZERS_PARALLELISM": "falsefalse",
+        "MAX_TOKENS": "12345678",
+        "MONKEY_BUSINESS": "bananas banana",
+        "PATH": "/usr/bin:/bin",
+    }
+    assert [value.decode() for value, _ in secrets_of(variables)] == [c * 8 for c in "abcdef"]

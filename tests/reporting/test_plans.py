@@ -1,0 +1,56 @@
+"""What a plan looks like in a terminal."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from edit_eval.config.loading import load_configuration
+from edit_eval.execution.planning import Plan, make_plan
+from edit_eval.reporting.plans import print_plan
+from small_benchmark import configuration
+
+
+def shown(plan: Plan, width: int = 80) -> str:
+    stream = io.StringIO()
+    print_plan(plan, Console(file=stream, width=width, markup=False, emoji=False, highlight=False))
+    return stream.getvalue()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    times = {"load_seconds": 60.0, "seconds": 7.5}
+    source = configuration(tmp_path_factory.mktemp("plan"), edit=times, judge={**times, "seconds": 0.2})
+    source["execution"] = {"schedule": "batch_sync", "order": "by_category"}
+    return make_plan(load_configuration(source), ["physical", "social"] * 45, gpus=6)
+
+
+def test_every_combination_is_a_row_and_the_best_is_marked(made: Plan) -> None:
+    lines = shown(made).splitlines()
+    assert lines[0] == "90 samples on 6 devices, simulated by the scheduler of a real run"
+    assert "testing: 7.5 s an edit, load 1 min 00 s (its own parameters)" in lines[1]
+    assert "testing: 0.2 s a pair" in lines[2]
+    rows = [line for line in lines if line.startswith(("pull", "round_robin", "batch_sync"))]
+    assert len(rows) == 12
+    best = made.combinations[made.best]
+    (marked,) = (line for line in rows if line.rstrip().endswith("<- best"))
+    assert marked.split()[:3] == [best.schedule, best.order, best.placement]
+    (yours,) = (line for line in rows if line.rstrip().endswith("<- yours"))
+    assert yours.split()[:3] == ["batch_sync", "by_category", "swap"]
+    assert all(" x " in row and "%" in row for row in rows)
+
+
+def test_it_fits_eighty_columns_without_colours(made: Plan) -> None:
+    text = shown(made)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text
+
+
+def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
+    source = configuration(tmp_path)
+    source["edit_models"] = {"编辑模型": source.pop("diffusion_model")}
+    plan = make_plan(load_configuration(source), ["physical"])
+    assert "编辑模型: 0.0 s an edit" in shown(plan)

@@ -1,0 +1,156 @@
+"""Taking over what another run has done: equal keys, what ended well, and a run that stands on its own afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edit_eval.records import Answer, Status
+from edit_eval.store.matrix import Matrix, edit_record
+from edit_eval.store.reuse import reuse
+from edit_eval.store.run_directory import CannotWrite, RunDirectory
+from small_matrix import made_edit, small_matrix
+
+NAMES = ("sample", "edit_model", "edit_seed", "judge", "repeat")
+
+
+def started(path: Path) -> RunDirectory:
+    directory = RunDirectory(path)
+    directory.begin()
+    directory.write_configuration({}, {})
+    return directory
+
+
+def finished(path: Path, matrix: Matrix, answers: dict[int, list[str]] | None = None) -> RunDirectory:
+    """A run in which every edit was made, and every judgement given its answers (`Score: 8`)."""
+    directory = started(path)
+    for number in range(len(matrix.edits)):
+        matrix.set_edit(number, made_edit(matrix, number, directory))
+        directory.append("edits", edit_record(matrix.edits[number]))
+    for number in range(len(matrix.answers)):
+        for ask, text in enumerate((answers or {}).get(number, ["Score: 8"])):
+            matrix.add_answer(number, Answer(text))
+            about = dict(zip(NAMES, matrix.address(number), strict=True))
+            kept = {"text": text, "error": "", "seconds": 0.1, "device": "cuda:3", "final": False, "ask": ask}
+            directory.append("judgements", {"key": matrix.judgement_key(number), **about, **kept})
+    directory.end()
+    return RunDirectory.existing(path)
+
+
+def scores(matrix: Matrix) -> list[float | None]:
+    return [judgement.score for judgement in matrix.judgements()]
+
+
+def test_edits_and_judgements_with_equal_keys_are_taken(tmp_path: Path) -> None:
+    theirs = small_matrix(3)
+    source = finished(tmp_path / "theirs", theirs)
+    directory, mine = started(tmp_path / "mine"), small_matrix(3, models=("painter",))
+    assert reuse(source, directory, mine) == f"{source.path}: 3 edits and 3 judgements are reused"
+    directory.end()
+    assert scores(mine) == [8.0] * 3
+    assert [(e.pixels, e.seconds, e.device) for e in mine.edits] == [
+        (e.pixels, e.seconds, e.device) for e in theirs.edits
+    ]
+    alone = small_matrix(3)
+    reader = RunDirectory.existing(directory.path)
+    assert alone.recall(reader.read("edits"), reader.read("judgements"), directory.path, lambda status: False) == []
+    assert list(alone.judgements()) == list(mine.judgements()), "the records of this run say it all"
+    assert all(r["reused_from"] == str(source.path) for name in ("edits", "judgements") for r in reader.read(name))
+
+
+def test_a_run_that_was_reused_may_be_deleted(tmp_path: Path) -> None:
+    source = finished(tmp_path / "theirs", small_matrix(1))
+    directory, mine = started(tmp_path / "mine"), small_matrix(1)
+    reuse(source, directory, mine)
+    directory.end()
+    (source.path / mine.edits[0].image).unlink()
+    assert (directory.path / mine.edits[0].image).stat().st_size == mine.edits[0].file_bytes
+
+
+def test_what_has_another_key_is_not_taken(tmp_path: Path) -> None:
+    source = finished(tmp_path / "theirs", small_matrix(2))
+    directory, mine = started(tmp_path / "mine"), small_matrix(2, seed=1)
+    assert "0 edits and 0 judgements" in reuse(source, directory, mine)
+    mine = small_matrix(2, judges=("another",))
+    assert "2 edits and 0 judgements" in reuse(source, directory, mine)
+    directory.end()
+
+
+def test_what_is_here_already_is_not_taken_again(tmp_path: Path) -> None:
+    source = finished(tmp_path / "theirs", small_matrix(2))
+    directory, mine = started(tmp_path / "mine"), small_matrix(2)
+    mine.set_edit(0, made_edit(mine, 0, directory, 77))
+    mine.add_answer(0, Answer("Score: 3"))
+    assert "1 edits and 1 judgements" in reuse(source, directory, mine)
+    assert scores(mine) == [3.0, 8.0]
+    assert "0 edits and 0 judgements" in reuse(source, directory, mine)
+    directory.end()
+
+
+def test_an_edit_that_is_here_takes_the_judgement_of_equal_pixels(tmp_path: Path) -> None:
+    source = finished(tmp_path / "theirs", small_matrix(1))
+    directory, mine = started(tmp_path / "mine"), small_matrix(1, models=("another",))
+    mine.set_edit(0, made_edit(mine, 0, directory, 0))
+    assert "0 edits and 1 judgements" in reuse(source, directory, mine)
+    directory.end()
+    record = next(RunDirectory.existing(directory.path).read("judgements"))
+    assert record["edit_model"] == "another"
+
+
+@pytest.mark.parametrize("trouble", ["failed", "damaged since", "gone", "of another size", "elsewhere"])
+def test_only_edits_that_ended_well_are_taken(tmp_path: Path, trouble: str) -> None:
+    theirs = small_matrix(2)
+    source = finished(tmp_path / "theirs", theirs)
+    again = started(source.path)
+    edit = edit_record(theirs.edits[0])
+    picture = source.path / edit["image"]
+    if trouble == "failed":
+        again.append("edits", {**edit, "status": "edit_failed", "reason": "black", "image": ""})
+    elif trouble == "damaged since":
+        again.append("edits", {**edit, "status": "pending", "image": "", "pixels": ""})
+    elif trouble == "gone":
+        picture.unlink()
+    elif trouble == "of another size":
+        picture.write_bytes(b"")
+    else:
+        stranger = tmp_path / "secret"
+        stranger.write_bytes(picture.read_bytes())
+        again.append("edits", {**edit, "image": "../secret"})
+    again.end()
+    directory, mine = started(tmp_path / "mine"), small_matrix(2)
+    assert "1 edits and 1 judgements" in reuse(RunDirectory.existing(source.path), directory, mine)
+    assert [e.status for e in mine.edits] == [Status.PENDING, Status.OK]
+    assert len(list((directory.path / "images").rglob("*.png"))) == 1
+    directory.end()
+
+
+def test_only_answers_with_a_score_are_taken_and_then_all_of_them(tmp_path: Path) -> None:
+    theirs = small_matrix(4, retries=2)
+    texts = {0: ["hm", "Score: 7"], 1: ["hm", "hm", "hm"], 2: ["Score: 11"] * 3, 3: []}
+    source = finished(tmp_path / "theirs", theirs, texts)
+    directory, mine = started(tmp_path / "mine"), small_matrix(4)
+    assert "4 edits and 1 judgements" in reuse(source, directory, mine)
+    directory.end()
+    assert [j.status.value for j in mine.judgements()] == ["ok", "pending", "pending", "pending"]
+    kept = [r["text"] for r in RunDirectory.existing(directory.path).read("judgements")]
+    assert kept == ["hm", "Score: 7"], "as it was asked there"
+
+
+def test_every_seed_and_repeat_takes_its_own(tmp_path: Path) -> None:
+    shape = {"edit_seeds": 2, "repeats": 2}
+    texts = {n: [f"Score: {n}"] for n in range(8)}
+    source = finished(tmp_path / "theirs", small_matrix(2, **shape), texts)
+    directory, mine = started(tmp_path / "mine"), small_matrix(2, **shape)
+    reuse(source, directory, mine)
+    directory.end()
+    assert [mine.judgement(n).score for n in range(8)] == [float(n) for n in range(8)]
+
+
+def test_a_disk_that_refuses_a_picture_is_one_line(tmp_path: Path) -> None:
+    source = finished(tmp_path / "theirs", small_matrix(1))
+    directory, mine = started(tmp_path / "mine"), small_matrix(1)
+    (directory.path / "images").write_text("a file where a folder belongs")
+    with pytest.raises(CannotWrite, match="cannot be written"):
+        reuse(source, directory, mine)
+    directory.end()

@@ -1,0 +1,465 @@
+"""The command line: its flags, its exit codes, and what goes to stdout and to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+import yaml
+
+from edit_eval import cli, evaluation
+from edit_eval.execution.findings import Finding
+from edit_eval.execution.session import Interrupted
+from small_benchmark import configuration, sample_id
+
+FILTERS = {"--set", "--limit", "--categories", "--difficulty", "--tags", "--sample-ids", "--devices"}
+ALWAYS = {"--help", "--debug"}
+FLAGS = {
+    "run": {*ALWAYS, *FILTERS, "--run-dir", "--reuse", "--retry", "--progress", "--json"},
+    "plan": {*ALWAYS, *FILTERS, "--gpus", "--samples", "--from", "--json"},
+    "doctor": {*ALWAYS, "--set", "--limit", "--categories", "--devices", "--json"},
+    "report": {*ALWAYS, "--json"},
+    "status": {*ALWAYS, "--json"},
+    "compare": {*ALWAYS, "--detect", "--fail-if-worse", "--json"},
+    "agreement": {*ALWAYS, "--people", "--json"},
+    "list": {*ALWAYS, "--json"},
+    "describe": {*ALWAYS, "--json"},
+    "env create": {*ALWAYS, "--for", "--constraint", "--python"},
+}
+"""What people and their scripts rely on: a flag may be added here, none may be renamed or taken away."""
+
+HEAVY = {
+    *("torch", "diffusers", "transformers", "accelerate", "safetensors", "openai", "numpy", "scipy", "altair"),
+    *("vl_convert", "jinja2", "ijson", "pynvml", "yaml", "PIL", "filelock"),
+}
+"""What no help needs. (Pydantic is typer's own: it is imported for the help of a verb.)"""
+
+
+class Outcome(NamedTuple):
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The one JSON document that is all of stdout."""
+        return json.loads(self.out)
+
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
+    """Runs a command line in this process: `command("run", path, "--json")`."""
+
+    def run(*arguments: str | Path) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["edit-eval", *map(str, arguments)])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return Outcome(int(ended.value.code or 0), *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No page is drawn: that takes longer than all else, and nothing here looks at it."""
+    monkeypatch.setattr(evaluation.Run, "draw", lambda run: None)
+
+
+def yaml_file(folder: Path, **more: Any) -> Path:
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(configuration(folder, **more), allow_unicode=True), "utf-8")
+    return path
+
+
+class Finished(NamedTuple):
+    """A run that came to its end."""
+
+    config: Path
+    run: Path
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    folder = tmp_path_factory.mktemp("finished")
+    path = yaml_file(folder)
+    evaluation.evaluate(path, run_dir=folder / "run", report=False)
+    return Finished(path, folder / "run")
+
+
+# -- what there is --
+
+
+def verbs() -> dict[str, Any]:
+    """Every verb by its name, those of a group as `group verb`."""
+    found: dict[str, Any] = {}
+    for name, verb in typer.main.get_command(cli.app).commands.items():  # type: ignore[attr-defined]
+        inner = getattr(verb, "commands", None)
+        found |= {f"{name} {sub}": one for sub, one in inner.items()} if inner else {name: verb}
+    return found
+
+
+def flags_of(verb: Any) -> set[str]:
+    return {"--help", *(flag for parameter in verb.params for flag in parameter.opts if flag.startswith("-"))}
+
+
+def test_flags_are_kept() -> None:
+    found = verbs()
+    assert FLAGS.keys() <= found.keys()
+    missing = {name: sorted(flags - flags_of(found[name])) for name, flags in FLAGS.items()}
+    assert not {name: flags for name, flags in missing.items() if flags}
+
+
+def test_every_verb_has_what_all_have_and_one_way_of_writing_it() -> None:
+    for name, verb in verbs().items():
+        assert flags_of(verb) >= ALWAYS, name
+        assert verb.help, name
+        assert all(flag == flag.lower() and "_" not in flag for flag in flags_of(verb)), name
+        assert "--json" in flags_of(verb) or name == "env create", f"{name}: what a person can read a program can, too"
+
+
+@pytest.mark.xfail(strict=True, reason="doctor lacks --difficulty, --tags and --sample-ids")
+def test_every_verb_that_takes_a_configuration_takes_overrides_and_filters() -> None:
+    for name, verb in verbs().items():
+        if any(p.name == "config" for p in verb.params):
+            assert flags_of(verb) >= FILTERS, name
+
+
+def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
+    """In a process of its own, where nobody else has imported anything."""
+    names = [[], ["env"], *([*name.split()] for name in FLAGS)]
+    code = (
+        "import contextlib, io, json, sys\n"
+        "from edit_eval.cli import main\n"
+        "said = {}\n"
+        f"for words in {names!r}:\n"
+        "    sys.argv = ['edit-eval', *words, '--help']\n"
+        "    out = io.StringIO()\n"
+        "    try:\n"
+        "        with contextlib.redirect_stdout(out):\n"
+        "            main()\n"
+        "    except SystemExit as ended:\n"
+        "        said[' '.join(words)] = [ended.code, out.getvalue()]\n"
+        "    if not words:\n"
+        "        first = sorted(sys.modules)\n"
+        "json.dump([said, first, sorted(sys.modules)], sys.stdout)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    said, first, modules = json.loads(done.stdout)
+    assert len(said) == len(names)
+    for name, (code_, text) in said.items():
+        assert code_ == 0, name
+        assert text.startswith(f"Usage: edit-eval {name}".rstrip()), name
+        assert FLAGS.get(name, set()) - {"--debug"} <= {word.strip(",") for word in text.split()}, name
+    assert HEAVY & set(modules) == set()
+    assert "pydantic" not in first
+    ours = {module for module in modules if module.startswith("edit_eval.")}
+    assert ours <= {"edit_eval.cli", "edit_eval.errors"}
+
+
+def test_the_installed_command_is_this_one() -> None:
+    program = Path(sys.executable).with_name("edit-eval")
+    done = subprocess.run([str(program), "--help"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: edit-eval ")
+
+
+def test_without_a_verb_the_help_is_shown(command: Command) -> None:
+    for words in ((), ("env",)):
+        found = command(*words)
+        assert found.code == 2
+        assert "Commands:" in found.out + found.err
+
+
+# -- exit codes --
+
+
+def one_error(found: Outcome, code: int, words: str) -> None:
+    """The command ended with `code` and one line that says why, on stderr."""
+    assert found.code == code, found
+    assert found.out == ""
+    last = found.err.rstrip("\n").splitlines()[-1]
+    assert last.startswith("error: "), found.err
+    assert words in last
+    assert "Traceback" not in found.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "NOWHERE"], "no such file"),
+        (["run", "CONFIG", "--set", "benchmark.limt=3"], "limit"),
+        (["run", "CONFIG", "--set", "nonsense"], "nonsense"),
+        (["run", "CONFIG", "--progress", "loud"], "must be `auto`, `rich`, `plain` or `none`"),
+        (["run", "CONFIG", "--limit", "0"], "--limit"),
+        (["run", "CONFIG", "--devices", "gpu"], "--devices gpu"),
+        (["run", "CONFIG", "--devices", "97"], "cuda:97 is not there"),
+        (["run", "CONFIG", "--categories", "zebra"], "no sample has `zebra`"),
+        (["run", "CONFIG", "--sample-ids", "zebra"], "no sample has `zebra`"),
+        (["run", "CONFIG", "--reuse", "NOWHERE"], "does not exist"),
+        (["run", "CONFIG", "--run-dir", "CONFIG"], "cannot be used"),
+        (["plan", "CONFIG", "--gpus", "0"], "--gpus 0"),
+        (["plan", "CONFIG", "--samples", "0"], "--samples 0"),
+        (["plan", "CONFIG", "--from", "NOWHERE"], "does not exist"),
+        (["status", "NOWHERE"], "does not exist"),
+        (["status", "RUN", "zebra"], "`zebra` is no sample"),
+        (["compare", "RUN", "NOWHERE"], "does not exist"),
+        (["agreement", "NOWHERE"], "does not exist"),
+        (["describe", "zebra"], "`zebra` is no benchmark, edit model or judge"),
+        (["env", "create", "NOWHERE", "--for", "zebra"], "--for zebra"),
+        pytest.param(
+            ["run", "CONFIG", "--run-dir", "RUN", "--retry", "zebra"],
+            "--retry zebra",
+            marks=pytest.mark.xfail(strict=True, reason="ends with 1, as a fault of ours"),
+        ),
+        pytest.param(
+            ["report", "NOWHERE"],
+            "NOWHERE does not exist; `edit-eval run CONFIG` makes one",
+            marks=pytest.mark.xfail(strict=True, reason="ends with 1, and says it twice"),
+        ),
+    ],
+)
+def test_what_was_asked_wrongly_is_two_and_nothing_is_written(
+    command: Command,
+    finished: Finished,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = {"CONFIG": str(finished.config), "RUN": str(finished.run), "NOWHERE": "NOWHERE"}
+    one_error(command(*(place.get(word, word) for word in arguments)), 2, words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [["run"], ["run", "x.yaml", "--nonsense"], ["rnu", "x.yaml"], ["status"]])
+def test_a_command_that_is_none_is_two(command: Command, arguments: list[str]) -> None:
+    found = command(*arguments)
+    assert (found.code, found.out) == (2, "")
+    assert "Error: " in found.err
+
+
+def test_a_fault_of_ours_is_one_and_its_trace_is_shown_on_demand(
+    command: Command, finished: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object, **named: object) -> None:
+        raise RuntimeError("something broke")
+
+    monkeypatch.setattr(evaluation, "evaluate", fail)
+    one_error(command("run", finished.config), 1, "RuntimeError: something broke (a fault of edit-eval; `--debug`")
+    found = command("run", finished.config, "--debug")
+    assert found.code == 1
+    assert "Traceback" in found.err
+    assert found.err.rstrip().splitlines()[-1].startswith("error: RuntimeError: something broke")
+
+
+@pytest.mark.xfail(strict=True, reason="an exception of several lines is printed as it is")
+def test_a_fault_of_several_lines_is_one_line(
+    command: Command, finished: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object, **named: object) -> None:
+        raise RuntimeError("one\n  two")
+
+    monkeypatch.setattr(evaluation, "evaluate", fail)
+    one_error(command("run", finished.config), 1, "RuntimeError: one two (a fault of edit-eval")
+
+
+def test_debug_adds_the_trace_to_what_was_asked_wrongly(command: Command) -> None:
+    found = command("describe", "zebra", "--debug")
+    assert found.code == 2
+    assert "Traceback" in found.err
+
+
+@pytest.mark.parametrize(("number", "code"), [(2, 130), (15, 143)])
+def test_an_interruption_says_how_to_go_on(
+    command: Command, finished: Finished, monkeypatch: pytest.MonkeyPatch, number: int, code: int
+) -> None:
+    def interrupted(*arguments: object, **named: object) -> None:
+        raise Interrupted(number)
+
+    monkeypatch.setattr(evaluation, "evaluate", interrupted)
+    found = command("run", finished.config, "--json")
+    assert (found.code, found.out) == (code, "")
+    assert found.err == "interrupted: all that was done is kept; the same command goes on\n"
+
+
+def test_a_control_c_before_anything_was_done_is_an_interruption_too(
+    command: Command, finished: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluation, "plan", interrupted)
+    assert command("plan", finished.config).code == 130
+
+
+def test_a_run_that_nothing_can_do_is_four(command: Command, tmp_path: Path) -> None:
+    path = yaml_file(tmp_path, edit={"fail_to_load": "no weights\nin /nowhere"})
+    one_error(command("run", path, "--run-dir", tmp_path / "run", "--json"), 4, "no weights in /nowhere")
+
+
+def test_a_run_below_its_coverage_is_three_each_time_and_has_its_document(
+    command: Command, tmp_path: Path, undrawn: None
+) -> None:
+    path = yaml_file(tmp_path, judge={"answers": {sample_id(0): "no idea"}})
+    for time in ("first", "again"):
+        found = command("run", path, "--run-dir", tmp_path / "run", "--json", "--progress", "none")
+        assert found.code == 3, time
+        assert found.document["coverage"]["by_status"] == {"ok": 8, "unparseable": 1}
+        assert found.err.rstrip().splitlines()[-1] == (
+            "error: coverage: 8 of 9 are scored; `edit-eval status` names the rest"
+        )
+    low = [*("--set", "evaluation.min_coverage=0.5"), "--run-dir", tmp_path / "other"]
+    assert command("run", path, *low, "--reuse", tmp_path / "run", "--progress", "none").code == 0
+
+
+def test_verbs_that_only_read_are_content_with_whatever_they_read(
+    command: Command, tmp_path: Path, undrawn: None
+) -> None:
+    path = yaml_file(tmp_path, judge={"default_answer": "no idea"}, execution={"pilot": False})
+    evaluation.evaluate(path, run_dir=tmp_path / "run", report=False)
+    for arguments in (["status"], ["status", "--json"], ["report", "--json"], ["agreement"]):
+        found = command(arguments[0], tmp_path / "run", *arguments[1:])
+        assert found.code == 0, found.err
+
+
+@pytest.mark.parametrize(("level", "code"), [("ok", 0), ("note", 0), ("warning", 0), ("problem", 3)])
+def test_doctor_is_three_when_something_would_stop_the_run(
+    command: Command, monkeypatch: pytest.MonkeyPatch, level: Any, code: int
+) -> None:
+    """What it finds is examined elsewhere, and takes its time."""
+    findings = [
+        Finding("host", "ok", "2 processors"),
+        Finding("models", level, "it does not fit", "take a smaller one"),
+    ]
+    monkeypatch.setattr(evaluation, "examine", lambda *arguments, **named: findings)
+    found = command("doctor", "config.yaml", "--json")
+    assert found.code == code
+    assert found.document == [finding.as_plain() for finding in findings]
+    readable = command("doctor", "config.yaml")
+    assert readable.code == code
+    assert "it does not fit" in readable.out
+
+
+# -- stdout and stderr --
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "CONFIG", "--run-dir", "RUN"],
+        ["report", "RUN"],
+        ["plan", "CONFIG"],
+        ["status", "RUN"],
+        ["status", "RUN", sample_id(3)],
+        ["agreement", "RUN"],
+        ["list"],
+        ["describe", "testing"],
+        ["describe", "five_dimensions"],
+    ],
+)
+def test_json_is_one_document_and_all_else_is_on_stderr(
+    command: Command, finished: Finished, undrawn: None, arguments: list[str]
+) -> None:
+    place = {"CONFIG": finished.config, "RUN": finished.run}
+    words = [place.get(word, word) for word in arguments]
+    found = command(*words, "--json")
+    assert found.code == 0, found.err
+    assert isinstance(found.document, dict | list)
+    assert found.document
+    readable = command(*words)
+    assert readable.code == 0
+    assert readable.out
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(readable.out)
+
+
+def test_a_run_says_in_the_end_what_a_report_says(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = yaml_file(tmp_path)
+    with monkeypatch.context() as patches:
+        patches.setattr(evaluation.Run, "draw", lambda run: None)
+        first = command("run", path, "--run-dir", tmp_path / "run", "--json")
+        again = command("run", path, "--run-dir", tmp_path / "run", "--json")
+    assert "nothing to do" in again.err
+    reported = command("report", tmp_path / "run", "--json").document
+    assert first.document == again.document == reported
+    assert reported == json.loads((tmp_path / "run" / "report" / "summary.json").read_text("utf-8"))
+
+
+@pytest.mark.xfail(strict=True, reason="a run that has nothing to do keeps the description of the start before")
+def test_a_run_with_other_filters_is_about_what_was_asked_now(command: Command, tmp_path: Path, undrawn: None) -> None:
+    path = yaml_file(tmp_path)
+    command("run", path, "--run-dir", tmp_path / "run")
+    fewer = command("run", path, "--run-dir", tmp_path / "run", "--limit", "1", "--json").document
+    assert fewer["coverage"]["total"] == 3
+
+
+def test_without_a_folder_a_new_one_is_made_for_each_run(
+    command: Command, finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = set()
+    for _ in range(2):
+        found = command("run", finished.config, "--reuse", finished.run, "--progress", "none", "--limit", "1")
+        assert found.code == 0, found.err
+        made |= {path.name for path in Path("runs").iterdir()}
+    assert len(made) == 2
+    assert all(name.startswith("config-20") for name in made)
+
+
+def test_flags_reach_the_configuration(command: Command, tmp_path: Path, undrawn: None) -> None:
+    path = yaml_file(tmp_path, evaluation={"retries": 1})
+    found = command(
+        *("run", path, "--run-dir", tmp_path / "run", "--json", "--progress", "none", "--devices", "cpu:1"),
+        *("--limit", "2", "--categories", "physical, 社会", "--difficulty", "easy", "--tags", "even,"),
+        *("--set", "diffusion_model.params.steps=7", "--set", "evaluation.min_coverage=0.5"),
+    )
+    assert found.code == 0, found.err
+    written = yaml.safe_load((tmp_path / "run" / "config" / "0001.yaml").read_text("utf-8"))
+    benchmark = written["benchmark"]
+    assert (benchmark["limit"], benchmark["categories"], benchmark["tags"]) == (2, ["physical", "社会"], ["even"])
+    assert benchmark["difficulty"] == ["easy"]
+    assert written["edit_models"]["testing"]["params"]["steps"] == 7
+    assert written["edit_models"]["testing"]["params"]["device_ids"] == ["cpu:0"]
+    assert written["evaluation"]["min_coverage"] == 0.5
+    assert written["execution"]["progress"] == "none"
+    assert found.document["coverage"]["total"] == 4
+
+
+def test_what_a_file_should_be_told_is_told_on_stderr(command: Command, tmp_path: Path, undrawn: None) -> None:
+    path = yaml_file(tmp_path)
+    text = path.read_text("utf-8").replace("reward_model:\n", "reward_model:\n  class_path: src.models.reward.Qwen\n")
+    path.write_text(text, "utf-8")
+    found = command("run", path, "--run-dir", tmp_path / "run", "--json", "--progress", "none")
+    assert found.code == 0, found.err
+    assert found.err.startswith("note: ")
+    assert found.document["status"] == "complete"
+
+
+@pytest.mark.xfail(strict=True, reason="a terminal that knows no Chinese is a fault of ours")
+def test_a_terminal_that_cannot_write_everything_gets_what_it_can(finished: Finished) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for arguments in (
+        ["status", str(finished.run), sample_id(0)],
+        ["status", str(finished.run), sample_id(0), "--json"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "edit_eval", *arguments], capture_output=True, text=True, env=environment
+        )
+        assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["sample"]["id"] == sample_id(0)

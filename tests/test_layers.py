@@ -1,0 +1,117 @@
+"""How the house is built, as far as a program can see it: what may stand beside a model, and how long a file may be."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import edit_eval
+from edit_eval.execution.environments import FILES, LAYERS
+
+SOURCE = Path(edit_eval.__file__).parent
+TESTS = Path(__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+BESIDE_A_MODEL = [SOURCE / name for name in FILES] + [
+    p for layer in LAYERS for p in sorted((SOURCE / layer).rglob("*.py"))
+]
+VAGUE = {
+    "util",
+    "utils",
+    "helper",
+    "helpers",
+    "common",
+    "manager",
+    "managers",
+    "misc",
+    "core",
+    "base",
+    "stuff",
+    "tools",
+}
+LONGEST = 500
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+def module_level(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements that run at import; not those under `if TYPE_CHECKING`."""
+    found: list[ast.stmt] = []
+    for statement in body:
+        if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
+            found += module_level(statement.orelse)
+            continue
+        found.append(statement)
+        for part in ("body", "orelse", "finalbody"):
+            if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+                found += module_level(getattr(statement, part, []))
+        for handler in getattr(statement, "handlers", []):
+            found += module_level(handler.body)
+    return found
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that importing a file imports, as they are named in it."""
+    found = set()
+    for statement in module_level(ast.parse(path.read_text("utf-8")).body):
+        if isinstance(statement, ast.Import):
+            found |= {alias.name for alias in statement.names}
+        elif isinstance(statement, ast.ImportFrom):
+            assert statement.level == 0, f"{name(path)}: imports name their module in full"
+            found.add(str(statement.module))
+    return found
+
+
+@pytest.mark.parametrize("path", BESIDE_A_MODEL, ids=name)
+def test_what_stands_beside_a_model_is_python_3_10_with_pillow(path: Path) -> None:
+    ast.parse(path.read_text("utf-8"), feature_version=(3, 10))
+    ours = {name(p).removesuffix(".py").removesuffix("/__init__").replace("/", ".") for p in BESIDE_A_MODEL}
+    for module in imported(path):
+        top, _, rest = module.partition(".")
+        if top == "edit_eval":
+            assert rest in ours, f"{name(path)} imports {module}, which does not travel with it"
+        else:
+            assert top == "PIL" or top in sys.stdlib_module_names, f"{name(path)} imports {module}"
+
+
+def test_the_check_sees_an_import_wherever_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "x.py"
+    path.write_text(
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    import only_for_types\n"
+        "else:\n    import a\n"
+        "try:\n    import b.c\nexcept ImportError:\n    import d\nfinally:\n    import e\n"
+        "class X:\n    import f\n    def g(self):\n        import inside\n"
+        "with open('x'):\n    from h.i import j\n"
+    )
+    assert imported(path) == {"typing", "a", "b.c", "d", "e", "f", "h.i"}
+
+
+def test_packages_are_empty_so_that_importing_one_room_opens_no_other() -> None:
+    packages = [p for p in MODULES if p.name == "__init__.py" and p.parent != SOURCE]
+    assert len(packages) > 10
+    assert [name(p) for p in packages if p.read_text().strip()] == []
+    assert imported(SOURCE / "__init__.py") <= {"__future__", "typing"}
+
+
+@pytest.mark.parametrize("folder", [SOURCE, TESTS], ids=["src", "tests"])
+def test_no_file_is_too_long_to_be_read(folder: Path) -> None:
+    lines = {str(p.relative_to(folder)): p.read_text("utf-8").count("\n") for p in folder.rglob("*.py")}
+    assert {path: count for path, count in lines.items() if count > LONGEST} == {}
+
+
+def test_every_name_says_what_is_in_it() -> None:
+    vague = [name(p) for p in [*MODULES, *SOURCE.rglob("*/")] if VAGUE & set(p.stem.lower().split("_"))]
+    assert vague == ["config/base_system.py"], "the base system is a thing of its own"
+
+
+def test_tests_mirror_what_they_test() -> None:
+    """A folder of tests has the name of a room."""
+    rooms = {p.name for p in SOURCE.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    others = {"docs", "faults"}  # what no room alone promises
+    folders = {p.name for p in TESTS.iterdir() if p.is_dir() and not p.name.startswith(("__", "."))}
+    assert folders <= rooms | others

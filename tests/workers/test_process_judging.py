@@ -1,0 +1,95 @@
+"""A worker that judges: batches, what does not fit into memory, and what is no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from edit_eval.workers.messages import Message
+from workers.started_worker import ODD_MODELS, StartedWorker, request
+
+
+@pytest.fixture(scope="module")
+def edits(source: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("edits")
+    paths = [folder / f"{number}.png" for number in range(5)]
+    for number, path in enumerate(paths):
+        Image.new("RGB", (40, 30), (number, 9, 9)).save(path)
+    return paths
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedWorker]:
+    with StartedWorker(tmp_path_factory.mktemp("judge")) as worker:
+        worker.load(f"{ODD_MODELS}:Judge")
+        yield worker
+
+
+def judged(worker: StartedWorker, *requests: Message) -> Message:
+    worker.judge(1, *requests)
+    return worker.hear("done", "failed")
+
+
+def test_a_batch_is_answered_in_its_order_and_what_was_damaged_is_named(
+    judge: StartedWorker, source: Path, edits: list[Path], tmp_path: Path
+) -> None:
+    requests = [request(source, path) for path in edits]
+    requests[1]["pixels"] = "0" * 64
+    requests[3]["edited"] = str(tmp_path / "gone.png")
+    results = judged(judge, *requests)["results"]
+    assert [r.get("text") for r in results] == [f"3 with {n} of painter" if n in (0, 2, 4) else None for n in range(5)]
+    assert "1.png: the pixels are not those that were reported" in results[1]["damaged"]
+    assert "gone.png" in results[3]["damaged"]
+
+
+def test_a_batch_of_damaged_pictures_asks_nobody(judge: StartedWorker, source: Path, edits: list[Path]) -> None:
+    done = judged(judge, request(source, edits[0], pixels="0" * 64, user="return: 1 / 0"))
+    assert list(done["results"][0]) == ["damaged"]
+
+
+@pytest.mark.parametrize(("room", "sizes"), [(5, None), (3, [3, 3, 3, 2, 2]), (2, [2, 2, 1, 2, 2]), (1, [1] * 5)])
+def test_a_batch_without_memory_is_halved_until_it_fits_and_says_so(
+    judge: StartedWorker, source: Path, edits: list[Path], room: int, sizes: list[int] | None
+) -> None:
+    done = judged(judge, *(request(source, path, user=f"there is room for: {room}") for path in edits))
+    assert [r.get("halved_to") for r in done["results"]] == (sizes or [None] * 5)
+    assert [r["text"] for r in done["results"]] == [f"{n} with {i} of painter" for i, n in enumerate(sizes or [5] * 5)]
+
+
+def test_one_that_does_not_fit_alone_fails(judge: StartedWorker, source: Path, edits: list[Path]) -> None:
+    failed = judged(judge, *(request(source, path, user="there is room for: 0") for path in edits))
+    assert (failed["event"], failed["kind"]) == ("failed", "out_of_memory")
+
+
+@pytest.mark.parametrize(
+    ("returns", "words"),
+    [
+        ("['8']", "the judge gave 1 answers to 2 requests"),
+        ("['8', '8', '8']", "the judge gave 3 answers to 2 requests"),
+        ("'78'", "the judge returned str, not a list"),
+        ("None", "the judge returned NoneType, not a list"),
+        ("dict(a='8', b='8')", "the judge returned dict, not a list"),
+        ("['8', None]", "an answer of the judge is NoneType, not text"),
+        ("['8', 8.0]", "an answer of the judge is float, not text"),
+    ],
+)
+def test_what_is_no_answer_is_never_taken_for_one(
+    judge: StartedWorker, source: Path, edits: list[Path], returns: str, words: str
+) -> None:
+    failed = judged(judge, *(request(source, path, user=f"return: {returns}") for path in edits[:2]))
+    assert (failed["event"], failed["kind"]) == ("failed", "model")
+    assert words in failed["error"]
+
+
+def test_a_megabyte_in_each_direction_stops_neither(judge: StartedWorker, source: Path, edits: list[Path]) -> None:
+    """Nobody listens until all is said: a pipe holds 64 kB."""
+    prompts = [f"{task}" + "好" * 350_000 for task in range(4)]
+    for task, prompt in enumerate(prompts):
+        judge.judge(task, request(source, edits[0], system=prompt, user="repeat the system prompt"))
+    for task, prompt in enumerate(prompts):
+        done = judge.hear("done", "failed")
+        assert done["task"] == task
+        assert done["results"] == [{"text": prompt}]
