@@ -5,6 +5,7 @@ Each verb imports what it needs when it runs, so that `--help` answers at once.
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import traceback
@@ -40,6 +41,9 @@ Debug = Annotated[bool, typer.Option("--debug", help="Adds the trace to an error
 
 def main() -> None:
     """Runs the command line and ends the process with the right exit code."""
+    for stream in (sys.stdout, sys.stderr):  # a character that the terminal does not know is no reason to fail
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(standalone_mode=True)
     except SystemExit:
@@ -54,6 +58,7 @@ def _fail(error: Exception, code: int) -> None:
     if "--debug" in sys.argv:
         traceback.print_exception(error)
     text = str(error) if isinstance(error, EditEvalError) else f"{type(error).__name__}: {error}"
+    text = " ".join(text.split())
     for fault in getattr(error, "faults", ())[:20]:
         print(f"  {fault}", file=sys.stderr)
     if not isinstance(error, EditEvalError):
@@ -69,7 +74,8 @@ def _words(text: str | None) -> list[str] | None:
 
 
 def _print_json(document: Any) -> None:
-    print(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
+    escaped = not (sys.stdout.encoding or "").lower().startswith("utf")
+    print(json.dumps(document, ensure_ascii=escaped, indent=2, allow_nan=False))
 
 
 def _show(run: Any) -> None:
@@ -152,9 +158,10 @@ def report(
     from edit_eval.evaluation import Run
 
     made = Run(run)
+    summary = made.summary  # what is no run is said here, not by the process that draws
     made.draw()
     if as_json:
-        _print_json(made.summary)
+        _print_json(summary)
     else:
         _show(made)
 
@@ -302,6 +309,9 @@ def doctor(
     set_: Set = None,
     limit: Limit = None,
     categories: Categories = None,
+    difficulty: Difficulty = None,
+    tags: Tags = None,
+    sample_ids: SampleIds = None,
     devices: Devices = None,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -310,7 +320,16 @@ def doctor(
     from edit_eval.evaluation import examine
     from edit_eval.reporting.examination import print_findings
 
-    findings = examine(config, overrides=set_ or (), limit=limit, categories=_words(categories), devices=devices)
+    findings = examine(
+        config,
+        overrides=set_ or (),
+        devices=devices,
+        categories=_words(categories),
+        difficulty=_words(difficulty),
+        tags=_words(tags),
+        sample_ids=_words(sample_ids),
+        limit=limit,
+    )
     if as_json:
         _print_json([finding.as_plain() for finding in findings])
     else:

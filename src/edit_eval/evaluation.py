@@ -20,6 +20,7 @@ from typing import Any
 
 from edit_eval.benchmarks.selection import refuse_bad, select
 from edit_eval.config.components import NotHere, import_class
+from edit_eval.config.faults import did_you_mean
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError
@@ -61,6 +62,7 @@ def evaluate(
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `KeyboardInterrupt` when the run ended early: all that was done is kept.
     """
+    again = failures(retry)
     if not isinstance(configuration, Configuration):
         configuration = load_configuration(configuration, **options)
     samples = load_samples(configuration)
@@ -84,7 +86,6 @@ def evaluate(
     directory = RunDirectory(Path(run_dir) if run_dir is not None else new_run_folder(configuration.name))
     directory.begin()
     try:
-        again = frozenset(Status(name) for name in retry)
         for note in matrix.recall(
             directory.read("edits"), directory.read("judgements"), directory.path, again.__contains__
         ):
@@ -95,11 +96,14 @@ def evaluate(
             spectator.note(f"{directory.damage.total} damaged lines in the journals were left out")
         spectator.note(what_is_left(matrix))
         run = Run(directory.path)
-        if pending(matrix) or directory.is_empty:
-            directory.write_configuration(configuration.as_plain(), resolved(matrix, protocol))
+        plain, made_of = configuration.as_plain(), resolved(matrix, protocol)
+        described = directory.says(plain, made_of, chosen)
+        if pending(matrix) or not described:
+            directory.write_configuration(plain, made_of)
             directory.write_samples(chosen)
+        if pending(matrix):
             session.run(matrix, directory, spectator, [sample.category for sample in samples])
-        elif run.page.exists():
+        elif described and run.page.exists():
             report = False
         if report:
             run.draw()
@@ -205,6 +209,16 @@ def new_run_folder(name: str) -> Path:
         count += 1
         folder = Path("runs") / f"{stem}-{count}"
     return folder
+
+
+def failures(names: Collection[str]) -> frozenset[Status]:
+    """The statuses that are to be tried again. Raises `ConfigurationError` for a name that is no failure's."""
+    known = {s.value: s for s in Status if s not in (Status.OK, Status.PENDING, Status.SKIPPED)}
+    for name in names:
+        if name not in known:
+            meant = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
+            raise ConfigurationError(f"--retry {name}: no failure has that status{meant}")
+    return frozenset(known[name] for name in names)
 
 
 def pending(matrix: Matrix) -> int:
@@ -338,7 +352,9 @@ class Run:
         Raises `EditEvalError` when it cannot be written; the run's records are as they were.
         """
         command = [sys.executable, "-m", "edit_eval.evaluation", str(self.path)]
-        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             raise EditEvalError(f"the report could not be drawn ({last}); `edit-eval report {self.path}` tries again")
