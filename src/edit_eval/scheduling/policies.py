@@ -223,7 +223,8 @@ class Policy:
             return None
         if len(replica.hands) >= replica.capacity:
             suspect = any(task.alone for task in replica.hands.values())
-            if not self._by_pull or ready <= self._active[name] or suspect or self._neighbour_waits(replica):
+            first = self._pilot and self._estimates.unit[name].value is None  # none of a pilot's waits behind another
+            if first or not self._by_pull or ready <= self._active[name] or suspect or self._neighbour_waits(replica):
                 return None
         if replica.model.kind == "edit" and self._leaves(replica):
             replica.leaving = True

@@ -15,19 +15,10 @@ from edit_eval.judges.qwen3_vl import Qwen3VL
 pytestmark = pytest.mark.real_models
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small judge."""
-    pytest.importorskip("transformers")
-    from edit_eval.testing.tiny_models import build
-
-    return build(tmp_path_factory.mktemp("tiny"), ["qwen3-vl"])["qwen3-vl"]
-
-
 @pytest.fixture
-def judge(tiny: Path, tmp_path: Path) -> Path:
-    """A copy of it, to be tampered with."""
-    return Path(shutil.copytree(tiny, tmp_path / "judge"))
+def judge(tiny_models: Path, tmp_path: Path) -> Path:
+    """A small judge of one's own, to be tampered with."""
+    return Path(shutil.copytree(tiny_models / "qwen3-vl", tmp_path / "judge"))
 
 
 def test_code_beside_a_model_is_not_run(judge: Path, tmp_path: Path) -> None:
