@@ -13,7 +13,7 @@ from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.evaluation import Run
 from small_benchmark import configuration, sample_id, write_benchmark
 
-COUNT = 20
+COUNT = 24
 
 
 class Ears:
@@ -31,7 +31,7 @@ class Ears:
 
 def run(folder: Path, edit: dict[str, Any], judge: dict[str, Any], ears: Ears | None = None, **more: Any) -> Run:
     write_benchmark(folder, COUNT)
-    settings = configuration(folder, edit={"seconds": 0.05, **edit}, judge=judge, **more)
+    settings = configuration(folder, edit={"seconds": 0.4, **edit}, judge=judge, **more)
     return evaluate(settings, run_dir=folder / "run", report=False, spectator=ears or Ears())
 
 

@@ -327,6 +327,8 @@ class Engine:
         began = worker.running.pop(number, self._now)
         # The device was free again when it had computed; writing the result came after.
         ended = max(began, min(self._now, began + seconds))
+        if worker.replica.capacity == 1 and worker.running:
+            ended = max(began, min(ended, *worker.running.values()))  # it was over when the next one began
         kind = "editing" if worker.replica.model.kind == "edit" else "judging"
         self._activity(worker.replica, kind, began, ended, self._records.about(task))
         self._watch.finished(worker.replica, task)
