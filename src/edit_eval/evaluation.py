@@ -94,6 +94,7 @@ def evaluate(
             spectator.note(reuse(source, directory, matrix))
         if directory.damage.total:
             spectator.note(f"{directory.damage.total} damaged lines in the journals were left out")
+        spectator.note(f"run directory: {directory.path} (give it as --run-dir to go on with it)")
         spectator.note(what_is_left(matrix))
         run = Run(directory.path)
         plain, made_of = configuration.as_plain(), resolved(matrix, protocol)
