@@ -8,7 +8,7 @@ demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, 
 	$(BIN)/edit-eval run configs/demo.yaml
 
 test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
-	$(BIN)/pytest -n 2 --dist loadfile --reruns 2  # real processes on a shared machine: a missed moment is tried again
+	$(BIN)/pytest -n 2 --dist loadfile
 
 lint: .venv/.dev  ## style, types, layers
 	$(BIN)/ruff check src tests bench
@@ -39,7 +39,7 @@ INSTALL = links="$${PIP_FIND_LINKS:-$$($(BIN)/python -m pip config get global.fi
 	@touch $@
 
 .venv/.dev: .venv/.core
-	$(INSTALL) -e '.[dev,diffusers]'
+	$(INSTALL) -e '.[dev,diffusers,openai]'
 	@touch $@
 
 # A second environment with a judge's libraries and nothing of ours, as a user would make it.
