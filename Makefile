@@ -13,7 +13,7 @@ test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 lint: .venv/.dev  ## style, types, layers
 	$(BIN)/ruff check src tests bench
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 screenshots: .venv/.dev  ## pictures of the report for the README (needs Debian's chromium, fonts-noto-cjk, fonts-inter)
 	$(BIN)/edit-eval run configs/demo.yaml --run-dir build/demo
