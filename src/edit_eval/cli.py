@@ -107,6 +107,12 @@ def run(
     retry: Annotated[
         str | None, typer.Option(metavar="STATUS,...", help="Tries failures with these statuses again.")
     ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Compares every picture's pixels with what was recorded, first.")
+    ] = False,
+    strict_environment: Annotated[
+        bool, typer.Option("--strict-environment", help="Refuses to go on with other libraries or GPUs than before.")
+    ] = False,
     progress: Annotated[str | None, typer.Option(metavar="auto|rich|plain|none")] = None,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -132,7 +138,13 @@ def run(
     spectator = live_progress(configuration.execution.progress)
     try:
         made = evaluate(
-            configuration, run_dir=run_dir, reuse_from=reuse or (), retry=_words(retry) or (), spectator=spectator
+            configuration,
+            run_dir=run_dir,
+            reuse_from=reuse or (),
+            retry=_words(retry) or (),
+            verify=verify,
+            strict_environment=strict_environment,
+            spectator=spectator,
         )
     except KeyboardInterrupt as interruption:
         print("interrupted: all that was done is kept; the same command goes on", file=sys.stderr)

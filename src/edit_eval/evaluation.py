@@ -37,6 +37,7 @@ from edit_eval.statistics.summary import judges_document, summarise
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.keys import Identity
 from edit_eval.store.matrix import Matrix
+from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.workers.process import make_parameters
@@ -48,6 +49,8 @@ def evaluate(
     run_dir: str | Path | None = None,
     reuse_from: Sequence[str | Path] = (),
     retry: Collection[str] = (),
+    verify: bool = False,
+    strict_environment: bool = False,
     spectator: Spectator | None = None,
     report: bool = True,
     **options: Any,
@@ -57,7 +60,10 @@ def evaluate(
     `configuration` is a YAML file's path, its content as a mapping, or what `load_configuration` returned; `options`
     are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). Without `run_dir` a new
     folder under `runs/` is made; with one that exists the run goes on. `retry` names statuses (`edit_failed`,
-    `judge_error`, ...) whose failures are forgotten and tried again. With `report` the report is drawn at the end.
+    `judge_error`, ...) whose failures are forgotten and tried again. With `verify` every picture that is there is
+    decoded and compared with what was recorded; one that differs is made again. With `strict_environment` a run that
+    goes on with other libraries or GPUs than at its last start is refused; otherwise that is noted. With `report` the
+    report is drawn at the end.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `KeyboardInterrupt` when the run ended early: all that was done is kept.
@@ -87,7 +93,7 @@ def evaluate(
     directory.begin()
     try:
         for note in matrix.recall(
-            directory.read("edits"), directory.read("judgements"), directory.path, again.__contains__
+            directory.read("edits"), directory.read("judgements"), directory.path, again.__contains__, verify=verify
         ):
             spectator.note(note)
         for source in sources:
@@ -99,11 +105,15 @@ def evaluate(
         run = Run(directory.path)
         plain, made_of = configuration.as_plain(), resolved(matrix, protocol)
         described = directory.says(plain, made_of, chosen)
+        if pending(matrix):
+            for note in session.changes(directory, strict=strict_environment):
+                spectator.note(note)
         if pending(matrix) or not described:
             directory.write_configuration(plain, made_of)
             directory.write_samples(chosen)
         if pending(matrix):
-            session.run(matrix, directory, spectator, [sample.category for sample in samples])
+            categories = [sample.category for sample in samples]
+            session.run(matrix, directory, spectator, categories, strict_environment=strict_environment)
         elif described and run.page.exists():
             report = False
         if report:
@@ -290,6 +300,7 @@ class Run:
         timeline = directory.timeline()
         configuration = directory.configuration()
         damaged = directory.damage.total
+        left_out = [f"{damaged} damaged lines in the journals were left out"] if damaged else []
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),
@@ -306,7 +317,7 @@ class Run:
             configuration=configuration,
             resolved=directory.resolved(),
             environment=directory.environment(),
-            notes=(f"{damaged} damaged lines in the journals were left out",) if damaged else (),
+            notes=(*left_out, *mixed_environments(directory)),
         )
 
     @cached_property

@@ -28,8 +28,10 @@ from edit_eval.records import Status
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.store.matrix import Matrix
+from edit_eval.store.provenance import ModelsThen, changed_since_the_last_start
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
 
 RECORDED_LIBRARIES = ("edit-eval", "pillow", "numpy", "torch", "diffusers", "transformers", "accelerate", "safetensors")
@@ -79,10 +81,24 @@ class Session:
         """All devices of all models, in order."""
         return tuple(dict.fromkeys(d for model in self.models for place in model.places for d in place))
 
+    def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
+        """Notes on what is not as at the run's last start. With `strict` it raises `RunDirectoryError` instead."""
+        return changed_since_the_last_start(directory, environment_record(self.devices, self.layout), strict=strict)
+
     def run(
-        self, matrix: Matrix, directory: RunDirectory, spectator: Spectator, benchmark_categories: Sequence[str]
+        self,
+        matrix: Matrix,
+        directory: RunDirectory,
+        spectator: Spectator,
+        benchmark_categories: Sequence[str],
+        *,
+        strict_environment: bool = False,
     ) -> None:
-        """Has everything done that is left. Raises `Stopped`, and `KeyboardInterrupt` when somebody wanted the end."""
+        """Has everything done that is left. Raises `Stopped`, and `KeyboardInterrupt` when somebody wanted the end.
+
+        What models say about their environments is compared with what they said at earlier starts; with
+        `strict_environment` a difference ends the start with `RunDirectoryError`.
+        """
         execution = self.configuration.execution
         work, estimates = Work(), seen_before(matrix, directory)
         sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
@@ -112,12 +128,20 @@ class Session:
         placements = {f"edit:{name}": s.placement for name, s in self.configuration.edit_models.items()}
         placements |= {f"judge:{name}": s.placement for name, s in self.configuration.judges.items()}
         recorder.event("devices", devices=list(self.devices))
+        then = ModelsThen(directory, strict=strict_environment)
         environment = {**environment_record(self.devices, self.layout), "choices": choices.as_plain()}
         directory.write_environment(environment)
         for sentence in choices.sentences:
             spectator.note(sentence)
         spectator.begin(matrix, policy, work, estimates)
         gauges = Gauges(policy.replicas, recorder.event)
+
+        def observe(replica: Replica, what: str, message: Mapping[str, Any]) -> None:
+            gauges(replica, what, message)
+            if what == "loaded":
+                for note in then.compare(replica.model.key, message["about"]):
+                    spectator.note(note)
+
         with Interruption() as interruption:
             engine = Engine(
                 LocalDriver(directory.path / "logs"),
@@ -129,7 +153,7 @@ class Session:
                 {key: Limits(p.timeout, p.load_timeout) for key, p in placements.items()},
                 offload={key: p.offload for key, p in placements.items()},
                 interruption=interruption,
-                observer=gauges,
+                observer=observe,
             )
             try:
                 with gauges:
