@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint screenshots bench clean
+.PHONY: demo test chaos lint screenshots bench clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval run configs/demo.yaml
 
 test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 	$(BIN)/pytest -n 2 --dist loadfile
+
+chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals; about half an hour
+	$(BIN)/pytest tests/faults -m chaos -n 2
 
 lint: .venv/.dev  ## style, types, layers
 	$(BIN)/ruff check src tests bench

@@ -15,8 +15,9 @@ import typer
 import yaml
 
 from edit_eval import cli, evaluation
+from edit_eval.evaluation import RunInterrupted
 from edit_eval.execution.findings import Finding
-from edit_eval.execution.session import Interrupted
+from edit_eval.testing.judge_server import JudgeServer
 from small_benchmark import configuration, sample_id
 
 FILTERS = {"--set", "--limit", "--categories", "--difficulty", "--tags", "--sample-ids", "--devices"}
@@ -201,8 +202,8 @@ def one_error(found: Outcome, code: int, words: str) -> None:
         (["run", "NOWHERE"], "no such file"),
         (["run", "CONFIG", "--set", "benchmark.limt=3"], "limit"),
         (["run", "CONFIG", "--set", "nonsense"], "nonsense"),
-        (["run", "CONFIG", "--progress", "loud"], "must be `auto`, `rich`, `plain` or `none`"),
-        (["run", "CONFIG", "--limit", "0"], "--limit"),
+        (["run", "CONFIG", "--progress", "loud"], "error: --progress: must be `auto`, `rich`, `plain` or `none`"),
+        (["run", "CONFIG", "--limit", "0"], "error: --limit: must be at least 1"),
         (["run", "CONFIG", "--devices", "gpu"], "--devices gpu"),
         (["run", "CONFIG", "--devices", "97"], "cuda:97 is not there"),
         (["run", "CONFIG", "--categories", "zebra"], "no sample has `zebra`"),
@@ -219,6 +220,8 @@ def one_error(found: Outcome, code: int, words: str) -> None:
         (["describe", "zebra"], "`zebra` is no benchmark, edit model or judge"),
         (["env", "create", "NOWHERE", "--for", "zebra"], "--for zebra"),
         (["run", "CONFIG", "--run-dir", "RUN", "--retry", "zebra"], "--retry zebra"),
+        (["run", "CONFIG", "--run-dir", "RUN", "--retry", "edit_faild"], "did you mean `edit_failed`?"),
+        (["run", "CONFIG", "--set", "prompts={物里: {system_prompt: Judge.}}"], "did you mean `物理`?"),
         (["report", "NOWHERE"], "NOWHERE does not exist; `edit-eval run CONFIG` makes one"),
     ],
 )
@@ -236,11 +239,43 @@ def test_what_was_asked_wrongly_is_two_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["run", "x.yaml", "--nonsense"], ["rnu", "x.yaml"], ["status"]])
-def test_a_command_that_is_none_is_two(command: Command, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run"], "missing argument CONFIG; `edit-eval run --help` shows what there is"),
+        (["status"], "missing argument RUN; `edit-eval status --help` shows what there is"),
+        (["env", "create", "x"], "missing option --for; `edit-eval env create --help` shows what there is"),
+        (["run", "x.yaml", "--nonsense"], "no such option: --nonsense; `edit-eval run --help` shows what there is"),
+        (["run", "x.yaml", "--run-dri", "x"], "no such option: --run-dri; did you mean --run-dir?"),
+        (["rnu", "x.yaml"], "no such command rnu; did you mean run?"),
+        (["env", "creat"], "no such command creat; did you mean create?"),
+        (["run", "x.yaml", "--limit", "few"], "--limit: must be a whole number; `edit-eval run --help` shows what"),
+        (["compare", "x", "--detect", "few"], "--detect: must be a number; `edit-eval compare --help` shows what"),
+        (["run", "x.yaml", "--limit"], "option --limit requires an argument; `edit-eval"),
+    ],
+)
+def test_a_command_that_is_none_is_one_line_as_all_errors(command: Command, arguments: list[str], line: str) -> None:
     found = command(*arguments)
-    assert (found.code, found.out) == (2, "")
-    assert "Error: " in found.err
+    assert found.err.startswith(f"error: {line}")
+    assert found.err.count("\n") == 1
+    one_error(found, 2, line)
+
+
+def test_the_version(command: Command) -> None:
+    from importlib.metadata import version
+
+    assert command("--version") == Outcome(0, f"edit-eval {version('edit-eval')}\n", "")
+
+
+def test_one_bad_sample_is_one_line_and_several_are_listed(command: Command, tmp_path: Path) -> None:
+    path = yaml_file(tmp_path)
+    items = json.loads((tmp_path / "benchmark.json").read_text())
+    for broken, lines in ((1, 1), (3, 4)):
+        bad = [{**item, "src_img_b64": "?"} if n < broken else item for n, item in enumerate(items)]
+        (tmp_path / "benchmark.json").write_text(json.dumps(bad))
+        found = command("run", path, "--run-dir", tmp_path / "run")
+        one_error(found, 2, f"sample 0 ({sample_id(0)}): src_img_b64 is not base64")
+        assert len(found.err.splitlines()) == lines
 
 
 def test_a_fault_of_ours_is_one_and_its_trace_is_shown_on_demand(
@@ -278,12 +313,17 @@ def test_an_interruption_says_how_to_go_on(
     command: Command, finished: Finished, monkeypatch: pytest.MonkeyPatch, number: int, code: int
 ) -> None:
     def interrupted(*arguments: object, **named: object) -> None:
-        raise Interrupted(number)
+        raise RunInterrupted(Path("runs/my night"), number)
 
     monkeypatch.setattr(evaluation, "evaluate", interrupted)
-    found = command("run", finished.config, "--json")
+    found = command("run", finished.config, "--json", "--set", "benchmark.categories=[物理]")
     assert (found.code, found.out) == (code, "")
-    assert found.err == "interrupted: all that was done is kept; the same command goes on\n"
+    assert found.err == (
+        "interrupted: all that was done is kept in runs/my night; to go on:\n"
+        f"  edit-eval run {finished.config} --json --set 'benchmark.categories=[物理]' --run-dir 'runs/my night'\n"
+    )
+    given = command("run", finished.config, "--run-dir", "runs/my night")
+    assert given.err.splitlines()[1] == f"  edit-eval run {finished.config} --run-dir 'runs/my night'"
 
 
 def test_a_control_c_before_anything_was_done_is_an_interruption_too(
@@ -293,7 +333,8 @@ def test_a_control_c_before_anything_was_done_is_an_interruption_too(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(evaluation, "plan", interrupted)
-    assert command("plan", finished.config).code == 130
+    found = command("plan", finished.config)
+    assert (found.code, found.err.strip()) == (130, "interrupted")
 
 
 def test_a_run_that_nothing_can_do_is_four(command: Command, tmp_path: Path) -> None:
@@ -310,7 +351,8 @@ def test_a_run_below_its_coverage_is_three_each_time_and_has_its_document(
         assert found.code == 3, time
         assert found.document["coverage"]["by_status"] == {"ok": 8, "unparseable": 1}
         assert found.err.rstrip().splitlines()[-1] == (
-            "error: coverage: 8 of 9 are scored; `edit-eval status` names the rest"
+            "error: coverage: 8 of 9 are scored, and evaluation.min_coverage is 1; "
+            f"`edit-eval status {tmp_path / 'run'}` names the rest"
         )
     low = [*("--set", "evaluation.min_coverage=0.5"), "--run-dir", tmp_path / "other"]
     assert command("run", path, *low, "--reuse", tmp_path / "run", "--progress", "none").code == 0
@@ -451,3 +493,30 @@ def test_a_terminal_that_cannot_write_everything_gets_what_it_can(finished: Fini
         )
         assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["sample"]["id"] == sample_id(0)
+
+
+def test_a_whole_run_from_a_file_whose_judge_is_a_server(command: Command, tmp_path: Path, undrawn: None) -> None:
+    pytest.importorskip("openai")
+    path = tmp_path / "config.yaml"
+    with JudgeServer("Score: 7.500") as server:
+        path.write_text(
+            "benchmark: {type: scenes, count: 5, size: 128, cache_dir: CACHE}\n"
+            "diffusion_model: {type: copy_source, params: {device_ids: 'cpu:1'}}\n"
+            "reward_model:\n"
+            "  type: chat_endpoint\n"
+            "  params: {device_ids: 'cpu:1', model: my-judge, base_url: URL, concurrency: 2, max_tokens: 32}\n"
+            "prompts: {social: {system_prompt: You are strict.}}\n".replace("URL", server.base_url).replace(
+                "CACHE", str(tmp_path / "cache")
+            )
+        )
+        found = command("run", path, "--run-dir", tmp_path / "run", "--json")
+        assert found.code == 0, found.err
+        assert found.document["overall"]["mean"] == 7.5
+        assert found.document["coverage"]["scored"] == 5
+        told = [asked for asked in server.asked if asked.body["max_tokens"] == 32]
+        assert {asked.body["model"] for asked in told} == {"my-judge"}
+        assert sum("You are strict." in json.dumps(asked.body) for asked in told) == 1
+        asked = len(server.asked)
+        again = command("run", path, "--run-dir", tmp_path / "run", "--json", "--set", "judges=null")
+        assert again.code == 0, again.err
+        assert len(server.asked) == asked, "a finished run asks nobody"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import shlex
 import sys
 import traceback
 from pathlib import Path
@@ -14,14 +16,13 @@ from typing import Annotated, Any
 
 import typer
 
-from edit_eval.errors import EditEvalError, Unscored
+from edit_eval.errors import EditEvalError
 
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    help="Measures instruction-based image editing models: edits on every GPU, a judge, scores with their uncertainty.",
 )
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file.")]
@@ -39,15 +40,32 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdou
 Debug = Annotated[bool, typer.Option("--debug", help="Adds the trace to an error.")]
 
 
+UsageError: Any = typer.BadParameter.__mro__[1]
+"""What typer raises for a command line that it cannot read; it has no public name."""
+READABLE = (
+    (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),
+    (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
+    (r"^Invalid value for '?(.*?)'?: ", r"\1: "),
+    (r"Input should be a valid integer.*", "must be a whole number"),
+    (r"Input should be a valid number.*", "must be a number"),
+    (r"'(\S+?)'", r"\1"),
+    (r"\.$", ""),
+)
+"""Typer's way of saying it, and ours."""
+
+
 def main() -> None:
     """Runs the command line and ends the process with the right exit code."""
     for stream in (sys.stdout, sys.stderr):  # a character that the terminal does not know is no reason to fail
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        app(standalone_mode=True)
-    except SystemExit:
-        raise
+        code = app(standalone_mode=False)
+        if code == 130:  # so typer passes a Ctrl-C on
+            print("interrupted", file=sys.stderr)
+        sys.exit(code)
+    except UsageError as error:
+        _fail_to_read(error)
     except EditEvalError as error:
         _fail(error, error.exit_code)
     except Exception as error:
@@ -59,7 +77,8 @@ def _fail(error: Exception, code: int) -> None:
         traceback.print_exception(error)
     text = str(error) if isinstance(error, EditEvalError) else f"{type(error).__name__}: {error}"
     text = " ".join(text.split())
-    for fault in getattr(error, "faults", ())[:20]:
+    faults = getattr(error, "faults", ())
+    for fault in faults[:20] if len(faults) > 1 else ():  # the first is in the error's own line
         print(f"  {fault}", file=sys.stderr)
     if not isinstance(error, EditEvalError):
         text += " (a fault of edit-eval; `--debug` shows the trace)"
@@ -67,6 +86,20 @@ def _fail(error: Exception, code: int) -> None:
     for note in getattr(error, "__notes__", ()):
         print(f"  {note}", file=sys.stderr)
     sys.exit(code)
+
+
+def _fail_to_read(error: Any) -> None:
+    """A command line that cannot be read gets one line, as every error."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        sys.exit(2)
+    text = error.format_message()
+    for theirs, ours in READABLE:
+        text = re.sub(theirs, ours, text)
+    command = error.ctx.command_path if error.ctx else "edit-eval"
+    rest = "" if "did you mean" in text else f"; `{command} --help` shows what there is"
+    print(f"error: {text[:1].lower()}{text[1:]}{rest}", file=sys.stderr)
+    sys.exit(2)
 
 
 def _words(text: str | None) -> list[str] | None:
@@ -90,10 +123,30 @@ def _show(run: Any) -> None:
     print(f"report: {run.page}")
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata
+
+        print(f"edit-eval {metadata.version('edit-eval')}")
+        raise typer.Exit
+
+
+@app.callback()
+def edit_eval(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Shows the version.")
+    ] = False,
+) -> None:
+    """Measures instruction-based image editing models: edits on every GPU, a judge, scores with their uncertainty."""
+
+
 @app.command()
 def run(
     config: Config,
-    run_dir: Annotated[Path | None, typer.Option(help="Where; an existing run goes on.")] = None,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where; an existing run goes on. Default: a folder in runs/."),
+    ] = None,
     limit: Limit = None,
     categories: Categories = None,
     difficulty: Difficulty = None,
@@ -113,29 +166,30 @@ def run(
     strict_environment: Annotated[
         bool, typer.Option("--strict-environment", help="Refuses to go on with other libraries or GPUs than before.")
     ] = False,
-    progress: Annotated[str | None, typer.Option(metavar="auto|rich|plain|none")] = None,
+    progress: Annotated[
+        str | None, typer.Option(metavar="auto|rich|plain|none", help="How it is shown: bars, lines, nothing.")
+    ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """Edits, judges and reports. The same command goes on where it ended."""
     from edit_eval.config.loading import load_configuration
-    from edit_eval.evaluation import evaluate
+    from edit_eval.evaluation import RunInterrupted, evaluate
     from edit_eval.reporting.live import live_progress
 
-    overrides = [*(set_ or ()), *([f"execution.progress={progress}"] if progress else ())]
     configuration = load_configuration(
         config,
-        overrides=overrides,
+        overrides=set_ or (),
         devices=devices,
         categories=_words(categories),
         difficulty=_words(difficulty),
         tags=_words(tags),
         sample_ids=_words(sample_ids),
         limit=limit,
+        progress=progress,
     )
     for note in configuration.notes:
         print(f"note: {note}", file=sys.stderr)
-    spectator = live_progress(configuration.execution.progress)
     try:
         made = evaluate(
             configuration,
@@ -144,20 +198,18 @@ def run(
             retry=_words(retry) or (),
             verify=verify,
             strict_environment=strict_environment,
-            spectator=spectator,
+            spectator=live_progress(configuration.execution.progress),
         )
-    except KeyboardInterrupt as interruption:
-        print("interrupted: all that was done is kept; the same command goes on", file=sys.stderr)
-        sys.exit(128 + int(getattr(interruption, "signal", 2)))
+    except RunInterrupted as end:
+        where = [] if run_dir else ["--run-dir", str(end.run_dir)]
+        print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
+        print(f"  {shlex.join(['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
+        sys.exit(128 + end.signal)
     if as_json:
         _print_json(made.summary)
     else:
         _show(made)
-    if not made.reached:
-        coverage = made.summary["coverage"]
-        raise Unscored(
-            f"coverage: {coverage['scored']} of {coverage['total']} are scored; `edit-eval status` names the rest"
-        )
+    made.check_coverage()
 
 
 @app.command()
@@ -178,7 +230,7 @@ def report(
         _show(made)
 
 
-@app.command()
+@app.command(short_help="How long a run takes under every schedule, by simulation.")
 def plan(
     config: Config,
     gpus: Annotated[int | None, typer.Option(metavar="N", help="As if there were so many GPUs.")] = None,
@@ -218,7 +270,7 @@ def plan(
         print_plan(made, stdout_console())
 
 
-@app.command()
+@app.command(short_help="Runs, or the edit models within one, against each other.")
 def compare(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run directories, or one with several edit models.")
@@ -248,7 +300,7 @@ def compare(
         sys.exit(3)
 
 
-@app.command()
+@app.command(short_help="How far judges agree with each other and with people.")
 def agreement(
     run: RunFolder,
     people: Annotated[
@@ -272,7 +324,9 @@ def agreement(
 @app.command()
 def status(
     run: RunFolder,
-    sample: Annotated[str | None, typer.Argument(help="A sample's id: everything known about it.")] = None,
+    sample: Annotated[
+        str | None, typer.Argument(metavar="[SAMPLE]", help="A sample's id: everything known about it.")
+    ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -289,7 +343,7 @@ def status(
         print_sample(results, sample)
 
 
-@app.command(name="list")
+@app.command(name="list", short_help="What a configuration can name: benchmarks, models, judges.")
 def list_(as_json: AsJson = False, debug: Debug = False) -> None:
     """The benchmarks, edit models and judges that a configuration can name."""
     from edit_eval.reporting.components import components_document, print_components
@@ -300,7 +354,7 @@ def list_(as_json: AsJson = False, debug: Debug = False) -> None:
         print_components()
 
 
-@app.command()
+@app.command(short_help="The parameters of one of them.")
 def describe(
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="A registered name, or a class path.")],
     as_json: AsJson = False,
@@ -315,7 +369,7 @@ def describe(
         print_description(type_)
 
 
-@app.command()
+@app.command(short_help="Whether a configuration would run here, and what is missing.")
 def doctor(
     config: Annotated[str | None, typer.Argument(metavar="[CONFIG]", help="The YAML file.")] = None,
     set_: Set = None,
@@ -354,7 +408,7 @@ env = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Environment
 app.add_typer(env, name="env")
 
 
-@env.command("create")
+@env.command("create", short_help="Makes one, and prints its line for the YAML.")
 def env_create(
     folder: Annotated[Path, typer.Argument(metavar="DIR")],
     for_: Annotated[str, typer.Option("--for", metavar="edit|judge", help="What is to run in it.")],

@@ -8,29 +8,28 @@ print(run.summary["overall"]["mean"])
 from __future__ import annotations
 
 import hashlib
-import re
 import subprocess
 import sys
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from edit_eval.benchmarks.selection import refuse_bad, select
-from edit_eval.config.components import NotHere, import_class
+from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
+from edit_eval.config.components import NotHere, import_class, own_source
 from edit_eval.config.faults import did_you_mean
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError
+from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.execution import examination
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.planning import Plan, make_plan
+from edit_eval.execution.run_folders import RUNS, Made, choose_folder, reusable, was_another
 from edit_eval.execution.session import Session, Spectator
 from edit_eval.protocols.rubric_score import RubricScore
 from edit_eval.records import Results, Sample, Status
-from edit_eval.rubrics.loading import Rubric, load_rubrics
+from edit_eval.rubrics.loading import Rubric, load_rubrics, refuse_unknown
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import people_agreement, read_people_file
 from edit_eval.statistics.summary import judges_document, summarise
@@ -40,7 +39,7 @@ from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.workers.process import make_parameters
+from edit_eval.workers.process import key_parameters, make_parameters
 
 
 def evaluate(
@@ -58,40 +57,49 @@ def evaluate(
     """Runs an evaluation, or goes on with one, and returns it with its numbers.
 
     `configuration` is a YAML file's path, its content as a mapping, or what `load_configuration` returned; `options`
-    are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). Without `run_dir` a new
-    folder under `runs/` is made; with one that exists the run goes on. `retry` names statuses (`edit_failed`,
+    are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). With a `run_dir` that exists
+    the run goes on. Without one the newest run of this configuration under `runs/` goes on if it is the same evaluation
+    and has something left to do; otherwise a new folder is made there. `retry` names statuses (`edit_failed`,
     `judge_error`, ...) whose failures are forgotten and tried again. With `verify` every picture that is there is
     decoded and compared with what was recorded; one that differs is made again. With `strict_environment` a run that
     goes on with other libraries or GPUs than at its last start is refused; otherwise that is noted. With `report` the
     report is drawn at the end.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
-    `Stopped` or `KeyboardInterrupt` when the run ended early: all that was done is kept.
+    `Stopped` or `RunInterrupted` when the run ended early: all that was done is kept.
     """
     again = failures(retry)
     if not isinstance(configuration, Configuration):
         configuration = load_configuration(configuration, **options)
     samples = load_samples(configuration)
-    filters = configuration.benchmark.filters.model_dump()
-    chosen = select(samples, **filters)
+    chosen = select(samples, **configuration.benchmark.filters.model_dump())
+    refuse_nothing(chosen)
     protocol = load_protocol(configuration)
     protocol.check(sample.category for sample in chosen)
+    refuse_unknown(configuration.prompts, (sample.category for sample in samples))
     session = Session(configuration)
-    evaluation = configuration.evaluation
-    matrix = Matrix(
-        chosen,
-        [identity(section, configuration.folder, "edit_model") for section in configuration.edit_models.values()],
-        [identity(section, configuration.folder, "judge") for section in configuration.judges.values()],
-        protocol,
-        edit_seeds=evaluation.edit_seeds,
-        repeats=evaluation.repeats,
-    )
+    matrix = new_matrix(configuration, chosen, protocol)
+    plain, made_of = configuration.as_plain(), resolved(matrix, protocol)
     sources = [RunDirectory.existing(Path(folder)) for folder in reuse_from]
 
     spectator = spectator or Silence()
-    directory = RunDirectory(Path(run_dir) if run_dir is not None else new_run_folder(configuration.name))
+    now, goes_on = Made.of(plain, made_of, chosen), False
+    if run_dir is None:
+        folder, goes_on = choose_folder(
+            configuration.name, now, lambda: new_matrix(configuration, chosen, protocol), again.__contains__
+        )
+    else:
+        folder = Path(run_dir)
+    offer = reusable(configuration.name, matrix) if run_dir is None and not goes_on and not sources else ""
+    directory = RunDirectory(folder)
     directory.begin()
     try:
+        end = " (it was not finished, and goes on; `--run-dir` names another one)" if goes_on else ""
+        spectator.note(f"run directory: {directory.path}{end}")
+        for note in (was_another(directory, now), offer):
+            if note:
+                spectator.note(note)
+        # What is there already counts first, then what other runs have.
         for note in matrix.recall(
             directory.read("edits"), directory.read("judgements"), directory.path, again.__contains__, verify=verify
         ):
@@ -100,10 +108,9 @@ def evaluate(
             spectator.note(reuse(source, directory, matrix))
         if directory.damage.total:
             spectator.note(f"{directory.damage.total} damaged lines in the journals were left out")
-        spectator.note(f"run directory: {directory.path} (give it as --run-dir to go on with it)")
         spectator.note(what_is_left(matrix))
         run = Run(directory.path)
-        plain, made_of = configuration.as_plain(), resolved(matrix, protocol)
+        # A finished run that is asked for once more is not touched, down to the times of its files.
         described = directory.says(plain, made_of, chosen)
         if pending(matrix):
             for note in session.changes(directory, strict=strict_environment):
@@ -112,30 +119,43 @@ def evaluate(
             directory.write_configuration(plain, made_of)
             directory.write_samples(chosen)
         if pending(matrix):
+            # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
             categories = [sample.category for sample in samples]
             session.run(matrix, directory, spectator, categories, strict_environment=strict_environment)
         elif described and run.page.exists():
             report = False
         if report:
             run.draw()
+    except KeyboardInterrupt as interruption:
+        raise RunInterrupted(directory.path, int(getattr(interruption, "signal", 2))) from None
     finally:
         directory.end()
     return run
 
 
-def examine(source: str | Path | None = None, *, run_dir: Path = Path("runs"), **options: Any) -> list[Finding]:
+class RunInterrupted(KeyboardInterrupt):
+    """Somebody wanted the end of the run in `run_dir`; `signal` is how. All that was done is kept."""
+
+    def __init__(self, run_dir: Path, signal: int) -> None:
+        super().__init__(f"signal {signal}")
+        self.run_dir = run_dir
+        self.signal = signal
+
+
+def examine(source: str | Path | None = None, *, run_dir: Path = RUNS, **options: Any) -> list[Finding]:
     """Looks at this machine, and at whether a configuration would run on it; `options` as for `evaluate`."""
     if source is None:
         return examination.examine()
     try:
         configuration = load_configuration(source, **options)
     except ConfigurationError as error:
-        return examination.examine(refused=error)
+        try:  # where only the benchmark's file is missing, all else can be looked at
+            configuration = load_configuration(source, **options, data_may_be_missing=True)
+        except ConfigurationError:
+            return examination.examine(refused=error)
+        return examination.examine(configuration, refused=error, run_folder=run_dir)
     return examination.examine(
-        configuration,
-        load_samples=load_samples,
-        check_categories=lambda configuration, categories: load_protocol(configuration).check(categories),
-        run_folder=run_dir,
+        configuration, load_samples=load_samples, check_rubrics=check_rubrics, run_folder=run_dir
     )
 
 
@@ -147,11 +167,19 @@ def plan(
     from_run: Path | None = None,
     **options: Any,
 ) -> Plan:
-    """Predicts how long an evaluation takes under every schedule; `options` as for `evaluate`. Nothing is loaded."""
-    configuration = load_configuration(source, **options)
-    chosen = select(load_samples(configuration), **configuration.benchmark.filters.model_dump())
+    """Predicts how long an evaluation takes under every schedule; `options` as for `evaluate`. Nothing is loaded.
+
+    As if there were `gpus` GPUs and `samples` samples, where given; with `samples` the benchmark's file may be missing.
+    """
+    configuration = load_configuration(source, **options, data_may_be_missing=samples is not None)
+    benchmark = configuration.benchmark
     seen = Run(from_run).results if from_run is not None else None
-    return make_plan(configuration, [s.category for s in chosen], gpus=gpus, samples=samples, seen=seen)
+    shape = {"gpus": gpus, "samples": samples}
+    if samples is not None and not Path(benchmark.parameters.get("data_path", "")).exists():
+        return make_plan(configuration, None, **shape, seen=seen)
+    everything = load_samples(configuration)
+    chosen = [s.index for s in select(everything, **benchmark.filters.model_dump()) if not s.fault]
+    return make_plan(configuration, [s.category for s in everything], chosen, **shape, seen=seen)
 
 
 def compare(runs: Sequence[str | Path | Run], *, detect: float | None = None) -> Comparison:
@@ -186,20 +214,46 @@ def load_protocol(configuration: Configuration) -> RubricScore:
     return RubricScore(rubrics, configuration.benchmark.language, evaluation.answer, evaluation.retries)
 
 
+def check_rubrics(configuration: Configuration, samples: Sequence[Sample], chosen: Sequence[Sample]) -> None:
+    """Raises `ConfigurationError` where a category has no rubric, or `prompts:` names one that there is not."""
+    load_protocol(configuration).check(sample.category for sample in chosen)
+    refuse_unknown(configuration.prompts, (sample.category for sample in samples))
+
+
+def new_matrix(configuration: Configuration, samples: Sequence[Sample], protocol: RubricScore) -> Matrix:
+    """Every edit and judgement that the configuration asks for, with nothing done yet."""
+    evaluation, folder = configuration.evaluation, configuration.folder
+    return Matrix(
+        samples,
+        [identity(section, folder, "edit_model") for section in configuration.edit_models.values()],
+        [identity(section, folder, "judge") for section in configuration.judges.values()],
+        protocol,
+        edit_seeds=evaluation.edit_seeds,
+        repeats=evaluation.repeats,
+    )
+
+
 def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
-    """What of a model enters the keys of its results: type, parameters, and what its class calls its revision."""
-    type_name, revision = section.type or section.class_path, ""
+    """What of a model enters the keys of its results: type, parameters, and its revision.
+
+    The revision is what its class says (`revision(parameters)`); of a class of the user's own that says nothing, the
+    SHA-256 of its source file, so that changed code makes its results anew.
+    """
+    type_name, revision, parameters = section.type or section.class_path, "", section.parameters
     file, _, class_name = section.class_path.rpartition(":")
     if file.endswith(".py"):  # wherever it lies; what it says decides the result
         type_name = f"{Path(file).name}:{class_name}"
-        revision = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    source = None if section.type else own_source(section.class_path, folder)
+    if source is not None:
+        revision = hashlib.sha256(source.read_bytes()).hexdigest()
     try:
         model_class = import_class(kind, section.class_path, folder)
+        parameters = key_parameters(model_class, parameters)
         if hasattr(model_class, "revision"):
             revision = str(model_class.revision(make_parameters(model_class, section.parameters)))
     except NotHere:
         pass  # a class that only its own environment can import
-    return Identity(section.name, type_name, revision, section.parameters, section.seed)
+    return Identity(section.name, type_name, revision, parameters, section.seed)
 
 
 def resolved(matrix: Matrix, protocol: RubricScore) -> dict[str, Any]:
@@ -210,16 +264,6 @@ def resolved(matrix: Matrix, protocol: RubricScore) -> dict[str, Any]:
         "judges": [asdict(judge) for judge in matrix.judges],
         "rubrics": rubrics,
     }
-
-
-def new_run_folder(name: str) -> Path:
-    """A folder that does not exist yet: `runs/<name>-<date>-<time>`."""
-    stem = re.sub(r"[^\w.-]+", "-", name) + time.strftime("-%Y%m%d-%H%M%S")
-    folder, count = Path("runs") / stem, 1
-    while folder.exists():
-        count += 1
-        folder = Path("runs") / f"{stem}-{count}"
-    return folder
 
 
 def failures(names: Collection[str]) -> frozenset[Status]:
@@ -352,6 +396,18 @@ class Run:
     def reached(self) -> bool:
         """Whether everything came to an end, with the coverage that was asked for."""
         return bool(self.summary["coverage"]["reached"]) and self.summary["status"] == "complete"
+
+    def check_coverage(self) -> None:
+        """Raises `Unscored` where fewer samples are scored than `evaluation.min_coverage` asks for."""
+        if not self.reached:
+            coverage = self.summary["coverage"]
+            skipped = coverage["by_status"].get(Status.SKIPPED.value, 0)
+            verb = "count" if skipped > 1 else "counts"
+            counts = f" ({skipped} skipped {verb} as not scored)" if skipped else ""
+            raise Unscored(
+                f"coverage: {coverage['scored']} of {coverage['total']} are scored{counts}, and "
+                f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` names the rest"
+            )
 
     @property
     def page(self) -> Path:

@@ -149,6 +149,8 @@ class Activity:
     end: float
     what: str = ""
     """The samples worked on, for a person to read."""
+    role: str = ""
+    """`edit` or `judge`: what the model is, since one of each may have the same name. Empty in runs of old versions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from edit_eval.config.components import (
 )
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.parameters import parameters_of
-from edit_eval.config.placement import PLACEMENT_KEYS
+from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
 
 ALL = [(kind, name) for kind in KINDS for name in BUILT_IN[kind]]
@@ -179,7 +179,7 @@ def test_describe(folder: Path) -> None:
     by_path = describe(None, "own_models:Judge", folder)
     assert (by_path.kind, by_path.class_path) == ("judge", "own_models:Judge")
     assert by_path.summary == "A judge of one's own."
-    assert by_path.placement_keys == ("seed", *PLACEMENT_KEYS)
+    assert by_path.placement_keys == ("seed", *(k for k in PLACEMENT_KEYS if k not in PLACEMENT_KEYS_BEFORE))
     assert describe(None, "own_models:Judge") == by_path, "the current directory is searched"
     assert describe("judge", "testing").class_path.endswith(":FakeJudge")
     assert kinds_of("testing") == ("edit_model", "judge")

@@ -202,12 +202,61 @@ RICH = (
 
 
 @pytest.mark.parametrize("overrides", [(), RICH], ids=["bare", "rich"])
-def test_the_resolved_configuration_is_read_again_as_itself(load: Callable[..., Configuration], overrides: Any) -> None:
-    configuration = load(*overrides)
+def test_the_resolved_configuration_is_read_again_as_itself(
+    load: Callable[..., Configuration], folder: Path, tmp_path_factory: pytest.TempPathFactory, overrides: Any
+) -> None:
+    """Wherever the file lies, and wherever the command is given."""
+    configuration = load(f"benchmark.data_path={folder}/pairs.json", *overrides)
     text = yaml.safe_dump(configuration.as_plain(), allow_unicode=True)
     assert json.loads(json.dumps(configuration.as_plain())) == yaml.safe_load(text)
-    Path("config.yaml").write_text(text, encoding="utf-8")
-    assert load_configuration("config.yaml") == configuration
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "config.yaml"
+    elsewhere.write_text(text, encoding="utf-8")
+    assert load_configuration(elsewhere) == configuration
+    assert configuration.folder == folder
+
+
+def test_what_is_recorded_has_absolute_paths_of_the_benchmark(load: Callable[..., Configuration], folder: Path) -> None:
+    configuration = load("diffusion_model.params.model_name=weights/mine")
+    plain = configuration.as_plain()
+    assert plain["benchmark"]["data_path"] == str(folder / "pairs.json")
+    assert plain["import_from"] == str(folder)
+    params = plain["edit_models"]["Editor"]["params"]
+    assert params["model_name"] == "weights/mine", "what is part of a key stays as it is"
+    raw = {
+        "benchmark": {"type": "scenes"},
+        "diffusion_model": {"type": "testing"},
+        "reward_model": {"type": "testing"},
+    }
+    assert "import_from" not in load_configuration(raw).as_plain()
+
+
+def test_classes_are_looked_for_where_the_file_says(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = yaml.safe_load((folder / "config.yaml").read_text())
+    raw["benchmark"]["data_path"] = str(folder / "pairs.json")
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    (Path.cwd() / "models").symlink_to(folder)
+    configuration = load_configuration(raw | {"import_from": "models"})
+    assert configuration.folder == folder
+    assert configuration.edit_models["Editor"].class_path == "own_models:Editor"
+
+
+def test_the_flag_of_the_progress_is_named_as_it_was_given(load: Callable[..., Configuration]) -> None:
+    assert load("execution.progress=rich", progress="none").execution.progress == "none"
+    with pytest.raises(
+        ConfigurationError, match=r"^--progress: must be `auto`, `rich`, `plain` or `none`, not 'loud'$"
+    ):
+        load(progress="loud")
+
+
+def test_a_benchmark_that_is_not_there_may_be_passed_over(load: Callable[..., Configuration], folder: Path) -> None:
+    (folder / "pairs.json").unlink()
+    with pytest.raises(ConfigurationError, match="no such file"):
+        load()
+    assert load(data_may_be_missing=True).benchmark.parameters["data_path"] == "pairs.json"
+    with pytest.raises(ConfigurationError, match=r"execution\.pilot"):
+        load("execution.pilot=3", data_may_be_missing=True)
 
 
 def test_it_does_not_change(load: Callable[..., Configuration]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import dataclasses
 import json
 import os
 import shutil
@@ -18,32 +18,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.errors import LoadError, PictureError
+from edit_models.tiny_edits import edited, levels_apart, loaded, no_step, picture, pixels
 
 Parameters = QwenImageEdit.Parameters
-
-
-def picture(width: int = 96, height: int = 64) -> Image.Image:
-    """A picture with something in it, the same at every call."""
-    tile = Image.frombytes("RGB", (4, 4), bytes((37 * i * i + 11 * i) % 256 for i in range(48)))
-    return tile.resize((width, height), Image.Resampling.BICUBIC)
-
-
-def no_step(step: int, steps: int) -> None:
-    pass
-
-
-def loaded(folder: Path, offload: str = "none", **parameters: Any) -> QwenImageEdit:
-    settings = {"num_inference_steps": 2, "dtype": "float32", "canvas": 4096} | parameters
-    model = QwenImageEdit(Parameters(model_name=str(folder), **settings))
-    model.load(["cpu"], offload)
-    return model
-
-
-def pixels(
-    model: QwenImageEdit, seed: int = 7, source: Image.Image | None = None, prompt: str = "make the sky red"
-) -> str:
-    edit = model.edit(source or picture(), prompt, seed, no_step)
-    return hashlib.sha256(edit.tobytes()).hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +44,14 @@ class TestParameters:
         given = adapter.validate_python({"model_name": "some/model"})
         assert (given.num_inference_steps, given.true_cfg_scale, given.negative_prompt) == (50, 4.0, " ")
         assert (given.dtype, given.canvas, given.load, given.call) == ("bfloat16", None, {}, {})
+        # What changes pixels, be it in rounding, is off.
+        assert (given.attention, given.compile, given.shared_prefix, given.single_frame_vae) == (
+            "native",
+            False,
+            False,
+            False,
+        )
+        assert (given.source_cache, given.modulation) == (True, "table")  # bitwise equal
         with pytest.raises(ValidationError, match="num_steps"):
             adapter.validate_python({"num_steps": 3})
 
@@ -80,6 +65,8 @@ class TestParameters:
             ({"load": {"vae": "fp32"}}, "load.vae: 'fp32' is no mapping"),
             ({"load": {"vae": {"dtype": "fp32"}}}, "'fp32' is none of bfloat16"),
             ({"load": {"device_map": "auto"}}, "load: device_map cannot be given there"),
+            ({"attention": "flash2"}, "attention: 'flash2' is none of native"),
+            ({"modulation": "tables"}, "modulation: 'tables' is none of live, table, table_only"),
         ],
     )
     def test_wrong_values_are_refused_before_anything_is_loaded(self, wrong: dict[str, Any], text: str) -> None:
@@ -228,7 +215,7 @@ class TestTokenTypes:
     def test_positions_have_rows_and_columns(
         self, name: str, tiny_models: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        model = loaded(tiny_models / name)
+        model = loaded(tiny_models / name, source_cache=False)
         seen = self.positions(model, monkeypatch)
         assert len(seen) == 2  # the instruction, and the negative prompt
         for given in seen:
@@ -266,12 +253,8 @@ class TestPlus:
 class TestLoading:
     @pytest.mark.parametrize("offload", ["model", "group"])
     def test_offload_changes_no_more_than_rounding(self, offload: str, model: QwenImageEdit, tiny_models: Path) -> None:
-        import numpy
-
-        here = numpy.asarray(model.edit(picture(), "make the sky red", 7, no_step)).astype(int)
         offloaded = loaded(tiny_models / "qwen-image-edit", offload)
-        there = numpy.asarray(offloaded.edit(picture(), "make the sky red", 7, no_step)).astype(int)
-        assert abs(here - there).max() <= 1
+        assert levels_apart(edited(model), edited(offloaded)) <= 1
         assert offloaded.about()["offload"] == offload
         assert (len(getattr(offloaded._pipeline, "_all_hooks", [])) > 0) == (offload == "model")
 
@@ -393,20 +376,78 @@ class TestNumbers:
 
 
 SCRIPT = """
-import hashlib, sys
+import sys
 from pathlib import Path
-sys.path.insert(0, str(Path(sys.argv[2])))
-from test_qwen_image_edit import loaded, pixels
-print("pixels", pixels(loaded(Path(sys.argv[1]))))
+sys.path.insert(0, sys.argv[2])
+from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
+from edit_models.tiny_edits import loaded, pixels
+folder = Path(sys.argv[1])
+if "prepare" in sys.argv:
+    QwenImageEdit(QwenImageEdit.Parameters(model_name=str(folder))).prepare()
+    from diffusers.models import modeling_utils
+    assert modeling_utils.HF_ENABLE_PARALLEL_LOADING
+print("pixels", pixels(loaded(folder)))
 """
+
+
+def pixels_elsewhere(folder: Path, *words: str, **environment: str) -> str:
+    """The pixels that another process makes with the defaults."""
+    command = [sys.executable, "-c", SCRIPT, str(folder), str(Path(__file__).parents[1]), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=os.environ | environment)
+    assert "pixels " in done.stdout, done.stderr
+    return done.stdout.split()[-1]
 
 
 @pytest.mark.real_models
 def test_the_same_pixels_in_another_process(model: QwenImageEdit, tiny_models: Path) -> None:
-    command = [sys.executable, "-c", SCRIPT, str(tiny_models / "qwen-image-edit"), str(Path(__file__).parent)]
-    environment = os.environ | {"OMP_NUM_THREADS": "2"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment)
-    assert f"pixels {pixels(model)}" in done.stdout, done.stderr
+    assert pixels_elsewhere(tiny_models / "qwen-image-edit", OMP_NUM_THREADS="2") == pixels(model)
+
+
+@pytest.mark.real_models
+def test_prepared_first_and_read_by_several_threads_the_weights_are_the_same(model: QwenImageEdit, copy: Path) -> None:
+    from diffusers import QwenImageTransformer2DModel
+
+    transformer = QwenImageTransformer2DModel.from_pretrained(copy / "transformer")
+    (copy / "transformer" / "diffusion_pytorch_model.safetensors").unlink()
+    transformer.save_pretrained(copy / "transformer", max_shard_size="500KB")
+    assert len(list((copy / "transformer").glob("*.safetensors"))) > 2
+    assert pixels_elsewhere(copy, "prepare") == pixels(model)
+
+
+@pytest.mark.real_models
+@pytest.mark.parametrize(
+    "switch",
+    [
+        {"source_cache": False},
+        {"modulation": "live"},
+        {"attention": "_native_math"},
+        {"compile": True},
+        {"shared_prefix": True},
+        {"single_frame_vae": True},
+    ],
+)
+def test_a_changed_switch_changes_the_key(switch: dict[str, Any], copy: Path, tmp_path: Path) -> None:
+    from edit_eval.config.loading import load_configuration
+    from edit_eval.evaluation import identity
+    from edit_eval.store.keys import edit_key
+
+    def key(**parameters: Any) -> str:
+        configuration = load_configuration(
+            {
+                "benchmark": {"type": "scenes"},
+                "diffusion_model": {
+                    "type": "qwen_image_edit",
+                    "params": {"model_name": str(copy), "device_ids": "cpu:1", **parameters},
+                },
+                "reward_model": {"type": "scene_judge"},
+            }
+        )
+        (section,) = configuration.edit_models.values()
+        return edit_key(identity(section, tmp_path, "edit_model"), "source", "make the sky red", 7)
+
+    defaults = dataclasses.asdict(Parameters())
+    assert key() == key(**{name: defaults[name] for name in switch})
+    assert key(**switch) != key()
 
 
 def change(file: Path, how: Callable[[dict[str, Any]], None]) -> None:

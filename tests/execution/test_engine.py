@@ -229,3 +229,46 @@ def test_what_is_only_being_written_is_not_blamed_for_the_death_of_its_worker() 
     assert sorted(set(case.notes.finished)) == [0, 2, 3, 4, 5]
     charged = {units for (_, units), count in case.engine._charges.items() if count}
     assert charged == {(1,)}
+
+
+def test_a_load_that_nobody_needs_any_more_is_not_waited_for() -> None:
+    """gpu:1 takes long to load, and gpu:0 has done everything meanwhile. A worker that loads hears nothing."""
+
+    class Driver(SimulatedDriver):
+        def submit(self, worker: int, message: Message) -> None:
+            if message["do"] != "stop" or self._workers[worker].device != "gpu:1":
+                super().submit(worker, message)
+
+    case = Case(4, 2, lambda model, message: Fate(1.0), load=lambda model, device: 1.0 if device == "gpu:0" else 40.0)
+    case.engine._driver = Driver(
+        load=case.engine._driver._load,  # type: ignore[attr-defined]
+        task=lambda model, message: Fate(1.0),
+    )
+    case.run()
+    assert sorted(case.notes.finished) == list(range(4))
+    assert case.engine.now < 10
+    loads = [(a.device, a.end - a.begin, a.what) for a in case.notes.activities if a.kind == "loading"]
+    assert loads == [("gpu:0", 1.0, ""), ("gpu:1", pytest.approx(5.0), "not needed any more")]
+    assert not [name for name, _ in case.notes.events if name in ("died", "retired")]
+
+
+@pytest.mark.parametrize("said", ["prepared", "loaded"])
+def test_what_was_said_before_the_end_was_heard_of_brings_nobody_back(said: str) -> None:
+    """The last task ends at the very moment at which another device is ready."""
+
+    class Driver(SimulatedDriver):
+        def kill(self, worker: int) -> None:
+            message = {"event": said, "capacity": 1, "seconds": 1.0, "about": {}, "memory": {}}
+            self._later(0.0, worker, message)
+            super().kill(worker)
+
+    case = Case(2, 2, lambda model, message: Fate(1.0), load=lambda model, device: 1.0 if device == "gpu:0" else 40.0)
+    case.engine._driver = Driver(
+        load=case.engine._driver._load,  # type: ignore[attr-defined]
+        task=lambda model, message: Fate(1.0),
+    )
+    case.run()
+    policy = case.engine._policy
+    assert sorted(case.notes.finished) == [0, 1]
+    assert not policy.at_work
+    assert (policy._loading, policy._coming, policy._active) == (0, {"edit:m": 0}, {"edit:m": 0})

@@ -17,10 +17,11 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
 
 from fake_nvml import gpu, install
 
+from edit_eval import evaluation
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, Stopped
-from edit_eval.evaluation import load_protocol, load_samples
+from edit_eval.evaluation import check_rubrics, load_samples
 from edit_eval.execution import examination, machine
 from edit_eval.execution.examination import Finding, examine, refusal
 from edit_eval.execution.fitting import GIB
@@ -88,7 +89,7 @@ def examined(configuration: Configuration | None) -> list[Finding]:
     return examine(
         configuration,
         load_samples=load_samples,
-        check_categories=lambda configuration, categories: load_protocol(configuration).check(categories),
+        check_rubrics=check_rubrics,
     )
 
 
@@ -336,6 +337,57 @@ def test_keys_are_known_by_name_and_never_shown(load: Load, tmp_path: Path, monk
     findings = examined(configuration)
     assert [finding.text for finding in of(findings, "keys")] == ["Judge: MY_JUDGE_KEY is set"]
     assert "sk-canary" not in json.dumps([finding.as_plain() for finding in findings])
+
+
+@pytest.mark.usefixtures("no_probes")
+def test_a_server_of_ones_own_may_need_no_key(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    for url, level in (("", "problem"), ("http://localhost:8000/v1", "note")):
+        params = {"device_ids": "cpu:1", "model": "m", "base_url": url}
+        configuration = load(reward_model={"type": "chat_endpoint", "params": params})
+        assert [finding.level for finding in of(examined(configuration), "keys")] == [level]
+
+
+@pytest.mark.usefixtures("no_probes")
+def test_without_the_benchmark_s_file_all_else_is_examined(load: Load, tmp_path: Path) -> None:
+    configuration = load().as_plain()
+    (tmp_path / "benchmark.json").unlink()
+    (tmp_path / "benchmark.jsn").write_text("[]")
+    findings = evaluation.examine(configuration)
+    (problem,) = stoppers(findings)
+    assert "benchmark.data_path: no such file" in problem
+    assert problem.endswith("benchmark.jsn")
+    assert {"devices", "host", "disk"} <= {finding.area for finding in findings}
+    assert [f.text for f in of(findings, "devices") if f.level == "ok"] == [
+        "edit model testing: cpu:0, cpu:1 (as configured)",
+        "judge testing: cpu:0, cpu:1 (as configured)",
+    ]
+    configuration["execution"]["pilot"] = 3
+    assert not [f for f in evaluation.examine(configuration) if f.area == "devices" and f.level == "ok"]
+
+
+@pytest.mark.usefixtures("no_probes")
+def test_a_size_that_nobody_knows_is_no_number(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    params = {"device_ids": "cpu:1", "model_name": "somebody/some-model"}
+    findings = examined(load(diffusion_model={"type": "qwen_image_edit", "params": params}))
+    text = " ".join(finding.text for finding in findings)
+    assert "somebody/some-model (of unknown size) is not in the cache" in text
+    assert "weights to be downloaded (of unknown size)" in text
+    assert "0.0 MB" not in text
+
+
+@pytest.mark.usefixtures("no_probes")
+def test_an_interpreter_that_is_not_there_can_be_made(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    for variable in ("CONDA_EXE", "MAMBA_EXE"):
+        monkeypatch.delenv(variable, raising=False)
+    judge = {"type": "testing", "params": {"device_ids": "cpu:1", "conda_env": "nowhere"}}
+    (missing,) = (f for f in of(examined(load(reward_model=judge)), "environments") if f.stops)
+    assert missing.advice == "`edit-eval env create DIR --for judge` makes one"
 
 
 def test_each_further_fault_of_a_configuration_is_a_line() -> None:

@@ -397,6 +397,25 @@ def test_a_whole_run_on_gpus(on_gpus: Run) -> None:
     means = on_gpus.summary["timing"]["gpu_utilisation"]
     assert means["cuda:0"]["mean"] == pytest.approx(0.88)
     assert means["cuda:1"]["editing"] == pytest.approx(0.96)
+    memory = on_gpus.summary["timing"]["memory"]
+    assert {name: (one["total"], one["peak"]) for name, one in memory.items()} == {
+        "cuda:0": (80 * GIB, GIB),
+        "cuda:1": (80 * GIB, GIB),
+    }
+    assert {stage["model"] for one in memory.values() for stage in one["stages"]} == {"editor", "critic"}
+    json.dumps(on_gpus.summary["timing"], allow_nan=False)
+
+
+def test_what_was_measured_is_in_the_run_s_events(on_gpus: Run) -> None:
+    """A line a load, a line now and then about utilisation; nothing else is needed to draw the report again."""
+    lines = list(RunDirectory.existing(on_gpus.path).read("events"))
+    memory = [line for line in lines if line["event"] == "memory"]
+    last = {line["stage"]: line for line in memory}
+    assert len(last) == len(on_gpus.results.memory)
+    assert all((line["before"], line["after"]) == (GIB, GIB) for line in last.values())
+    samples = [one for line in lines if line["event"] == "utilisation" for one in line["devices"].items()]
+    assert {device for device, _ in samples} == {"cuda:0", "cuda:1"}
+    assert all(count > 0 and 0 <= mean <= 1 for _, kinds in samples for count, mean in kinds.values())
 
 
 def test_a_whole_run_on_the_cpu(tmp_path: Path) -> None:

@@ -310,10 +310,11 @@ def test_a_worker_that_does_not_stop_can_be_killed(spoken: Spoken, kernel: None)
     assert not is_there(process)
 
 
-def test_output_in_our_own_pipe_is_named_as_such(spoken: Spoken) -> None:
+@pytest.mark.parametrize("output", ["Loading: 100%", '{"level": "info"}', "[]"])
+def test_output_in_our_own_pipe_is_named_as_such(spoken: Spoken, output: str) -> None:
     """By a model that writes into every descriptor it finds."""
     spoken.load()
-    spoken.edit(1, r"os.write(int(sys.argv[-1]), b'Loading: 100%\n'); time.sleep(1e6)")
+    spoken.edit(1, rf"os.write(int(sys.argv[-1]), b'{output}\n'); time.sleep(1e6)")
     assert "it wrote something else into the pipe" in spoken.hear(1, "died")["reason"]
 
 

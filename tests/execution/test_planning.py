@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import Run, evaluate, plan
 from edit_eval.execution import planning
+from edit_eval.execution.durations import durations_of
 from edit_eval.execution.planning import Plan, make_plan
+from edit_eval.execution.prediction import pilot_samples
+from edit_eval.execution.workload import pilot_positions
+from edit_eval.records import Activity
+from edit_eval.scheduling.batches import cut_batches
 from small_benchmark import configuration, write_benchmark
+from small_matrix import small_matrix, small_samples
 
 CATEGORIES = ["physical"] * 5 + ["social"] * 4 + ["causal"] * 3
 
@@ -135,6 +144,33 @@ def test_hundreds_of_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert own(made)["makespan_seconds"] < 1.5 * own(made)["lower_bound_seconds"]
 
 
+# -- batches and the pilot, as a run has them --
+
+
+def test_batches_are_cut_from_the_whole_benchmark_for_each_judge(tmp_path: Path) -> None:
+    """A filter gives nobody other company, so what is left of four batches stays four batches."""
+    source = configuration(tmp_path, execution={"pilot": False})
+    slow = {"type": "testing", "params": {"device_ids": "cpu:1", "batch_size": 4, "seconds": 1.0}}
+    source["judges"] = {"four": slow, "one": {**slow, "params": {**slow["params"], "batch_size": 1}}}
+    del source["reward_model"]
+    loaded = load_configuration(source)
+    whole = ["physical"] * 12
+    chosen = [0, 1, 5, 9]
+    assert planning._batches(loaded, whole, chosen) == {"four": [0, 1, 2, 3], "one": [0, 1, 5, 9]}
+    assert planning._batches(loaded, ["physical"] * 4, None)["four"] == [0, 1, 1, 1]
+    assert make_plan(loaded, whole, chosen).samples == 4
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=30), st.integers(1, 4), st.integers(1, 4), st.data())
+def test_the_pilot_is_the_one_of_a_real_run(names: list[str], one: int, other: int, data: st.DataObject) -> None:
+    chosen = sorted(data.draw(st.sets(st.integers(0, len(names) - 1), min_size=1)))
+    cut = {"x": cut_batches(names, one), "y": cut_batches(names, other)}
+    samples = [replace(small_samples(len(names))[n], category=names[n]) for n in chosen]
+    matrix = small_matrix(samples, judges=("x", "y"))
+    batches = {judge: [batch[n] for n in chosen] for judge, batch in cut.items()}
+    assert pilot_samples([names[n] for n in chosen], batches) == pilot_positions(matrix, cut)
+
+
 # -- on a benchmark, and after a run --
 
 
@@ -147,6 +183,28 @@ def test_it_reads_the_benchmark_and_writes_nothing_else(tmp_path: Path, monkeypa
     assert {p.name for p in tmp_path.iterdir()} == {"benchmark.json", "cache"}
     with pytest.raises(RunDirectoryError, match="does not exist"):
         plan(source, from_run=tmp_path / "nowhere")
+
+
+def test_bad_samples_take_no_time(tmp_path: Path) -> None:
+    source = configuration(tmp_path, benchmark={"on_bad_sample": "skip"})
+    items = json.loads((tmp_path / "benchmark.json").read_text("utf-8"))
+    items[3]["src_img_b64"] = "this is no picture"
+    (tmp_path / "benchmark.json").write_text(json.dumps(items), "utf-8")
+    assert plan(source).samples == 8
+
+
+@pytest.mark.parametrize(("categories", "count"), [((), 5), (["社会", "physical"], 2)])
+def test_a_planner_on_a_laptop_needs_no_benchmark(tmp_path: Path, categories: list[str], count: int) -> None:
+    source = configuration(tmp_path, edit={"load_seconds": 60.0, "seconds": 7.5}, judge={"seconds": 0.2})
+    there = plan(source, gpus=6, samples=30, categories=categories)
+    (tmp_path / "benchmark.json").unlink()
+    made = plan(source, gpus=6, samples=30, categories=categories)
+    assert (made.samples, made.devices, len(made.combinations)) == (30, 6, 12)
+    assert made.notes[-1].endswith(f"benchmark.json is not there: {count} categories of equal size are taken for it")
+    assert not any("is not there" in note for note in there.notes)
+    for samples in (None, 0):
+        with pytest.raises(ConfigurationError, match=r"benchmark\.json|--samples 0"):
+            plan(source, gpus=6, samples=samples)
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +234,34 @@ def test_a_run_tells_how_long_things_take(seen: Run, tmp_path: Path) -> None:
     assert 0.3 <= edit.load < 5
     assert 0.1 <= judge.load < 5
     assert own(made)["makespan_seconds"] < 99
+
+
+def test_an_edit_model_and_a_judge_of_one_name_are_two_models(seen: Run, tmp_path: Path) -> None:
+    """And a load that failed, or was broken off, tells nothing of how long a load takes."""
+
+    def loading(role: str, seconds: float, what: str = "") -> Activity:
+        return Activity(1, "cuda:0", "loading", "testing", 0.0, seconds, what, role)
+
+    results = replace(
+        seen.results,
+        edits=tuple(replace(edit, edit_model="testing") for edit in seen.results.edits),
+        judgements=tuple(replace(judgement, judge="testing") for judgement in seen.results.judgements),
+        activities=(
+            loading("edit", 40.0),
+            loading("edit", 44.0),
+            loading("judge", 90.0),
+            loading("edit", 1.0, "failed"),
+        ),
+    )
+    found = durations_of(load_configuration(configuration(tmp_path)), results)
+    assert (found["edit:testing"].load, found["judge:testing"].load) == (42.0, 90.0)
+    old = replace(results, activities=tuple(replace(one, role="") for one in results.activities))
+    assert durations_of(load_configuration(configuration(tmp_path)), old)["judge:testing"].load == 58.0
+
+
+def test_what_a_run_records_tells_them_apart(seen: Run) -> None:
+    roles = {(one.model, one.role) for one in seen.results.activities}
+    assert roles == {("painter", "edit"), ("critic", "judge")}
 
 
 def test_a_model_that_the_run_did_not_have_takes_what_is_known_of_its_type(seen: Run, tmp_path: Path) -> None:

@@ -272,12 +272,12 @@ def test_a_judge_that_is_given_up_has_no_answer_whatever_retries_are_left(desk: 
 
 
 def test_times_and_events_are_a_line_each(desk: Desk) -> None:
-    desk.recorder.activity("cpu:0", "loading", "painter", 0.123456, 2.0, "")
+    desk.recorder.activity("cpu:0", "loading", "edit:painter", 0.123456, 2.0, "")
     desk.recorder.event("devices", devices=["cpu:0"])
     desk.recorder.sync()
     first, second = desk.lines("events")
     about = {"device": "cpu:0", "kind": "loading", "model": "painter", "begin": 0.1235, "end": 2.0, "what": ""}
-    assert first == {"event": "activity", "start": desk.directory.number, **about}
+    assert first == {"event": "activity", "start": desk.directory.number, **about, "role": "edit"}
     assert second == {"event": "devices", "start": desk.directory.number, "devices": ["cpu:0"]}
 
 

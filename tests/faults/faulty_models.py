@@ -68,6 +68,8 @@ class Plain:
 
     def edit(self, image: Any, instruction: str, seed: int, on_step: Any) -> Any:
         """Edits after its misdeed, if it still can."""
+        if self.parameters.folder:
+            self.parameters.count("begun")
         time.sleep(self.parameters.seconds)
         on_step(1, 1)
         deed = self.parameters.does.get(image.info["sample_id"], "")
@@ -115,6 +117,10 @@ class Rude(Plain):
     def _starts(self, image: Any) -> None:
         subprocess.Popen(["sleep", "1000"])
 
+    def _nests(self, image: Any) -> None:
+        subprocess.Popen(["sleep", "1000"])
+        self._holds(image)
+
     def _tells(self, image: Any) -> None:
         raise RuntimeError(f"401: {os.environ['HF_TOKEN']} is not valid for {os.environ['OPENAI_API_KEY']}")
 
@@ -139,6 +145,32 @@ class Mixed(Plain):
     def _flakes(self, image: Any) -> None:
         if self.parameters.count(f"flaked-{image.info['sample_id']}") == 0:
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Patient(Plain):
+    """Edits only when it is let: as soon as there is a file `go` in the folder."""
+
+    def edit(self, image: Any, instruction: str, seed: int, on_step: Any) -> Any:
+        """Says that it has begun, and waits."""
+        self.parameters.count("begun")
+        while not Path(self.parameters.folder, "go").exists():
+            time.sleep(0.01)
+        return tinted(image, seed)
+
+
+class Moody(Plain):
+    """Fails for some samples, as long as there is no file `go` in the folder."""
+
+    def _fails(self, image: Any) -> None:
+        if not Path(self.parameters.folder, "go").exists():
+            raise RuntimeError("not yet")
+
+
+class Whimsical(Plain):
+    """Draws something else each time."""
+
+    def _changes(self, image: Any) -> Any:
+        return tinted(image, self.parameters.count("changed"))
 
 
 class Painter(Plain):
@@ -201,6 +233,16 @@ class Memory(Plain):
             raise RuntimeError("CUDA error: device-side assert triggered")
 
 
+class ForgetfulJudge(Plain):
+    """Runs out of memory over a request alone, the first `times` times."""
+
+    def judge(self, requests: Any) -> list[str]:
+        """One score a request."""
+        if len(requests) == 1 and self.parameters.count("out") < self.parameters.times:
+            raise OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return ["Score: 5" for _ in requests]
+
+
 class NarrowJudge(Plain):
     """Has room for two requests at once; answers with the length of the batch that it was given."""
 
@@ -242,4 +284,6 @@ class HangsWhenLoading(Plain):
 
     def load(self, devices: Any) -> None:
         """Never returns."""
+        if self.parameters.folder:
+            self.parameters.count("loads")
         time.sleep(1e6)

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from edit_eval import evaluate
 from edit_eval.evaluation import Run
@@ -103,6 +103,46 @@ def copied(made: Run, folder: Path) -> Path:
         (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
     shutil.copytree(made.path, folder / "run")
     return folder / "run"
+
+
+# -- the command --
+
+
+class Said(NamedTuple):
+    """What a command came to."""
+
+    code: int
+    text: str
+    """On stderr and stdout."""
+
+
+class Command:
+    """`edit-eval run` on a configuration, as somebody types it; it can be waited for and sent signals."""
+
+    def __init__(self, what: dict[str, Any], folder: Path, *flags: str) -> None:
+        path = folder / "config.yaml"
+        path.write_text(json.dumps(what))
+        line = [sys.executable, "-m", "edit_eval", "run", str(path), "--run-dir", str(folder / "run"), *flags]
+        self._said = folder / f"said-{time.monotonic_ns()}"
+        with self._said.open("wb") as file:
+            self.process = subprocess.Popen(line, stdout=file, stderr=file, start_new_session=True)
+
+    @property
+    def text(self) -> str:
+        """What it has said so far."""
+        return self._said.read_text("utf-8")
+
+    def wait(self, seconds: float = 60.0) -> Said:
+        """Waits for its end."""
+        code = self.process.wait(seconds)
+        return Said(code, self.text)
+
+    def __enter__(self) -> Command:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.wait()
 
 
 # -- processes --

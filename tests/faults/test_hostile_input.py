@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import json
+import random
+import socket
 import subprocess
 import sys
 import unicodedata
@@ -148,6 +150,44 @@ def test_a_path_in_a_file_names_a_sample_and_no_place(tmp_path: Path, name: str)
     assert {e.status for e in made.results.edits} == {Status.OK}
     assert {p.name for p in tmp_path.iterdir()} == {"benchmark.json", "cache", "run"}
     assert set(tmp_path.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize("address", ["http://{}/x.png", "//{}/x.png", "http:/{}/x.png"])
+@pytest.mark.parametrize("field", ["src_img_path", "src_img_b64"])
+def test_an_address_is_no_picture_and_nobody_calls_there(tmp_path: Path, field: str, address: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        item = {"src_img_b64": None, field: address.format(f"127.0.0.1:{server.getsockname()[1]}")}
+        item_with(tmp_path, **item)
+        with pytest.raises(EditEvalError) as refused:
+            run(tmp_path)
+        assert "sample 4 (" in "\n".join([str(refused.value), *getattr(refused.value, "faults", ())])
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("suffix", ["JPEG", "PNG"])
+def test_a_source_cut_off_anywhere_is_named(tmp_path: Path, suffix: str) -> None:
+    """`verify()` of the library takes a JPEG that has lost its second half."""
+    data = io.BytesIO()
+    Image.frombytes("RGB", (64, 48), random.Random(1).randbytes(3 * 64 * 48)).save(data, suffix)
+    whole = data.getvalue()
+    items = json.loads(write_benchmark(tmp_path).read_text("utf-8"))
+    places = range(10, len(whole) - 2, len(whole) // 40)
+    made = [
+        {**items[0], "original_image_path": f"{n}.png", "src_img_b64": base64.b64encode(whole[:n]).decode()}
+        for n in places
+    ]
+    (tmp_path / "benchmark.json").write_text(json.dumps(made), "utf-8")
+    with pytest.raises(EditEvalError) as refused:
+        run(tmp_path)
+    assert len(getattr(refused.value, "faults", ())) == len(places)
+    made[5]["src_img_b64"] = base64.b64encode(whole).decode()
+    (tmp_path / "benchmark.json").write_text(json.dumps(made), "utf-8")
+    with pytest.raises(EditEvalError) as refused:
+        run(tmp_path)
+    assert len(getattr(refused.value, "faults", ())) == len(places) - 1, "the whole one is none of them"
 
 
 def png(size: tuple[int, int]) -> str:

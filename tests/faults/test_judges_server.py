@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import urllib.request
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +29,7 @@ ONCE: dict[int, Reply] = {
     4: Reply.html(502),
     5: Reply(body=b'{"error": {"message": "overloaded", "code": 503}}'),
     6: Reply(manner="hang"),
-    7: Reply(manner="drip", seconds_a_byte=0.1),
+    7: Reply(manner="drip", seconds_a_byte=0.2),
 }
 ALWAYS: dict[int, Reply] = {
     8: Reply.error(500),
@@ -70,7 +71,7 @@ def test_what_passes_is_waited_out_and_the_rest_has_no_score(tmp_path: Path) -> 
             return ONCE[number]
         return ALWAYS.get(number, Reply("Score: 5.000"))
 
-    made = run_with(answer, tmp_path, attempt_timeout=0.7)
+    made = run_with(answer, tmp_path, attempt_timeout=3.0)
     found = {j.sample_id: j for j in made.results.judgements}
     status = [found[sample_id(n)].status for n in range(18)]
     assert status[:8] == [Status.OK] * 8
@@ -88,7 +89,9 @@ def test_what_passes_is_waited_out_and_the_rest_has_no_score(tmp_path: Path) -> 
     assert raw[sample_id(12)] == "I like it.", "raw answers are kept"
 
 
-def test_a_server_that_is_gone_leaves_all_pending_and_the_next_start_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("manner", ["nothing", "hang"])
+def test_a_server_that_is_gone_leaves_all_pending_and_the_next_start_goes_on(tmp_path: Path, manner: str) -> None:
+    """Or one that says that it is well, and whose engine has died: its `/health` is 200 all the time."""
     write_benchmark(tmp_path, 12)
     with JudgeServer() as server:
         port = server.port
@@ -98,14 +101,17 @@ def test_a_server_that_is_gone_leaves_all_pending_and_the_next_start_goes_on(tmp
             nonlocal settled
             settled += 1
             if settled > 5:
-                server.canary = Reply(manner="nothing")
-                return Reply(manner="nothing")
+                server.canary = Reply(manner=manner)
+                return Reply(manner=manner)
             return Reply("Score: 5.000")
 
         server.answer = answer
-        what = judged_by(server, tmp_path, concurrency=2)
-        with pytest.raises(Stopped, match="cannot be reached, or broke off") as stopped:
+        what = judged_by(server, tmp_path, concurrency=2, attempt_timeout=2.0)
+        said = "cannot be reached, or broke off" if manner == "nothing" else "gave no whole answer in time"
+        with pytest.raises(Stopped, match=said) as stopped:
             evaluate(what, run_dir=tmp_path / "run", report=False)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=20) as health:
+            assert health.status == 200
     assert stopped.value.exit_code == 4
     status = [j.status for j in Run(tmp_path / "run").results.judgements]
     assert status.count(Status.OK) >= 4

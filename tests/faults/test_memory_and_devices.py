@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from edit_eval.records import Status
 from faults.faulty_runs import faulty, lines, run, verdicts
 from small_benchmark import sample_id, write_benchmark
@@ -42,6 +44,20 @@ def test_a_batch_that_does_not_fit_is_halved_and_recorded_so(tmp_path: Path) -> 
     assert [j.score for j in made.results.judgements] == [*[1] * 3, *[2] * 12]
     found = {r["sample"]: (r["batch"], r.get("halved_to")) for r in lines(made.path, "judgements")}
     assert found == {sample_id(n): (1, None) if n < 3 else (4, 2) for n in range(15)}
+
+
+@pytest.mark.parametrize(("times", "status"), [(1, Status.OK), (2, Status.JUDGE_ERROR)])
+def test_a_request_alone_that_does_not_fit_is_tried_again_once(tmp_path: Path, times: int, status: Status) -> None:
+    """There is nothing to halve, but perhaps something to free."""
+    judge = faulty("ForgetfulJudge", "reward_model", batch_size=1, folder=str(tmp_path), times=times)
+    made = run(tmp_path, **judge)
+    first = made.results.judgements[0]
+    assert first.status is status
+    assert {j.status for j in made.results.judgements[1:]} == {Status.OK}
+    assert len(attempts(tmp_path, "out")) == times + (9 if times == 1 else 8)
+    if status is Status.JUDGE_ERROR:
+        assert "CUDA out of memory" in first.reason
+        assert "a smaller batch_size" in first.reason
 
 
 def test_after_a_device_side_assert_the_process_is_another(tmp_path: Path, undisturbed: object) -> None:

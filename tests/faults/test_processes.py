@@ -41,6 +41,19 @@ def does(**deeds: str) -> dict[str, str]:
     return {sample_id(int(name[1:])): deed for name, deed in deeds.items()}
 
 
+def state(process: int) -> str:
+    """As in `ps`: T is stopped."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def name(process: int) -> str:
+    """The program's; empty when it is gone."""
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
 def statuses(made: Run) -> list[Status]:
     return [e.status for e in made.results.edits]
 
@@ -71,7 +84,7 @@ def test_a_process_that_makes_no_step_is_replaced(tmp_path: Path, deed: str) -> 
     """SIGSTOP, and C code that holds the interpreter: no thread of the worker could report anything."""
     begin = time.monotonic()
     made = run(tmp_path, **faulty("Rude", device_ids="cpu:2", does=does(s4=deed), timeout=2))
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - begin < 60
     (failed,) = [e for e in made.results.edits if e.status is not Status.OK]
     assert failed.sample_id == sample_id(4)
     assert "no step for 2 s" in failed.reason
@@ -122,9 +135,7 @@ def test_a_device_on_which_every_idle_worker_is_killed_ends_the_run(tmp_path: Pa
         run(tmp_path, edit={"device_ids": "cpu:1"}, ears=Ears(murder))
 
 
-@pytest.mark.parametrize(
-    "seed", [1, pytest.param(2, marks=pytest.mark.chaos), pytest.param(3, marks=pytest.mark.chaos)]
-)
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.chaos) for seed in range(2, 9))])
 def test_exactly_the_bad_ones_are_set_aside(tmp_path: Path, seed: int) -> None:
     write_benchmark(tmp_path, 30)
     ids = [sample_id(n) for n in random.Random(seed).sample(range(30), 7)]
@@ -162,7 +173,7 @@ def test_a_model_that_cannot_be_loaded_stops_the_run_with_the_first_reason(
     with pytest.raises((Stopped, ConfigurationError), match=said) as stopped:
         run(tmp_path, **faulty(model, device_ids="cpu:2", load_timeout=1))
     assert "\n" not in str(stopped.value)
-    assert time.monotonic() - begin < 15
+    assert time.monotonic() - begin < 60
     assert not workers_of(tmp_path / "run")
     assert not [e for e in Run(tmp_path / "run").results.edits if e.status is not Status.PENDING], "nobody is blamed"
 
@@ -233,15 +244,23 @@ def test_a_prepared_judge_may_wait_for_its_device_as_long_as_it_takes(tmp_path: 
 # -- the engine --
 
 
-@pytest.mark.parametrize("deed", ["holds", "stops"])
+@pytest.mark.parametrize("deed", ["holds", "stops", "nests"])
 def test_no_worker_outlives_its_engine(tmp_path: Path, engines: Nursery, deed: str) -> None:
-    """Not even one that is stopped, or deaf in C code: it would never notice the end of its pipe."""
+    """Not even one that is stopped, or deaf in C code: it would never notice the end of its pipe.
+
+    Nor does what a worker's model has started, although nobody is left who could end it.
+    """
     write_benchmark(tmp_path)
-    what = settings(tmp_path, **faulty("Rude", does=does(s0=deed), timeout=600))
+    what = settings(tmp_path, **faulty("Rude", does=does(s0=deed), timeout=600, folder=str(tmp_path)))
     engine = engines.start(what, tmp_path / "run")
-    assert wait_until(lambda: workers_of(tmp_path / "run"), 20)
-    time.sleep(1.0)
+    assert wait_until((tmp_path / "begun").exists, 60), engines.said(tmp_path / "run")
+    (worker,) = set(map(int, (tmp_path / "begun").read_text().split()))
+    if deed == "stops":
+        assert wait_until(lambda: state(worker) == "T")
+    if deed == "nests":
+        assert wait_until(lambda: [p for p in workers_of(tmp_path / "run") if name(p) == "sleep"])
     workers = workers_of(tmp_path / "run")
+    assert worker in workers
     kill(engine)
     assert wait_until(lambda: not any(map(is_alive, workers)), 5)
 

@@ -45,7 +45,8 @@ def server() -> Iterator[JudgeServer]:
 
 
 def endpoint(server: JudgeServer, **parameters: Any) -> ChatEndpoint:
-    settings = {"deadline": 5.0, "attempt_timeout": 0.4, "retries": 2, **parameters}
+    """A loaded judge with more patience than a machine that is busy asks for."""
+    settings = {"deadline": 90.0, "attempt_timeout": 30.0, "retries": 2, **parameters}
     judge = ChatEndpoint(ChatEndpoint.Parameters(model="judge", base_url=server.base_url, **settings))
     judge.load(["cpu"])
     return judge
@@ -113,6 +114,11 @@ def test_the_address_may_come_from_the_environment(server: JudgeServer, monkeypa
 
 # -- what a server may do --
 
+IMPATIENT = 1.5
+"""Seconds an attempt, where a server does not answer in time: no sound answer may take so long, on any machine."""
+
+SLOW = {"never", "never after the headers", "a byte now and then"}
+
 TRANSIENT = {
     "429": Reply.error(429),
     "408": Reply.error(408),
@@ -124,7 +130,7 @@ TRANSIENT = {
     "half a document": Reply(body=b'{"choices": [{"mess'),
     "never": Reply(manner="hang"),
     "never after the headers": Reply(manner="hang_after_headers"),
-    "a byte now and then": Reply(manner="drip", seconds_a_byte=0.05),
+    "a byte now and then": Reply(manner="drip", seconds_a_byte=0.2),
     "an error with status 200": Reply(body=b'{"error": {"message": "overloaded", "code": 503}}'),
     "an error without a code": Reply(body=b'{"error": "overloaded"}'),
     "an empty body": Reply(body=b""),
@@ -137,7 +143,7 @@ TRANSIENT = {
 
 @pytest.mark.parametrize("name", TRANSIENT)
 def test_what_may_pass_is_asked_again(server: JudgeServer, name: str) -> None:
-    judge = endpoint(server)
+    judge = endpoint(server, **({"attempt_timeout": IMPATIENT} if name in SLOW else {}))
     server.script.append(TRANSIENT[name])
     assert judge.judge([request()]) == ["Score: 5.000"]
     assert len(server.judged) == 2
@@ -151,14 +157,14 @@ def test_what_may_pass_is_asked_again(server: JudgeServer, name: str) -> None:
         ("a proxy's page, 200", "no chat completion: Welcome to the proxy"),
         ("nothing", "cannot be reached, or broke off"),
         ("half a body", "broke off: peer closed connection"),
-        ("never", "gave no whole answer in time: 0.4 s"),
-        ("a byte now and then", "gave no whole answer in time: 0.4 s"),
+        ("never", "gave no whole answer in time: 1.5 s"),
+        ("a byte now and then", "gave no whole answer in time: 1.5 s"),
         ("an error with status 200", "answered 503 Service Unavailable: overloaded"),
         ("an empty body", "no chat completion: nothing"),
     ],
 )
 def test_what_does_not_pass_ends_after_the_retries_in_one_line(server: JudgeServer, name: str, said: str) -> None:
-    judge = endpoint(server)
+    judge = endpoint(server, **({"attempt_timeout": IMPATIENT} if name in SLOW else {}))
     server.answer = TRANSIENT[name]
     with pytest.raises(ModelError, match=said) as failed:
         judge.judge([request()])
@@ -200,7 +206,9 @@ def test_after_a_429_nobody_asks_before_the_time_is_over(server: JudgeServer) ->
     server.script.append(Reply.error(429, retry_after=0.6))
     with ThreadPoolExecutor(4) as threads:
         first = threads.submit(judge.judge, [request(0)])
-        time.sleep(0.2)
+        while not server.judged or judge._gate._closed_until <= time.monotonic():
+            assert not first.done()
+            time.sleep(0.005)
         others = [threads.submit(judge.judge, [request(n)]) for n in (1, 2)]
         assert [f.result() for f in (first, *others)] == [["Score: 5.000"]] * 3
     assert all(asked.at - server.judged[0].at >= 0.6 for asked in server.judged[1:])
@@ -213,17 +221,18 @@ def test_a_wait_that_no_deadline_allows_fails_at_once_and_holds_nobody_up(server
     with pytest.raises(ModelError, match="it asks to wait 3600 s"):
         judge.judge([request()])
     assert judge.judge([request()]) == ["Score: 5.000"]
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - begin < 45, "neither the hour nor the deadline was waited for"
 
 
 @pytest.mark.parametrize("reply", [Reply(manner="hang"), Reply(manner="drip", seconds_a_byte=0.1), Reply.error(429)])
 def test_the_deadline_is_for_a_request_with_all_its_attempts(server: JudgeServer, reply: Reply) -> None:
-    judge = endpoint(server, deadline=1.0, attempt_timeout=30.0, retries=1000)
+    judge = endpoint(server, retries=1000)
+    judge.parameters.deadline = 1.0
     server.answer = reply
     begin = time.monotonic()
     with pytest.raises(ModelError):
         judge.judge([request()])
-    assert time.monotonic() - begin < 2.5
+    assert time.monotonic() - begin < 15
 
 
 def test_seconds_and_dates_of_retry_after() -> None:
@@ -292,11 +301,12 @@ def test_fewer_at_once_after_429_and_more_again_later(server: JudgeServer) -> No
     with ThreadPoolExecutor(16) as threads:
         assert len(list(threads.map(lambda n: judge.judge([request(n)]), range(60)))) == 60
         hammered, refused = refused, 0
-        server.answer = Reply(seconds=0.05)
-        server.most_at_once = 0
+        server.answer = Reply()
+        narrow = judge._gate.width
         list(threads.map(lambda n: judge.judge([request(n)]), range(200)))
     assert hammered < 60, "a client that never slows down is refused several times a request"
-    assert server.most_at_once > 8, "the server is well again, and is used"
+    assert narrow < 8
+    assert judge._gate.width == 16, "the server is well again, and is used"
 
 
 def test_the_gate_halves_once_for_those_that_were_under_way_together() -> None:
@@ -324,10 +334,8 @@ def test_the_gate_halves_once_for_those_that_were_under_way_together() -> None:
 def test_a_server_that_says_it_is_well_and_never_answers_is_found_out_when_loading() -> None:
     with JudgeServer() as server:
         server.canary = Reply(manner="hang")
-        begin = time.monotonic()
         with pytest.raises(LoadError, match=r"gave no whole answer in time: 0\.4 s \(3 attempts"):
-            endpoint(server)
-        assert time.monotonic() - begin < 4
+            endpoint(server, attempt_timeout=0.4)
 
 
 def test_the_canary_is_one_token_about_as_many_pictures_as_will_be_sent(server: JudgeServer) -> None:
@@ -459,9 +467,13 @@ def test_where_the_server_is_and_how_often_it_is_asked_is_no_part_of_a_key() -> 
 
 
 def test_in_a_run_each_edit_gets_its_own_answer_several_at_a_time(tmp_path: Path, server: JudgeServer) -> None:
+    meeting = threading.Barrier(3)
+
     def rate(asked: Asked) -> Reply:
+        if len(server.judged) <= 3:
+            meeting.wait(60)
         number = int(asked.text.rpartition("turn it into ")[2].split()[0].strip(".\"'`"))
-        return Reply(f"Score: {number}.250" if number != 5 else "no idea", seconds=0.1)
+        return Reply(f"Score: {number}.250" if number != 5 else "no idea")
 
     server.answer = rate
     write_benchmark(tmp_path, 9)

@@ -156,12 +156,20 @@ def test_the_answer_says_why_and_ends_with_the_score(judge: SceneJudge) -> None:
     lines = text.splitlines()
     assert len(lines) == 6
     assert re.match(r"Light and shadow -(1\.000|0\.9)", lines[2])
-    assert lines[2].endswith(": the shadow on the ground is not as it should be at all.")
+    assert lines[2].endswith(": the shadow on the ground is entirely wrong.")
     changes = [float(line.split(":")[0].rsplit(" ", 1)[1]) for line in lines[:5]]
     reading = read_answer(text, "reason_then_score")
     assert reading.status is Status.OK
     assert reading.score == pytest.approx(5 + sum(changes), abs=0.003)
     assert lines[5] == f"Score: {reading.score:.3f}"
+
+
+def test_what_is_measured_is_the_beginning_of_a_sentence() -> None:
+    words = [criterion.words[0] for criteria in CRITERIA.values() for criterion in criteria]
+    several = [text for text in words if re.match(r"(\w+ )?(colours|\w+ and (?!.*\bdo\b))", text)]
+    assert several
+    assert all(text.endswith(" are") for text in several), several
+    assert all(text.endswith((" is", " are")) for text in words)
 
 
 def test_it_answers_in_the_language_of_the_instruction(judge: SceneJudge) -> None:

@@ -132,12 +132,17 @@ def build_run(
         activities=tuple(activities),
         wall_seconds=(wall,),
         devices=tuple(f"cuda:{number}" for number in range(gpus)),
-        configuration=_configuration(edit_models, judges),
-        resolved={"rubrics": {"physical": {"system": "You judge edits.", "user": "Score {edit_instruction}"}}},
+        configuration=_configuration(edit_models, judges, repeats),
+        resolved={
+            "edit_models": [{"name": name, "type": "qwen_image_edit", "seed": 0} for name in edit_models],
+            "judges": [{"name": name, "type": "qwen3_vl", "seed": 0} for name in judges],
+            "rubrics": {"physical": {"system": "You judge edits.", "user": "Score {edit_instruction}"}},
+        },
         environment={
             "python": "3.11.9",
-            "packages": {"torch": "2.13.0", "diffusers": "0.42.0", "transformers": "5.23.0"},
-            "devices": [f"cuda:{number} NVIDIA A100-SXM4-80GB" for number in range(gpus)],
+            "libraries": {"edit-eval": "0.1.0", "torch": "2.13.0", "diffusers": "0.42.0", "transformers": "5.23.0"},
+            "devices": [f"cuda:{number}" for number in range(gpus)],
+            "gpus": [{"name": f"cuda:{number}", "title": "NVIDIA A100-SXM4-80GB"} for number in range(gpus)],
         },
         notes=("2 damaged lines in the journals were left out",),
     )
@@ -300,7 +305,7 @@ def _activities(
     return made, max(clock.values()) + 4.0
 
 
-def _configuration(edit_models: tuple[str, ...], judges: tuple[str, ...]) -> dict[str, object]:
+def _configuration(edit_models: tuple[str, ...], judges: tuple[str, ...], repeats: int) -> dict[str, object]:
     return {
         "benchmark": {"type": "five_dimensions", "data_path": "benchmark.json", "language": "en"},
         "edit_models": {
@@ -317,7 +322,7 @@ def _configuration(edit_models: tuple[str, ...], judges: tuple[str, ...]) -> dic
             }
             for name in judges
         },
-        "evaluation": {"answer": "reason_then_score", "min_coverage": 1.0, "retries": 2},
+        "evaluation": {"answer": "reason_then_score", "min_coverage": 1.0, "retries": 2, "repeats": repeats},
         "execution": {"schedule": "pull", "order": "by_stage"},
     }
 

@@ -30,6 +30,14 @@ class Report:
         """The page's JSON, parsed from the page."""
         return json.loads(Elements(self.html).text_of["data"])
 
+    @property
+    def thumbnails(self) -> list[str]:
+        """The base64 of each thumbnail, in their order."""
+        found = Elements(self.html)
+        names = [values["id"] for _, values in found.all if (values.get("id") or "").startswith("thumbnail-")]
+        assert names == [f"thumbnail-{place}" for place in range(len(names))]
+        return [found.text_of.get(name, "") for name in names]
+
 
 class Elements(HTMLParser):
     """Every element of a page with its attributes, and the raw text of those that have an id."""

@@ -123,13 +123,32 @@ def replaced_by_refusals(report: Report) -> list[Any]:
 
 def test_one_model_has_no_chart_of_models(complete: Report, several: Report) -> None:
     assert charts_of(complete)["overall"] == []
-    [chart] = charts_of(several)["overall"]
-    assert [row["group"] for row in rows_of(chart)] == [
-        "first · strict",
-        "first · kind",
-        "second · strict",
-        "second · kind",
-    ]
+    strict, kind = charts_of(several)["overall"]
+    assert [row["group"] for row in rows_of(strict)] == [row["group"] for row in rows_of(kind)] == ["first", "second"]
+    assert (strict["title"]["text"], kind["title"]["text"]) == ("judged by strict", "judged by kind")
+    means = {(part["edit_model"], part["judge"]): part["overall"]["mean"] for part in several.summary["results"]}
+    assert [row["mean"] for row in rows_of(kind)] == [means["first", "kind"], means["second", "kind"]]
+
+
+def test_a_colour_is_an_edit_model_in_every_chart(several: Report) -> None:
+    for name in ("overall", "categories", "histogram", "difficulties", "tags", "failures", "agreement"):
+        for chart in charts_of(several)[name]:
+            domains = [colour["scale"]["domain"] for colour in everywhere(chart, "color") if "scale" in colour]
+            assert domains
+            assert all(domain == ["first", "second"] for domain in domains), name
+
+
+def test_with_one_edit_model_the_judges_share_their_charts(several: Report) -> None:
+    results = replace(
+        several.results,
+        edit_models=("first",),
+        edits=tuple(edit for edit in several.results.edits if edit.edit_model == "first"),
+        judgements=tuple(one for one in several.results.judgements if one.edit_model == "first"),
+    )
+    drawn = charts(results, summarise(results), "en")
+    [chart] = drawn["overall"]
+    assert [row["group"] for row in rows_of(chart)] == ["strict", "kind"]
+    assert len(drawn["categories"]) == 1
 
 
 def test_a_run_without_scores_or_times_has_no_chart_of_them(complete: Report) -> None:

@@ -41,7 +41,7 @@ Worth knowing:
 
 Wall time: 1 min 40 s. GPU hours: 0.03. Time per edit: 20 s. Time per answer: 2.0 s.
 
-| Device | Loading | Editing | Judging | Unloading | Idle | Utilisation |
+| Device | Loading | Editing | Judging | Unloading | Idle | At work |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 | cuda:0 | 0.0 s | 1 min 00 s | 0.0 s | 0.0 s | 40 s | 60% |
 """

@@ -10,8 +10,8 @@ from PIL import Image
 
 from edit_eval.records import Status
 from edit_eval.reporting.files import write_report
-from reporting.reported_runs import HOSTILE
-from reporting.reports import Elements, Report
+from reporting.reported_runs import HOSTILE, build_run
+from reporting.reports import Elements, Report, report_on
 
 REPORTS = ["complete", "incomplete", "several", "hostile"]
 
@@ -84,11 +84,11 @@ def test_thumbnails_are_pictures_at_the_places_the_samples_name(several: Report)
     pictures = [sample["source"] for sample in data["samples"]]
     pictures += [edit["picture"] for sample in data["samples"] for edit in sample["edits"]]
     places = [picture["thumbnail"] for picture in pictures if "missing" not in picture]
-    assert sorted(places) == list(range(len(data["thumbnails"])))
-    unreadable = [place for place in places if data["thumbnails"][place] is None]
+    assert sorted(places) == list(range(len(several.thumbnails)))
+    unreadable = [place for place in places if not several.thumbnails[place]]
     assert len(unreadable) == 1
     for place in set(places) - set(unreadable):
-        made = Image.open(io.BytesIO(base64.b64decode(data["thumbnails"][place])))
+        made = Image.open(io.BytesIO(base64.b64decode(several.thumbnails[place])))
         assert (made.format, made.size) == ("WEBP", (96, 72))
 
 
@@ -127,6 +127,38 @@ def test_what_it_takes_to_repeat_the_run_is_there(complete: Report) -> None:
     assert "You judge edits." in page.text_of["resolved"]
     assert "diffusers: 0.42.0" in page.text_of["environment"]
     assert complete.results.notes[0] in complete.html
+
+
+def test_the_tab_says_the_run_and_what_came_out_of_it(complete: Report, several: Report) -> None:
+    def tab(report: Report) -> str:
+        return report.html.split("<title>")[1].split("</title>")[0]
+
+    mean = complete.summary["overall"]["mean"]
+    assert tab(complete) == f"{complete.results.name}: qwen_image_edit {mean:.2f}, 10/10 scored"
+    first, second = (part["overall"]["mean"] for part in several.summary["agreement"]["median"])
+    assert tab(several) == f"{several.results.name}: first {first:.2f}, second {second:.2f}"
+
+
+def test_the_judges_have_a_section_where_there_is_something_to_say(complete: Report, several: Report) -> None:
+    assert 'id="judges"' not in complete.html
+    section = several.html.split('id="judges"')[1].split('id="gallery"')[0]
+    alpha = several.summary["agreement"]["between_judges"]
+    assert f">{alpha['alpha']:.2f}<" in section
+    for part in several.summary["agreement"]["median"]:
+        assert f">{part['overall']['mean']:.2f}<" in section
+    assert "ICC" not in section  # nothing was judged twice
+    document = several.files.markdown.read_text(encoding="utf-8")
+    assert f"| strict, kind | {alpha['edits']} | {alpha['alpha']:.2f} |" in document
+
+
+def test_repeats_are_held_against_each_other(tmp_path: Path) -> None:
+    report = report_on(build_run(tmp_path, samples=6, size=(24, 16), repeats=3))
+    [card] = report.summary["agreement"]["judges"].values()
+    section = report.html.split('id="judges"')[1].split('id="gallery"')[0]
+    assert f"± {card['retest']['sd']:.2f}" in section
+    assert f">{card['retest']['icc']:.2f}<" in section
+    assert "18 answers about 6 edits" in section
+    assert "Agreement between" not in section  # there is only one judge
 
 
 def test_a_failure_is_never_a_number(incomplete: Report) -> None:

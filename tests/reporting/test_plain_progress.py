@@ -34,7 +34,7 @@ def test_a_run_with_every_kind_of_trouble(tmp_path: Path) -> None:
     )
     assert log_of(run).splitlines() == [
         "   0 schedule: pull, a free device takes the next sample",
-        "   0 edits by qwen_image_edit on cuda:0: 6, first 0, 1, 2, 3, 4",
+        "   0 edits by qwen_image_edit on cuda:0: 6, first 0, 1, 2, 3, 4, …",
         "   0 scores by qwen3_vl on cuda:0: 6",
         "  15 progress: 0 %, edits 0/6, scores 0/6, time left not known yet",
         "  35 loaded: qwen_image_edit on cuda:0 in 35 s (1 of 1)",
@@ -52,9 +52,9 @@ def test_a_run_with_every_kind_of_trouble(tmp_path: Path) -> None:
         " 295 progress: 66 %, edits 4/6, scores 0/6, 2 failed, time left not known yet",
         " 350 loaded: qwen3_vl on cuda:0 in 1 min 00 s (1 of 1)",
         " 353 progress: 75 %, edits 4/6, scores 1/6 (20/min), 2 failed, 15 s left",
-        " 362 category environmental: mean 6.50, min 6.50, max 6.50, 2/3 scored",
+        " 362 category Environmental: mean 6.50, min 6.50, max 6.50, 2/3 scored",
         " 365 failed: 00002_物理_hard: unparseable: the answer is not a score alone: `no idea`",
-        " 365 category physical: mean 6.50, min 6.50, max 6.50, 1/3 scored",
+        " 365 category Physical: mean 6.50, min 6.50, max 6.50, 1/3 scored",
         " 365 end: 4 of 6 edits, 3 of 6 scores, 3 failed, in 6 min 05 s",
     ]
 
@@ -107,9 +107,12 @@ def test_a_category_without_any_score_has_no_numbers() -> None:
     ("names", "shown"),
     [
         (["cuda:0"], "cuda:0"),
-        (["cuda:2", "cuda:3", "cuda:0"], "cuda:2 3 0"),
-        (["cuda:0", "cpu:0"], "cuda:0 cpu:0"),
-        ([f"cuda:{n}" for n in range(64)], "cuda:0 to cuda:63 (64)"),
+        (["cuda:0", "cuda:1"], "cuda:0, 1"),
+        (["cuda:1", "cuda:2", "cuda:3"], "cuda:1–3"),
+        (["cuda:2", "cuda:3", "cuda:0"], "cuda:2, 3, 0"),
+        (["cuda:0", "cpu:0"], "cuda:0, cpu:0"),
+        ([f"cuda:{n}" for n in range(64)], "cuda:0–63"),
+        ([f"cuda:{2 * n}" for n in range(32)], "cuda:0 to cuda:62 (32)"),
     ],
 )
 def test_devices(names: list[str], shown: str) -> None:

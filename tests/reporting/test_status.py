@@ -235,9 +235,11 @@ def test_status() -> None:
         "",
         "note: 2 damaged lines in the journals were left out",
         "",
-        "`edit-eval run CONFIG --run-dir /runs/run1` goes on.",
-        "`edit-eval run CONFIG --run-dir /runs/run1 --retry edit_failed,refused` tries",
-        "what failed once more.",
+        "to go on:",
+        "  edit-eval run CONFIG --run-dir /runs/run1",
+        "",
+        "to try once more what failed:",
+        "  edit-eval run CONFIG --run-dir /runs/run1 --retry edit_failed,refused",
     ]
 
 

@@ -64,8 +64,36 @@ def test_utilisation_of_gpus_has_a_column_where_it_is_known(complete: Report) ->
     rows = {line.split()[0]: line for line in text.splitlines() if line.startswith(("cuda", "Device"))}
     assert rows["Device"].endswith("GPU")
     assert rows["cuda:0"].endswith("87%")
-    assert rows["cuda:1"].rstrip().endswith("%")
+    assert rows["cuda:1"].rstrip().endswith("–")
     assert "GPU" not in printed(complete.summary)
+
+
+def test_memory_has_its_peak_beside_the_times_and_a_row_a_model(complete: Report) -> None:
+    stage = {"start_number": 1, "model": "qwen_image_edit", "kind": "editing"}
+    first = {**stage, "before": 600 << 20, "loaded": 54 << 30, "peak": 60 << 30, "after": None}
+    second = {**stage, "before": None, "loaded": 55 << 30, "peak": 57 << 30, "after": 0}
+    memory = {
+        "cuda:0": {"total": 80 << 30, "peak": 60 << 30, "stages": [first]},
+        "cuda:1": {"total": 80 << 30, "peak": 57 << 30, "stages": [second]},
+    }
+    text = printed({**complete.summary, "timing": {**complete.summary["timing"], "memory": memory}})
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+    rows = {line.split()[0]: line.rstrip() for line in text.splitlines() if line[:1].isalpha()}
+    assert rows["Device"].endswith("Peak")
+    assert rows["cuda:0"].endswith("60.0 GiB")
+    assert rows["cuda:2"].endswith("–")
+    assert rows["Editing"].split("qwen_image_edit")[1].split() == [
+        "600",
+        "MiB",
+        "55.0",
+        "GiB",
+        "60.0",
+        "GiB",
+        "0",
+        "MiB",
+    ]
+    assert "The highest of 2 devices." in text
+    assert "Peak" not in printed(complete.summary)
 
 
 def test_colour_only_on_a_terminal(incomplete: Report) -> None:

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from edit_eval.reporting.terminal_text import lines_of, one_line, padded, print_beside, readable
+from edit_eval.reporting.terminal_text import Beginning, lines_of, one_line, padded, print_beside, readable, whole_words
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,29 @@ def test_one_line(text: object, shown: str) -> None:
 )
 def test_a_cjk_character_takes_two_columns(cells: int, shown: str) -> None:
     assert one_line("物理物理物理物", cells) == shown
+
+
+@pytest.mark.parametrize(
+    ("line", "cells", "shown"),
+    [
+        ("the light follows the window", 40, "the light follows the window"),
+        ("the light follows the window", 20, "the light follows…"),
+        ("the light, follows the window", 12, "the light…"),
+        ("one verylongwordwithoutanyend at all", 16, "one verylongwor…"),
+        ("编辑基本符合指令,光影一致", 13, "编辑基本符合…"),
+        ("编辑 good 编辑基本", 9, "编辑 good…"),
+        ("word", 0, "…"),
+    ],
+)
+def test_words_are_kept_whole(line: str, cells: int, shown: str) -> None:
+    assert whole_words(line, cells) == shown
+
+
+def test_a_beginning_takes_the_room_there_is() -> None:
+    file = io.StringIO()
+    for width in (12, 20, 80):
+        Console(file=file, width=width).print(Beginning("the light\nfollows \x1b[2Jthe window"))
+    assert file.getvalue().splitlines() == ["the light…", "the light follows…", "the light follows the window"]
 
 
 @given(st.text(st.characters(), max_size=60), st.integers(1, 40))

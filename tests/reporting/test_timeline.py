@@ -57,16 +57,6 @@ def test_shares_of_a_device_add_up(complete: Report) -> None:
         assert [row["seconds"] for row in rows if row["kind"] == "Idle"] == [kinds["idle"]]
 
 
-def test_the_utilisation_of_a_gpu_is_a_line_over_its_bar(complete: Report) -> None:
-    timing = {**complete.summary["timing"], "gpu_utilisation": {"cuda:1": {"mean": 0.87}, "gone": {"mean": 1.0}}}
-    [chart] = utilisation({**complete.summary, "timing": timing}, "en")
-    specification = chart.to_dict()
-    assert [layer["mark"]["type"] for layer in specification["layer"]] == ["bar", "tick"]
-    assert [{"device": "cuda:1", "busy": 0.87}] in specification["datasets"].values()
-    [plain] = utilisation(complete.summary, "en")
-    assert "layer" not in plain.to_dict()
-
-
 def test_nothing_recorded_is_nothing_drawn(complete: Report) -> None:
     assert timeline(replace(complete.results, activities=()), "en") == []
     assert utilisation({"timing": {"wall_seconds": 0.0, "devices": {}}}, "en") == []

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from edit_eval.records import Activity, Utilisation
+from edit_eval.records import Activity, MemoryUse, Utilisation
 from edit_eval.statistics.timing import timing
 
 
@@ -99,3 +99,22 @@ def test_the_utilisation_of_gpus_is_a_mean_over_samples(make_results):
     found = timing(make_results([], {}, utilisation=seen))["gpu_utilisation"]
     assert found["cuda:0"] == pytest.approx({"mean": 32 / 50, "editing": 0.8, "idle": 0.0})
     assert found["cuda:1"] == {"mean": 1.0, "judging": 1.0}
+
+
+def test_memory_stands_device_by_device_in_the_order_of_the_stages(make_results):
+    uses = (
+        MemoryUse(2, "cuda:1", "judge", "judging", 5, 58, 61, 0),
+        MemoryUse(1, "cuda:1", "model", "editing", 0, 54, 60, 5),
+        MemoryUse(1, "cuda:0", "model", "editing", 5, None, None, None),
+        MemoryUse(1, "cpu:0", "judge", "judging", None, 1, 2, None),
+    )
+    gpus = [{"name": "cuda:0", "memory": None}, {"name": "cuda:1", "memory": 80}, "damaged"]
+    results = make_results([], {}, memory=uses, devices=("cuda:0", "cuda:1"), environment={"gpus": gpus})
+    found = timing(results)["memory"]
+    assert list(found) == ["cuda:0", "cuda:1", "cpu:0"]
+    assert [(one["total"], one["peak"]) for one in found.values()] == [(None, None), (80, 61), (None, 2)]
+    assert [stage["model"] for stage in found["cuda:1"]["stages"]] == ["model", "judge"]
+    assert found["cuda:0"]["stages"][0] == {
+        "start_number": 1, "model": "model", "kind": "editing", "before": 5, "loaded": None, "peak": None, "after": None
+    }  # fmt: skip
+    assert "memory" not in timing(make_results([], {}))

@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
-from edit_eval.store.keys import Identity, edit_key, judgement_key, prompt_digest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edit_eval.store.keys import SCHEMA, Identity, digest, edit_key, judgement_key, prompt_digest
 
 MODEL = Identity("mine", "qwen_image_edit", "abc", {"num_inference_steps": 50, "true_cfg_scale": 4.0}, seed=7)
 
@@ -44,3 +47,14 @@ def test_where_the_system_prompt_ends_is_part_of_the_prompts_digest() -> None:
 
 def test_keys_do_not_change_between_versions_by_accident() -> None:
     assert edit_key(MODEL, "s", "环境", 3) == "857a0e56c72fd9ed5224652706824194c2736b02d862f9e9a36e899dd137c179"
+
+
+@given(st.text(), st.text(), st.text(), st.integers())
+def test_keys_are_digests_of_canonical_json(one: str, other: str, third: str, number: int) -> None:
+    assert edit_key(MODEL, one, other, number) == digest(["edit", SCHEMA, MODEL.digest, one, other, number])
+    written = ["judgement", SCHEMA, MODEL.digest, one, other, third, number]
+    assert judgement_key(MODEL, one, other, third, number) == digest(written)
+
+
+def test_half_of_a_surrogate_pair_has_a_key() -> None:
+    assert edit_key(MODEL, "s", "\ud83d", 3) == digest(["edit", SCHEMA, MODEL.digest, "s", "\ud83d", 3])

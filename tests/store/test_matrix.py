@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from edit_eval.records import Answer, Judgement, Status
-from edit_eval.store.journal import Record
+from edit_eval.store.journal import Record, seal
 from edit_eval.store.keys import Identity
 from edit_eval.store.matrix import EDIT_SEED_STRIDE, Matrix, answer_of, edit_of, edit_record, is_there
 from edit_eval.store.run_directory import RunDirectory
@@ -313,6 +313,28 @@ def test_a_skipped_sample_is_skipped_whatever_was_done_for_it_before(directory: 
     after = small_matrix(small_samples(2, bad=(0,)))
     recalled(after, directory, edits, answers)
     assert statuses(after) == ["skipped", "ok"]
+
+
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_a_journal_says_the_same_as_its_lines_one_by_one(directory: RunDirectory, looked_at: bool) -> None:
+    """Also for a matrix whose edits somebody has looked at before."""
+    samples = small_samples(5, bad=(3,))
+    edits, judgements = done(small_matrix(samples, **ALL), directory)
+    edits[2] = {**edits[2], "status": "edit_failed", "image": "", "reason": "it is black"}
+    edits[4] = {**edits[4], "file_bytes": edits[4]["file_bytes"] + 1}
+    written = {"edits": edits, "judgements": [*judgements, {**judgements[0], "text": "Score: 9.9"}]}
+    for journal, lines in written.items():
+        (directory.path / journal).mkdir()
+        (directory.path / journal / "0001.jsonl").write_bytes(b"".join(map(seal, lines)))
+    matrix, other = small_matrix(samples, **ALL), small_matrix(samples, **ALL)
+    if looked_at:
+        assert matrix.edits[3].status is Status.SKIPPED
+    lines = [directory.read(journal) for journal in written]
+    assert matrix.recall(*lines, directory.path, lambda status: False) == recalled(other, directory, *written.values())
+    assert matrix.edits == other.edits
+    assert matrix.answers == other.answers
+    assert list(matrix.judgements()) == list(other.judgements())
+    assert {"ok", "skipped", "edit_failed", "pending"} == set(statuses(matrix))
 
 
 def test_two_names_for_the_same_model_share_what_one_has_made(directory: RunDirectory) -> None:

@@ -94,7 +94,7 @@ def test_an_edit_that_is_here_takes_the_judgement_of_equal_pixels(tmp_path: Path
     mine.set_edit(0, made_edit(mine, 0, directory, 0))
     assert "0 edits and 1 judgements" in reuse(source, directory, mine)
     directory.end()
-    record = next(RunDirectory.existing(directory.path).read("judgements"))
+    record = next(iter(RunDirectory.existing(directory.path).read("judgements")))
     assert record["edit_model"] == "another"
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,27 @@ def test_what_a_start_describes_comes_back(tmp_path: Path) -> None:
     assert (reader.configuration(), reader.resolved(), reader.samples()) == ({"other": 1}, {"x": [1]}, other)
 
 
+def test_samples_of_a_class_that_is_not_strict_about_its_types_come_back(tmp_path: Path) -> None:
+    first, *others = small_samples(3)
+    loose: Any = replace(first, difficulty=None, tags=("a", 2), instructions={"en": "x", "level": 3})
+    made = started(tmp_path / "run")
+    made.write_configuration(CONFIGURATION, RESOLVED)
+    made.write_samples((loose, *others))
+    made.end()
+    reader = RunDirectory.existing(tmp_path / "run")
+    assert reader.samples() == (loose, *others)
+    assert reader.damage.total == 0
+
+
+def test_a_damaged_sample_is_counted_once(tmp_path: Path) -> None:
+    described(tmp_path / "run").end()
+    path = tmp_path / "run" / "samples" / "0001.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"do 1", b"do 7"))
+    reader = RunDirectory.existing(tmp_path / "run")
+    assert [sample.id for sample in reader.samples()] == ["s0", "s2"]
+    assert reader.damage.total == 1
+
+
 def test_a_start_that_was_killed_between_its_two_files_has_described_nothing(tmp_path: Path) -> None:
     described(tmp_path / "run").end()
     (tmp_path / "run" / "config" / "0002.json").write_text(json.dumps({"judges": "of another configuration"}))
@@ -233,7 +255,7 @@ def test_the_timeline_of_several_starts(tmp_path: Path) -> None:
     first.end()
     second = described(tmp_path / "run")  # killed: it has no end
     event(second, "devices", devices=["cuda:1", "cuda:2"])
-    event(second, "activity", **{**activity, "end": 4.5})
+    event(second, "activity", **{**activity, "end": 4.5}, role="edit")
     second.end()
     third = described(tmp_path / "run")  # killed before anything was done
     event(third, "devices", devices=[])
@@ -242,7 +264,7 @@ def test_the_timeline_of_several_starts(tmp_path: Path) -> None:
     timeline = RunDirectory.existing(tmp_path / "run").timeline()
     assert timeline.activities == (
         Activity(1, "cuda:0", "editing", "m", 1.0, 3.5, "s0"),
-        Activity(2, "cuda:0", "editing", "m", 1.0, 4.5, "s0"),
+        Activity(2, "cuda:0", "editing", "m", 1.0, 4.5, "s0", "edit"),
     )
     assert timeline.wall_seconds == (9.0, 4.5, 0.0)
     assert timeline.devices == ("cuda:0", "cuda:1", "cuda:2")

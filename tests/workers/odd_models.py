@@ -3,6 +3,7 @@
 import logging
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -116,6 +117,46 @@ class Painter:
         child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,), daemon=True)
         child.start()
         return Image.new("RGB", (child.pid // 256 + 1, child.pid % 256 + 1), "red")
+
+
+class Parent(Painter):
+    """Starts a program, or a process like itself, or one whose own child is what remains."""
+
+    def _begin(self, what):
+        if what == "a program":
+            return subprocess.Popen(["sleep", "1000"])
+        sleep = (time.sleep, (1000,)) if what == "a fork" else (subprocess.run, (["sleep", "1000"],))
+        child = multiprocessing.get_context("fork").Process(target=sleep[0], args=sleep[1])
+        child.start()
+        return child
+
+    def _start(self, what, on_step):
+        self._begin(what)
+        on_step(1, 2)
+        time.sleep(1000)
+
+    def start_a_program(self, image, seed, on_step):
+        self._start("a program", on_step)
+
+    def start_a_fork(self, image, seed, on_step):
+        self._start("a fork", on_step)
+
+    def start_a_fork_of_a_program(self, image, seed, on_step):
+        self._start("a fork of a program", on_step)
+
+    def _terminate(self, child):
+        child.terminate()
+        ended = child.wait(20) if isinstance(child, subprocess.Popen) else child.join(20) or child.exitcode
+        if ended != -signal.SIGTERM:
+            raise RuntimeError(f"it ended with {ended}")
+
+    def terminate_a_program(self, image, seed, on_step):
+        self._terminate(self._begin("a program"))
+        return self.paint_it_red(image, seed, on_step)
+
+    def terminate_a_fork(self, image, seed, on_step):
+        self._terminate(self._begin("a fork"))
+        return self.paint_it_red(image, seed, on_step)
 
 
 opened = []

@@ -37,6 +37,7 @@ class StartedWorker:
                 stderr=log,
                 pass_fds=(child_in, child_out),
                 env={**os.environ, **(environment or {})},
+                start_new_session=True,
             )
         os.close(child_in)
         os.close(child_out)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
 
+from edit_eval.workers import process
 from edit_eval.workers.messages import Message
 from workers.started_worker import ODD_MODELS, StartedWorker, request
 
@@ -93,3 +96,28 @@ def test_a_megabyte_in_each_direction_stops_neither(judge: StartedWorker, source
         done = judge.hear("done", "failed")
         assert done["task"] == task
         assert done["results"] == [{"text": prompt}]
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_memory_is_freed_before_the_second_attempt(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
+    """Torch keeps what the first one had: without emptying its cache the second would find no more room."""
+    done: list[str] = []
+
+    class Device:
+        is_available = staticmethod(lambda: True)
+        empty_cache = staticmethod(lambda: done.append("freed"))
+
+    def compute(what: str) -> str:
+        done.append("tried")
+        held = bytearray(10)
+        if done.count("tried") <= calls:
+            raise RuntimeError(f"CUDA out of memory. {len(held)}")
+        return what
+
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=Device))
+    if calls == 1:
+        assert process._with_room(compute, "made") == "made"
+    else:
+        with pytest.raises(RuntimeError, match="out of memory"):
+            process._with_room(compute, "made")
+    assert done == ["tried", "freed", "tried"]

@@ -29,7 +29,9 @@ _INDEX_FORMAT = 1
 
 
 class FiveDimensions:
-    """A benchmark in the five-dimension format: a JSON list, an object of category -> list, or JSONL.
+    """A JSON or JSONL file of source images and instructions in Chinese and English, with a category each.
+
+    The file is a list of items, an object of category -> list, or JSONL.
 
     A sample's source is the embedded picture (`src_img_b64`), or, for an item without one, the file that `src_img_path`
     or `original_image_path` names, which must lie in the folder of the JSON or below. Its id is the stem of
@@ -167,6 +169,8 @@ class FiveDimensions:
                 f"the id {shown(named)} is that of index {ids[named]}, too: ids must be unique (fields: {{id: NAME}} "
                 "takes them from another field)"
             )
+        if others := fields.others(item, faults):
+            faults.append(others)
         unique, number = named, item.index
         while unique in ids:
             unique, number = f"{named}#{number}", number + 1

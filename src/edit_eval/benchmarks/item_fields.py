@@ -30,6 +30,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "difficulty": ("difficulty",),
 }
 _BY_LANGUAGE = ("instruction", "description", "rationale")
+_NONE = ": there is no "
+_UNUSED = ("seed",)  # known, and of no use here
+_NAMED = 8  # fields of an item that a fault names
 _NEAR = 0.75  # how alike two names must be for the one to be a slip of the other
 
 
@@ -91,7 +94,7 @@ class Fields:
                 return f"{what}: {name} is empty"
         if not names:
             return what
-        what = f"{what}: there is no {' or '.join(names)}"
+        what = f"{what}{_NONE}{' or '.join(names)}"
         strangers = [name for name in item.names if name not in self.all_names]
         near = [slip for name in names for slip in difflib.get_close_matches(name, strangers, 1, _NEAR)]
         if near:
@@ -101,6 +104,19 @@ class Fields:
                 if self.value(item, f"{plain}_{other}") is not None:
                     return f"{what}, only one for benchmark.language: {other}"
         return what
+
+    def others(self, item: Item, faults: Sequence[str]) -> str:
+        """Where a field is missing and nothing near it was found: the names that there are, and how to say which is it.
+
+        Empty where that is no help.
+        """
+        lost = [fault for fault in faults if _NONE in fault and not any(said in fault for said in (";", ", only"))]
+        strangers = [name for name in item.names if name not in self.all_names and name not in _UNUSED]
+        if not lost or not strangers:
+            return ""
+        ours = lost[0].removeprefix("no ").partition(_NONE)[0].replace(" ", "_")
+        there = ", ".join(name[:80] for name in strangers[:_NAMED]) + (", ..." if len(strangers) > _NAMED else "")
+        return f"other fields of the item: {there} (benchmark.fields says which is which, as in {{{ours}: NAME}})"
 
 
 def nearest(word: str, valid: Sequence[str]) -> str:

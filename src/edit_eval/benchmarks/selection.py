@@ -21,6 +21,13 @@ def refuse_bad(samples: Iterable[Sample]) -> None:
         raise BenchmarkError(f"{faults[0]}{rest}; {advice}", faults)
 
 
+def refuse_nothing(samples: Iterable[Sample]) -> None:
+    """Raises `BenchmarkError` where not one sample can be used (for `on_bad_sample: skip`)."""
+    faults = [s.fault for s in samples]
+    if all(faults):
+        raise BenchmarkError(f"all {len(faults)} samples are bad, so there is nothing to edit; the first: {faults[0]}")
+
+
 def select(
     samples: Sequence[Sample],
     *,

@@ -11,6 +11,7 @@ import importlib.metadata
 import importlib.util
 import os.path
 import sys
+import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +19,12 @@ from typing import Any, Literal, get_args
 
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.config.parameters import Parameter, describe_parameters
-from edit_eval.config.placement import PLACEMENT_KEYS
+from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
 
 Kind = Literal["benchmark", "edit_model", "judge"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+_STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
     "benchmark": {
@@ -187,6 +189,25 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
     return found
 
 
+def own_source(class_path: str, folder: Path) -> Path | None:
+    """The source file of a class of the user's own, found without importing anything; None for installed packages.
+
+    The user's own is `file.py:Class`, and a module that lies in `folder`, or else on Python's path outside of any
+    `site-packages`.
+    """
+    module = class_path.rpartition(":")[0]
+    if module.endswith(".py"):
+        return Path(module)
+    if module.partition(".")[0] == "edit_eval":
+        return None
+    file = _source(module, folder)
+    if file is None or file.suffix != ".py":
+        return None
+    inside = file.relative_to(folder) if file.is_relative_to(folder) else file
+    foreign = {"site-packages", "dist-packages"} & set(inside.parts) or inside.is_relative_to(_STANDARD_LIBRARY)
+    return None if foreign else file
+
+
 def kinds_of(name: str) -> tuple[Kind, ...]:
     """The kinds under which a name is registered (`testing` is an edit model and a judge)."""
     return tuple(kind for kind in KINDS if locate(kind, name))
@@ -224,7 +245,7 @@ def describe(kind: Kind | None, name: str, folder: Path | None = None) -> Descri
 
 def beside_parameters(kind: Kind) -> tuple[str, ...]:
     """The keys that may stand beside a model's own parameters in `params` and never reach its class."""
-    return () if kind == "benchmark" else ("seed", *PLACEMENT_KEYS)
+    return () if kind == "benchmark" else ("seed", *(key for key in PLACEMENT_KEYS if key not in PLACEMENT_KEYS_BEFORE))
 
 
 def _one_line(error: BaseException) -> str:
@@ -263,13 +284,14 @@ def _summary(class_path: str) -> str:
     return _first_line(ast.get_docstring(found)) if found else ""
 
 
-def _source(module: str) -> Path | None:
-    """The file of a module; its packages are not imported on the way."""
+def _source(module: str, folder: Path | None = None) -> Path | None:
+    """The file of a module, `folder` being searched first; its packages are not imported on the way."""
     if module.endswith(".py"):
         return Path(module)
     top, *rest = module.split(".")
+    spec = importlib.machinery.PathFinder.find_spec(top, [str(folder)]) if folder else None
     try:
-        spec = importlib.util.find_spec(top)  # of a top-level name: nothing is imported
+        spec = spec or importlib.util.find_spec(top)  # of a top-level name: nothing is imported
     except (ImportError, ValueError):
         return None
     if spec is None:

@@ -26,22 +26,27 @@ def load_configuration(
     tags: Sequence[str] | None = None,
     sample_ids: Sequence[str] | None = None,
     limit: int | None = None,
+    progress: str | None = None,
+    data_may_be_missing: bool = False,
 ) -> Configuration:
     """Reads, completes and checks a configuration; imports the classes it names, loads and writes nothing.
 
     `overrides` are `dotted.key=value` texts (`--set`). `devices` (`0,2,3`, `cpu:4`, `auto`) replaces the devices of
-    every model; a model that asks for one `device` keeps one. The others replace the benchmark's filters.
+    every model; a model that asks for one `device` keeps one. `progress` replaces `execution.progress`, the others the
+    benchmark's filters. With `data_may_be_missing` a benchmark's file that is not there is no fault yet.
     Raises `ConfigurationError`: one line for the first fault, and a note (`__notes__`) for each further one.
     """
-    filters = {
-        "categories": categories,
-        "difficulty": difficulty,
-        "tags": tags,
-        "sample_ids": sample_ids,
-        "limit": limit,
+    flags: dict[Place, Any] = {
+        ("benchmark", "categories"): categories,
+        ("benchmark", "difficulty"): difficulty,
+        ("benchmark", "tags"): tags,
+        ("benchmark", "sample_ids"): sample_ids,
+        ("benchmark", "limit"): limit,
+        ("execution", "progress"): progress,
     }
+    flags = {place: value for place, value in flags.items() if value is not None}
     try:
-        return _load(source, overrides, devices, {key: value for key, value in filters.items() if value is not None})
+        return _load(source, overrides, devices, flags, data_may_be_missing)
     except ConfigurationError as error:
         error.args = (one_line(str(error)),)  # keys and values are repeated in it, and may hold anything
         error.__notes__ = [one_line(note) for note in getattr(error, "__notes__", ())]
@@ -49,7 +54,11 @@ def load_configuration(
 
 
 def _load(
-    source: str | Path | Mapping[str, Any], overrides: Sequence[str], devices: str | None, filters: Mapping[str, Any]
+    source: str | Path | Mapping[str, Any],
+    overrides: Sequence[str],
+    devices: str | None,
+    flags: Mapping[Place, Any],
+    data_may_be_missing: bool,
 ) -> Configuration:
     if isinstance(source, Mapping):
         raw, name, folder, label = _plain(source, ()), "run", Path.cwd(), "configuration"
@@ -60,7 +69,7 @@ def _load(
         raise ConfigurationError(f"{label}: {what}; a configuration is a mapping with the keys {', '.join(TOP_KEYS)}")
     faults = Faults(label)
     apply_overrides(raw, overrides, faults)
-    _apply_filters(raw, filters, faults)
+    _apply_flags(raw, flags, faults)
     try:
         json.dumps(raw, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -69,7 +78,8 @@ def _load(
         ) from None
     _refuse_secrets(raw, (), faults)
     faults.raise_if_any()  # before anything else looks at a value: no other error may repeat a secret
-    return Sections(raw, faults, folder, _devices(devices)).configuration(name)
+    sections = Sections(raw, faults, folder, _devices(devices), data_may_be_missing=data_may_be_missing)
+    return sections.configuration(name)
 
 
 def _devices(flag: str | None) -> Devices | None:
@@ -79,14 +89,14 @@ def _devices(flag: str | None) -> Devices | None:
         raise ConfigurationError(f"--devices {flag}: {error}") from None
 
 
-def _apply_filters(raw: dict[str, Any], filters: Mapping[str, Any], faults: Faults) -> None:
-    """Puts the command line's filters in place of the file's."""
-    if not filters or not isinstance(raw.get("benchmark"), dict | None):
-        return
-    benchmark = raw["benchmark"] = raw.get("benchmark") or {}
-    for key, value in filters.items():
-        benchmark[key] = _plain(value, (key,))
-        faults.origins["benchmark", key] = f"--{key.replace('_', '-')}"
+def _apply_flags(raw: dict[str, Any], flags: Mapping[Place, Any], faults: Faults) -> None:
+    """Puts what the command line says in place of what the file says."""
+    for (section, key), value in flags.items():
+        if raw.get(section) is None:
+            raw[section] = {}
+        if isinstance(raw[section], dict):
+            raw[section][key] = _plain(value, (key,))
+            faults.origins[section, key] = f"--{key.replace('_', '-')}"
 
 
 def _refuse_secrets(value: Any, place: Place, faults: Faults) -> None:

@@ -80,6 +80,8 @@ class _Written(BaseModel):
 
 PLACEMENT_KEYS = tuple(_Written.model_fields)
 """What the configuration takes out of `params`; and `seed`, which reaches the model as an argument."""
+PLACEMENT_KEYS_BEFORE = ("python_path", "use_batch_inference", "enable_batch_sync", "disable_progress_bar")
+"""Of these, the ones that only the base system's files have: read, and shown to nobody."""
 
 
 def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, notes: list[str]) -> Placement:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -97,7 +98,7 @@ class Configuration(Section):
     name: str
     """The file's stem, or `run`."""
     folder: Path
-    """The YAML's folder: the first on the import path of a class that is given by its path."""
+    """The first on the import path of a class that is given by its path: the YAML's folder, or its `import_from`."""
     benchmark: BenchmarkSection
     edit_models: dict[str, ModelSection]
     judges: dict[str, ModelSection]
@@ -108,12 +109,18 @@ class Configuration(Section):
     """What the reader of the file should be told, one line each."""
 
     def as_plain(self) -> dict[str, Any]:
-        """The resolved configuration in the YAML's own shape, without secrets. Reading it again gives the same."""
+        """The resolved configuration in the YAML's own shape, without secrets.
+
+        Reading it again gives the same, wherever the file lies: `import_from` says where classes of one's own are, and
+        the paths of the benchmark are absolute. (Those among a model's parameters are part of keys and stay.)
+        """
         b = self.benchmark
-        plain = {
+        types = (b.type, *(model.type for model in (*self.edit_models.values(), *self.judges.values())))
+        plain: dict[str, Any] = {
+            **({} if all(types) else {"import_from": str(self.folder)}),
             "benchmark": {
                 **_which(b.type, b.class_path),
-                **b.parameters,
+                **{key: _absolute(key, value) for key, value in b.parameters.items()},
                 "language": b.language,
                 "on_bad_sample": b.on_bad_sample,
                 **b.filters.model_dump(mode="json"),
@@ -125,6 +132,11 @@ class Configuration(Section):
             "execution": self.execution.model_dump(mode="json"),
         }
         return {key: value if key == "prompts" else without_secrets(value) for key, value in plain.items()}
+
+
+def _absolute(key: str, value: Any) -> Any:
+    paths = ("data_path", "cache_dir")
+    return os.path.abspath(os.path.expanduser(value)) if key in paths and isinstance(value, str) else value
 
 
 def _which(type_name: str, class_path: str) -> dict[str, str]:

@@ -39,6 +39,7 @@ TOP_KEYS = (
     "prompts",
     "evaluation",
     "execution",
+    "import_from",
 )
 BENCHMARK_KEYS = ("type", "class_path", "language", "on_bad_sample", *Filters.model_fields)
 MODEL_KEYS = ("type", "class_path", "params")
@@ -55,17 +56,27 @@ S = TypeVar("S", bound=Section)
 class Sections:
     """Makes a `Configuration` of plain values. A wrong value is noted and replaced by its default until the end."""
 
-    def __init__(self, raw: dict[str, Any], faults: Faults, folder: Path, devices: Devices | None = None) -> None:
+    def __init__(
+        self,
+        raw: dict[str, Any],
+        faults: Faults,
+        folder: Path,
+        devices: Devices | None = None,
+        *,
+        data_may_be_missing: bool = False,
+    ) -> None:
         self.raw = raw
         self.faults = faults
         self.folder = folder
         self.devices = devices
+        self.data_may_be_missing = data_may_be_missing
         self.notes: list[str] = []
 
     def configuration(self, name: str) -> Configuration:
         """The whole. Raises `ConfigurationError` where anything is wrong."""
         translate(self.raw, self.faults, self.notes)
         self._refuse_unknown((), self.raw, TOP_KEYS)
+        self.folder = self._import_from()
         benchmark = self._benchmark()
         edit_models = self._models("edit_model", "diffusion_model", "edit_models")
         judges = self._models("judge", "reward_model", "judges")
@@ -86,6 +97,19 @@ class Sections:
             execution=execution,
             notes=tuple(self.notes),
         )
+
+    def _import_from(self) -> Path:
+        """Where classes given by their path are looked for first: beside the file, unless it says otherwise."""
+        written = _with_home(self.raw.get("import_from"))
+        if written is None:
+            return self.folder
+        if not isinstance(written, str) or not written.strip():
+            self.faults.add(("import_from",), f"must be the path of a folder, not {shown(written)}")
+        elif not os.path.isdir(written):
+            self.faults.add(("import_from",), f"no such folder: {written}{nearest_path(written)}")
+        else:
+            return Path(written).resolve()
+        return self.folder
 
     def _refuse_what_is_not_built(self, section: Section) -> None:
         for (where, key), values in NOT_BUILT.items():
@@ -116,7 +140,7 @@ class Sections:
             also = tuple(key for key in BENCHMARK_KEYS if key not in shared)
             parameters = check_parameters(cls, own, place, self.faults, also, type_name or class_path)
             data_path = parameters.get("data_path")
-            if isinstance(data_path, str) and not os.path.exists(data_path):
+            if isinstance(data_path, str) and not self.data_may_be_missing and not os.path.exists(data_path):
                 self.faults.add((*place, "data_path"), f"no such file: {data_path}{nearest_path(data_path)}")
         filtered = self._validated(Filters, filters, place)
         return section.model_copy(update={"parameters": parameters, "filters": filtered})
@@ -124,9 +148,9 @@ class Sections:
     # -- models --
 
     def _models(self, kind: Kind, one: str, several: str) -> dict[str, ModelSection]:
-        if one in self.raw and several in self.raw:
+        if self.raw.get(one) is not None and self.raw.get(several) is not None:
             self.faults.add((one,), f"`{several}` is given, too; keep one of them")
-        elif one in self.raw:
+        elif self.raw.get(one) is not None or (one in self.raw and several not in self.raw):
             model = self._model(kind, (one,), None)
             return {model.name: model} if model else {}
         elif not self.raw.get(several):

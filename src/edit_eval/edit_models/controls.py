@@ -17,7 +17,7 @@ GREY = (128, 128, 128)
 
 
 class CopySource:
-    """Returns the source as it is."""
+    """A control: the edit is the source as it is."""
 
     @dataclass(frozen=True)
     class Parameters:
@@ -40,7 +40,7 @@ class CopySource:
 
 
 class Blank:
-    """Returns a picture of the source's size that is grey all over."""
+    """A control: the edit is grey all over, in the source's size."""
 
     @dataclass(frozen=True)
     class Parameters:

@@ -84,13 +84,6 @@ def offload_weights(pipeline: Any, devices: Sequence[str], offload: str) -> None
         )
 
 
-def attention_backend() -> str:
-    """Which kernel diffusers computes attention with."""
-    from diffusers.models import attention_dispatch
-
-    return str(attention_dispatch._AttentionBackendRegistry.get_active_backend()[0].value)
-
-
 def check_finite(numbers: Any, what: str) -> None:
     """Raises `PictureError` for a tensor with a number in it that is none."""
     import torch

@@ -21,7 +21,9 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 
 class ImageFolder:
-    """Takes a sample's edit from `<folder>/<sample id>.png` (or `.jpg`, `.jpeg`, `.webp`, in any case).
+    """Edits that were made elsewhere: pictures in a folder, each named by its sample's id.
+
+    A sample's edit is `<folder>/<sample id>.png` (or `.jpg`, `.jpeg`, `.webp`, in any case).
 
     Ids are compared with the names in the folder, in Unicode's composed form (macOS writes the decomposed one); they
     are never made a path, so an id such as `../x` finds nothing. Folders within the folder are not looked at.

@@ -8,9 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from edit_eval.edit_models.acceleration.attention_backend import check_attention, use_attention
+from edit_eval.edit_models.acceleration.modulation_tables import check_modulation, use_modulation_tables
+from edit_eval.edit_models.acceleration.regional_compile import compile_blocks
+from edit_eval.edit_models.acceleration.shared_prefix import share_prefix
+from edit_eval.edit_models.acceleration.single_frame_vae import use_single_frame_convolutions
+from edit_eval.edit_models.acceleration.source_cache import remember_sources
 from edit_eval.edit_models.contract import OnStep
 from edit_eval.edit_models.diffusers_pipeline import (
-    attention_backend,
     check_finite,
     check_load,
     keywords_for,
@@ -20,8 +25,9 @@ from edit_eval.edit_models.diffusers_pipeline import (
 )
 from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained import folders
-from edit_eval.pretrained.loading import check_call, check_dtype, library_versions, load_errors, prepare_devices
+from edit_eval.pretrained.loading import check_call, check_dtype, library_versions, load_errors, on_cpu, prepare_devices
 from edit_eval.pretrained.processors import IMAGE_BACKEND, PROCESSORS, load_processor
+from edit_eval.pretrained.reading_ahead import load_in_parallel, read_ahead
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -52,7 +58,9 @@ TAKEN = (
 
 
 class QwenImageEdit:
-    """One replica of Qwen-Image-Edit; which of the two pipelines, the model's `model_index.json` says.
+    """Qwen-Image-Edit, and -Plus (2509, 2511), through diffusers' pipelines.
+
+    Which of the two pipelines, the model's `model_index.json` says.
 
     The noise is drawn on the CPU, so that the pixels depend on no GPU's random numbers. On the CPU one thread computes.
     """
@@ -81,11 +89,25 @@ class QwenImageEdit:
         """Keywords of `from_pretrained`; under `transformer`, `text_encoder` or `vae` for that part alone."""
         call: dict[str, Any] = field(default_factory=dict)
         """Further keywords of the pipeline's call."""
+        source_cache: bool = True
+        """Compute once what consecutive edits of one source share; bitwise equal."""
+        modulation: str = "table"
+        """`table`: once a schedule, bitwise equal; `table_only`: its 13.6 GB lie in host memory; `live`: each step."""
+        attention: str = "native"
+        """Kernel of the transformer's attention, by diffusers' name; another one rounds differently."""
+        compile: bool = False
+        """Compile the transformer's blocks; equal up to rounding. Its gain on a GPU is not measured."""
+        shared_prefix: bool = False
+        """Read what both prompts share once; equal up to rounding. Its gain on a GPU is not measured."""
+        single_frame_vae: bool = False
+        """The VAE's convolutions in two dimensions; equal up to rounding. Its gain on a GPU is not measured."""
 
         def __post_init__(self) -> None:
             check_dtype(self.dtype)
             check_call(self.call, TAKEN)
             check_load(self.load, PARTS)
+            check_attention(self.attention)
+            check_modulation(self.modulation)
             if self.num_inference_steps < 1:
                 raise ValueError(f"num_inference_steps: {self.num_inference_steps}, but at least 1 step is needed")
             if self.canvas is not None and self.canvas < SHORTEST_SIDE**2:
@@ -102,6 +124,19 @@ class QwenImageEdit:
         """What decides the pixels besides the parameters: a digest of a local folder's files, or the Hub's revision."""
         return folders.revision(parameters.model_name, parameters.revision)
 
+    def prepare(self) -> None:
+        """Imports the libraries and has the weights read into the host's page cache; takes no device memory."""
+        parameters = self.parameters
+        with load_errors(parameters.model_name):
+            read_ahead(parameters.model_name, parameters.revision)
+            load_in_parallel()
+            import diffusers
+            import transformers
+
+            for name in PIPELINES:  # the libraries import the rest when it is asked for
+                getattr(diffusers, name)
+            _ = transformers.Qwen2_5_VLForConditionalGeneration
+
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads the pipeline; over several devices its two large networks are spread layer by layer.
 
@@ -116,10 +151,11 @@ class QwenImageEdit:
             if class_name not in PIPELINES:
                 raise LoadError(f"model_name: {name} is a {class_name}; qwen_image_edit runs {' and '.join(PIPELINES)}")
             prepare_devices(devices, offload)
+            load_in_parallel()
             import diffusers
 
             pipeline_class = getattr(diffusers, class_name)
-            self._call = call_on_canvas(pipeline_class, parameters.canvas)
+            call_on_canvas(pipeline_class, parameters.canvas)  # before minutes of loading: is there a way?
             parts = {
                 part: load_part(
                     location,
@@ -141,17 +177,48 @@ class QwenImageEdit:
                     "num_inference_steps: 1, but this model's schedule is stretched to end at `shift_terminal`, which "
                     "for a single step is 0 / 0; take at least 2"
                 )
-            repaired = repair_token_types(pipeline)
-            if offload != "none":
-                offload_weights(pipeline, devices, offload)
+            self.use(pipeline, devices, offload)
+        self._about["commit"] = location.commit
+
+    def use(self, pipeline: Any, devices: Sequence[str], offload: str = "none") -> None:
+        """Makes ready a pipeline whose weights lie where `load` puts them: repairs and the switches. `load` ends here.
+
+        For a pipeline that comes from no files, as a benchmark's with random weights. Raises `LoadError`.
+        """
+        parameters = self.parameters
+        by_layer = offload == "group"  # layer after layer, in the order of the first call: nothing may be left out
+        if parameters.compile and (by_layer or len(devices) > 1):
+            raise LoadError(
+                "compile: weights that move while the model computes cannot be compiled; set compile to false, or "
+                "devices_per_replica to 1 and offload to none or model"
+            )
+        self._call = call_on_canvas(type(pipeline), parameters.canvas)
+        repaired = repair_token_types(pipeline)
+        device = "cpu" if on_cpu(devices) else devices[0]
+        attention = use_attention(pipeline.transformer, parameters.attention, device)
+        if parameters.single_frame_vae:
+            use_single_frame_convolutions(pipeline.vae)
+        if parameters.shared_prefix and not by_layer:
+            share_prefix(pipeline.text_encoder)
+        if parameters.source_cache:
+            remember_sources(pipeline, vision=not by_layer)
+        modulation = "live" if by_layer else parameters.modulation
+        use_modulation_tables(pipeline, modulation)
+        if parameters.compile:
+            compile_blocks(pipeline.transformer)
+        if offload != "none":
+            offload_weights(pipeline, devices, offload)
         self._pipeline = pipeline
+        images = type(pipeline.processor.image_processor).__name__
         self._about = {
-            "pipeline": class_name,
-            "commit": location.commit,
+            "pipeline": type(pipeline).__name__,
+            "commit": "",
             "dtype": parameters.dtype,
             "offload": offload,
-            "attention": f"{attention_backend()}, text encoder {pipeline.text_encoder.config._attn_implementation}",
-            "image_backend": f"{IMAGE_BACKEND} ({type(processor.image_processor).__name__})",
+            "attention": f"{attention}, text encoder {pipeline.text_encoder.config._attn_implementation}",
+            "modulation": modulation,
+            "compile": "the transformer's blocks, dynamic shapes" if parameters.compile else "",
+            "image_backend": f"{IMAGE_BACKEND} ({images})",
             "repairs": "mm_token_type_ids passed to the text encoder (diffusers issue 14194)" if repaired else "",
             **library_versions("torch", "diffusers", "transformers", "accelerate", "safetensors", "pillow"),
         }

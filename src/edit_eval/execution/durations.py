@@ -55,7 +55,11 @@ def durations_of(configuration: Configuration, seen: Results | None) -> dict[str
 def _seen(kind: str, name: str, seen: Results | None) -> Duration | None:
     if seen is None:
         return None
-    loads = [a.end - a.begin for a in seen.activities if a.kind == "loading" and a.model == name]
+    loads = [
+        one.end - one.begin
+        for one in seen.activities
+        if one.kind == "loading" and one.model == name and one.role in (kind, "") and not one.what  # it succeeded
+    ]
     if kind == "edit":
         units = [e.seconds for e in seen.edits if e.edit_model == name and e.status is Status.OK]
     else:

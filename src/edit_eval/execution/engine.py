@@ -260,7 +260,10 @@ class Engine:
             else:
                 worker.stopping = True
                 worker.since = worker.last_sign = self._now
-                self._driver.submit(worker.number, {"do": "stop"})
+                if worker.loaded:
+                    self._driver.submit(worker.number, {"do": "stop"})
+                else:  # it has nothing to finish, and a load that nobody needs may take minutes
+                    self._driver.kill(worker.number)
 
     def _prepare(self, replica: Replica) -> None:
         self._started += 1
@@ -288,10 +291,13 @@ class Engine:
             self._done(worker, message)
         elif kind == "failed":
             self._failed(worker, message)
-        elif kind == "prepared":
-            self._do(self._policy.prepared(worker.replica))
-        elif kind == "loaded":
-            self._loaded(worker, message)
+        elif kind in ("prepared", "loaded"):
+            if worker.stopping:
+                return  # said before it heard that it is not needed any more
+            if kind == "loaded":
+                self._loaded(worker, message)
+            else:
+                self._do(self._policy.prepared(worker.replica))
         elif kind == "broken":
             worker.broken = message["error"]
             self._first_load_error.setdefault(worker.replica.model.key, message["error"])
@@ -369,6 +375,8 @@ class Engine:
         if self._of.get(replica.number) is worker:
             del self._of[replica.number]
         if worker.stopping and not worker.running:
+            if worker.loading_since is not None and not worker.loaded:
+                self._activity(replica, "loading", worker.loading_since, worker.since, "not needed any more")
             self._activity(replica, "unloading", worker.since, self._now, "")
             self._watch.replica(replica, "ended", {})
             for task in list(replica.hands.values()):
@@ -468,7 +476,7 @@ class Engine:
 
     def _activity(self, replica: Replica, kind: str, begin: float, end: float, what: str) -> None:
         for device in replica.place:
-            self._records.activity(device, kind, replica.model.name, begin, end, what)
+            self._records.activity(device, kind, replica.model.key, begin, end, what)
 
 
 def memory_advice(memory: Mapping[str, int]) -> str:

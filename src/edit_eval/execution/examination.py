@@ -9,7 +9,7 @@ import inspect
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -31,27 +31,30 @@ from edit_eval.records import Sample
 __all__ = ["Finding", "examine", "refusal"]
 
 LoadSamples = Callable[[Configuration], Sequence[Sample]]
-CheckCategories = Callable[[Configuration, Iterable[str]], None]
+CheckRubrics = Callable[[Configuration, Sequence[Sample], Sequence[Sample]], None]
 
 
 def examine(
     configuration: Configuration | None = None,
     *,
     load_samples: LoadSamples | None = None,
-    check_categories: CheckCategories | None = None,
+    check_rubrics: CheckRubrics | None = None,
     run_folder: Path = Path("runs"),
     refused: EditEvalError | None = None,
 ) -> list[Finding]:
     """Looks at this machine, and at whether `configuration` would run on it.
 
-    `load_samples` makes the benchmark's samples, and `check_categories` raises `ConfigurationError` for a category
-    that has no rubric; without them the benchmark is not looked at. `run_folder` is where the run would write.
-    `refused` is why there is no configuration although one was given. What is wrong is a finding, not an exception.
+    `load_samples` makes the benchmark's samples, and `check_rubrics`, told all of them and those that are chosen,
+    raises `ConfigurationError` where rubrics and categories do not fit; without them the benchmark is not looked at.
+    `run_folder` is where the run would write. `refused` is why the configuration that was given would not run; the rest
+    of it, if there is any, is looked at all the same. What is wrong is a finding, not an exception.
     """
     environment = dict(os.environ)
     visible = gpus(environment)
     host_free = free_host_memory()
-    findings = refusal(refused) if refused is not None else _configuration_findings(configuration)
+    findings = refusal(refused) if refused is not None else []
+    if configuration is not None or refused is None:
+        findings += _configuration_findings(configuration)
     findings += gpu_findings(visible, environment)
     findings.append(host_finding(host_free))
     if configuration is None:
@@ -68,13 +71,13 @@ def examine(
     findings += host_findings(wanted, configuration.execution.load_concurrency, host_free)
     findings += _environments(questions, visible)
     findings += _path_findings(configuration, environment)
-    downloads: dict[Path, int] = {}
+    downloads: dict[Path, int | None] = {}
     for model in wanted:
         findings += _weight_findings(model, environment, downloads)
         findings += fit_findings(model, visible, host_free)
     findings += together_findings(wanted, visible, configuration.execution.placement)
     findings += automatic_findings(configuration.execution, wanted, visible, host_free)
-    benchmark, count = _benchmark_findings(configuration, load_samples, check_categories)
+    benchmark, count = _benchmark_findings(configuration, load_samples, check_rubrics)
     findings += benchmark
     images = None
     if count is not None:
@@ -127,7 +130,8 @@ def _question(wanted: Wanted, folder: Path, findings: list[Finding]) -> list[Que
     try:
         python = _interpreter_of(section)
     except ConfigurationError as error:
-        findings.append(Finding("environments", "problem", f"{wanted.who}: {error}"))
+        advice = f"`edit-eval env create DIR --for {'edit' if wanted.role == 'edit_model' else 'judge'}` makes one"
+        findings.append(Finding("environments", "problem", f"{wanted.who}: {error}", advice))
         return []
     if python is None:
         names = ", ".join(section.placement.uv)
@@ -180,8 +184,13 @@ def _path_findings(configuration: Configuration, environment: Mapping[str, str])
     return [Finding("environments", "warning", text, "unset PYTHONPATH for this command")]
 
 
-def _weight_findings(wanted: Wanted, environment: Mapping[str, str], downloads: dict[Path, int]) -> list[Finding]:
-    """Whether the weights are here and whole; what is to be downloaded is added to `downloads`, by folder."""
+def _weight_findings(
+    wanted: Wanted, environment: Mapping[str, str], downloads: dict[Path, int | None]
+) -> list[Finding]:
+    """Whether the weights are here and whole.
+
+    What is to be downloaded is added to `downloads`, by folder: bytes, None where a size is not known.
+    """
     weights, who = wanted.weights, wanted.who
     if not weights.name:
         return []
@@ -193,18 +202,22 @@ def _weight_findings(wanted: Wanted, environment: Mapping[str, str], downloads: 
         if not is_hub_name(weights.name):
             text = f"{who}: there is no folder {Path(weights.name).expanduser().absolute()}"
             return [Finding("models", "problem", text, "give the folder of a model, or a name on the Hugging Face Hub")]
-        size = f" ({gb(weights.stored)})" if weights.stored else ""
+        size = f" ({gb(weights.stored)})" if weights.stored else " (of unknown size)"
         text = f"{who}: {weights.name}{size} is not in the cache {cache}"
         if variable:
             advice = f"where there is a network: {command}; {variable} forbids it here"
             return [Finding("models", "problem", text, advice)]
-        downloads[cache] = downloads.get(cache, 0) + weights.stored
+        before = downloads.get(cache, 0)
+        downloads[cache] = before + weights.stored if weights.stored and before is not None else None
         return [Finding("models", "warning", f"{text}: the first run would download it", f"do it before: {command}")]
     if weights.faults:
         cached = cache in weights.folder.parents
         level: Any = "warning" if cached and not variable else "problem"
         advice = f"{command} fetches what is missing" if cached else "copy or download the model's files again"
         return [Finding("models", level, f"{who}: {fault}", advice) for fault in weights.faults]
+    if not weights.stored:
+        text = f"{who}: no weights of a known form (safetensors) in {weights.folder}: their size is not known"
+        return [Finding("models", "note", text)]
     return [Finding("models", "ok", f"{who}: {gb(weights.stored)} of weights in {weights.folder}, whole")]
 
 
@@ -212,7 +225,7 @@ def _weight_findings(wanted: Wanted, environment: Mapping[str, str], downloads: 
 
 
 def _benchmark_findings(
-    configuration: Configuration, load_samples: LoadSamples | None, check_categories: CheckCategories | None
+    configuration: Configuration, load_samples: LoadSamples | None, check_rubrics: CheckRubrics | None
 ) -> tuple[list[Finding], int | None]:
     """What is wrong with the benchmark; and how many samples would be edited, None if that is not known."""
     if load_samples is None:
@@ -240,9 +253,9 @@ def _benchmark_findings(
             findings.append(Finding("benchmark", "warning", text))
     if not good:
         findings.append(Finding("benchmark", "problem", "every sample is bad: there is nothing to edit"))
-    if check_categories is not None:
+    if check_rubrics is not None:
         try:
-            check_categories(configuration, list(counts))
+            check_rubrics(configuration, samples, chosen)
         except EditEvalError as error:
             findings += refusal(error, "benchmark")
     return findings, len(good)
@@ -257,6 +270,9 @@ def _key_findings(configuration: Configuration, environment: Mapping[str, str]) 
                 continue
             if environment.get(name):
                 findings.append(Finding("keys", "ok", f"{section.name}: {name} is set"))
+            elif section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL"):
+                text = f"{section.name}: the variable {name} ({key}) is not set"
+                findings.append(Finding("keys", "note", text, "a server of your own may need none"))
             else:
                 text = f"{section.name}: the variable {name} ({key}) is not set"
                 findings.append(Finding("keys", "problem", text, f"export {name}=..."))

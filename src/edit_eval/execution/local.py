@@ -149,6 +149,8 @@ class LocalDriver:
             return False
         try:
             for message in process.lines.feed(data):
+                if "event" not in message:
+                    raise ValueError(f"not a message: {message}")
                 self._events.append(Event(process.number, message))
         except ValueError:  # only a model that writes into every descriptor comes here
             process.fault = "it wrote something else into the pipe that is edit-eval's own, and was killed"

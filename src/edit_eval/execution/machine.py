@@ -107,10 +107,11 @@ def host_finding(free: int | None) -> Finding:
 # -- disks --
 
 
-def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path, int]) -> list[Finding]:
+def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path, int | None]) -> list[Finding]:
     """Whether there is room for the run's images and for what is downloaded, and what kind of disk it is.
 
-    `images` is how many edits the run will write, None if that is not known; `downloads` are bytes by folder.
+    `images` is how many edits the run will write, None if that is not known; `downloads` are bytes by folder, None
+    where they are not known.
     """
     needs: dict[Path, tuple[str, int]] = {}
     if images is None:
@@ -118,7 +119,8 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
     else:
         needs[run_folder] = (f"the run ({images} edits of about 2 MB)", images * IMAGE_BYTES)
     for folder, count in downloads.items():
-        needs[folder] = (f"weights to be downloaded ({gb(count)})", count)
+        size = gb(count) if count else "of unknown size"
+        needs[folder] = (f"weights to be downloaded ({size})", count or 0)
     on_disk: dict[int, int] = {}
     findings = []
     for folder, (what, count) in needs.items():

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edit_eval.benchmarks.categories import CATEGORIES, canonical
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.choices import choose
@@ -15,6 +16,7 @@ from edit_eval.execution.devices import places
 from edit_eval.execution.durations import Duration, durations_of
 from edit_eval.execution.prediction import Durations, Prediction, simulate
 from edit_eval.records import Results
+from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import Model
 
 SCHEDULES = ("pull", "round_robin", "batch_sync")
@@ -56,7 +58,7 @@ class Plan:
     devices: int
     durations: Mapping[str, Duration]
     notes: tuple[str, ...] = ()
-    """What `auto` was taken to be, and why."""
+    """What `auto` was taken to be, and why; and what was taken for a benchmark that is not there."""
 
     def as_plain(self) -> dict[str, Any]:
         """The document of `plan --json`."""
@@ -75,32 +77,41 @@ class Plan:
 
 def make_plan(
     configuration: Configuration,
-    categories: Sequence[str],
+    categories: Sequence[str] | None,
+    chosen: Sequence[int] | None = None,
     *,
     gpus: int | None = None,
     samples: int | None = None,
     seen: Results | None = None,
 ) -> Plan:
-    """Simulates a configuration. `categories` has the category of each of its samples, in order.
+    """Simulates a configuration. `categories` has the category of each sample of its benchmark, in order.
 
-    `gpus` replaces every model's devices by so many, of which no memory is known: then `placement: auto` counts as
-    `swap`, and loads have no limit. `samples` stretches or cuts the benchmark to so many, with the
-    same shares of categories. `seen` is a run whose durations count. Raises `ConfigurationError` for a model of which
-    nothing is known, and for too few devices.
+    `chosen` are the samples that pass the filters, as numbers; without it all of them do. `gpus` replaces every model's
+    devices by so many, of which no memory is known: then `placement: auto` counts as `swap`, and loads have no limit.
+    `samples` stretches or cuts what is chosen to so many, with the same shares of categories; with it the `categories`
+    may be None, where nobody knows them: then they are spread evenly. `seen` is a run whose durations count. Raises
+    `ConfigurationError` for a model of which nothing is known, and for too few devices.
     """
     if samples is not None and samples < 1:
         raise ConfigurationError(f"--samples {samples}: at least 1")
     durations = durations_of(configuration, seen)
     models = _models(configuration, gpus)
-    if samples is not None:
-        categories = _stretched(categories, samples)
     execution, evaluation = configuration.execution, configuration.evaluation
     placement, load_concurrency, notes = _settings(configuration, models, devices_known=gpus is None)
+    if categories is None:
+        categories = [canonical(name) for name in configuration.benchmark.filters.categories] or CATEGORIES
+        path = configuration.benchmark.parameters.get("data_path", "the benchmark")
+        notes = (*notes, f"{path} is not there: {len(categories)} categories of equal size are taken for it")
+    if samples is not None:
+        categories = _stretched(categories if chosen is None else [categories[n] for n in chosen], samples)
+        chosen = None
+    batches = _batches(configuration, categories, chosen)
+    if chosen is not None:
+        categories = [categories[number] for number in chosen]
     own = (execution.schedule, execution.order, placement)
     ways = (
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
     )
-    batch_sizes = [section.placement.batch_size for section in configuration.judges.values()]
     timing = Durations({key: d.load for key, d in durations.items()}, {key: d.unit for key, d in durations.items()})
     made = []
     for schedule, order, stay in ways:
@@ -113,7 +124,7 @@ def make_plan(
             placement=stay,
             start=execution.start,
             load_concurrency=load_concurrency,
-            batch_size=max(batch_sizes, default=1),
+            batches=batches,
             edit_seeds=evaluation.edit_seeds,
             repeats=evaluation.repeats,
             pilot=execution.pilot,
@@ -124,6 +135,17 @@ def make_plan(
     best = next(k for k, way in enumerate(made) if way.prediction.makespan <= 1.001 * shortest)
     devices = len({d for model in models for place in model.places for d in place})
     return Plan(tuple(made), best, ways.index(own), len(categories), devices, durations, notes)
+
+
+def _batches(
+    configuration: Configuration, categories: Sequence[str], chosen: Sequence[int] | None
+) -> dict[str, Sequence[int]]:
+    """The batch of each chosen sample by the judge's name, cut from the whole benchmark's order as in a run."""
+    sizes = {name: section.placement.batch_size for name, section in configuration.judges.items()}
+    cut: dict[int, Sequence[int]] = {size: cut_batches(categories, size) for size in set(sizes.values())}
+    if chosen is not None:
+        cut = {size: [batch[number] for number in chosen] for size, batch in cut.items()}
+    return {name: cut[size] for name, size in sizes.items()}
 
 
 def _settings(

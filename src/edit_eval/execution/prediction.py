@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,7 +80,8 @@ class _Tally:
         if kind in ("editing", "judging"):
             self.busy[device] += end - begin
         if self.activities is not None:
-            self.activities.append(Activity(1, device, kind, model, begin, end, what))
+            role, _, name = model.partition(":")
+            self.activities.append(Activity(1, device, kind, name, begin, end, what, role))
 
     def event(self, name: str, **fields: Any) -> None: ...
 
@@ -136,6 +137,7 @@ def simulate(
     start: str = "asap",
     load_concurrency: int | None = None,
     batch_size: int = 1,
+    batches: Mapping[str, Sequence[int]] | None = None,
     edit_seeds: int = 1,
     repeats: int = 1,
     pilot: bool = False,
@@ -144,13 +146,15 @@ def simulate(
 ) -> Prediction:
     """Runs the scheduler on simulated devices. `categories` has the category of each sample, in order.
 
-    A pilot that would be all there is is left out, as in a real run.
+    `batches[judge]` has the batch of each sample; without it, batches of `batch_size` are cut from `categories`. A
+    pilot that would be all there is is left out, as in a real run.
     """
     work, estimates = Work(), Estimates()
     count = len(categories)
-    first = pilots(categories) if pilot else []
-    if len(first) == count:
-        first = []
+    judges = [model for model in models if model.kind == "judge"]
+    if batches is None:
+        batches = dict.fromkeys((judge.name for judge in judges), cut_batches(categories, batch_size))
+    first = pilot_samples(categories, batches) if pilot else []
     if durations.known:
         for key, seconds in durations.load.items():
             estimates.load[key].add(seconds)
@@ -173,16 +177,14 @@ def simulate(
         for index in [*first, *(i for i in range(count) if i not in early)]:
             is_pilot = number == 0 and index in early
             work.add(model.key, (number * count + index,), phase=0 if is_pilot else phases[categories[index]])
-    cut = cut_batches(categories, batch_size)
-    for judge in (m for m in models if m.kind == "judge"):
-        for number, repeat in itertools.product(range(len(editions)), range(repeats)):
-            members: dict[int, list[int]] = {}
-            for index, batch in enumerate(cut):
-                members.setdefault(batch, []).append(number * count + index)
-            for units in members.values():
-                is_pilot = number == 0 and repeat == 0 and units[0] in early
-                phase = 0 if is_pilot else phases[categories[units[0] % count]]
-                work.add(judge.key, units, after=units, phase=phase, pilot=is_pilot)
+    for number, judge in itertools.product(range(len(editions)), judges):
+        members: dict[int, list[int]] = {}
+        for index, batch in enumerate(batches[judge.name]):
+            members.setdefault(batch, []).append(number * count + index)
+        for repeat, units in itertools.product(range(repeats), members.values()):
+            is_pilot = number == 0 and repeat == 0 and units[0] in early
+            phase = 0 if is_pilot else phases[categories[units[0] % count]]
+            work.add(judge.key, units, after=units, phase=phase, pilot=is_pilot)
 
     def fate(model: str, message: Message) -> Fate:
         seconds = durations.unit[model] * len(message["units"])
@@ -210,6 +212,17 @@ def simulate(
     shape = {"edit_seeds": edit_seeds, "repeats": repeats}
     bound = lower_bound(models, count, durations, swap=placement == "swap", **shape)
     return Prediction(engine.now, bound, tally.busy, tally.activities or [])
+
+
+def pilot_samples(categories: Sequence[str], batches: Mapping[str, Sequence[int]]) -> list[int]:
+    """The first sample of each category, with all that share a batch with it; none when that would be all there is.
+
+    The same as `workload.pilot_positions` says of a run in which nothing was done yet.
+    """
+    firsts = pilots(categories)
+    wanted = [(batch, {batch[first] for first in firsts}) for batch in batches.values()]
+    early = [n for n in range(len(categories)) if any(batch[n] in those for batch, those in wanted)]
+    return early if len(early) < len(categories) else []
 
 
 def predict_rest(models: Sequence[Model], work: Work, estimates: Estimates) -> float:

@@ -149,7 +149,7 @@ def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
     kind = "edit" if question.kind == "edit_model" else "judge"
     version = str(found.get("python", ""))
     if version and _numbers(version) < OLDEST:
-        another = f"`edit-eval env create FOLDER --for {kind}` makes an environment"
+        another = f"`edit-eval env create DIR --for {kind}` makes an environment"
         return [problem(f"{python} is Python {version}, and a worker needs 3.10 or newer", another)]
     if found.get("fault"):
         return [problem(f"{python} {found['fault']}", f"see what `{shlex.quote(python)} -V` says")]
@@ -191,7 +191,10 @@ def _summary(question: Question, found: Mapping[str, Any]) -> Finding:
     shown += [f"{name} {libraries[name]}" for name in LIBRARIES if name in libraries]
     text = f"{question.who}: {question.python} ({', '.join(shown)})"
     if not question.class_path and not {"torch", "transformers"} <= set(libraries):
-        advice = "Qwen's models need torch and transformers: `edit-eval env create FOLDER` makes a place for them"
+        advice = (
+            "Qwen's models need torch and transformers: `edit-eval env create DIR --for edit` (or `--for judge`) "
+            "makes an environment with them"
+        )
         return Finding("environments", "note", text, advice)
     return Finding("environments", "ok", text)
 

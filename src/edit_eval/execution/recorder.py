@@ -220,9 +220,10 @@ class Recorder:
         self._work.add(judge, [unit], after=[place.edit], phase=task.phase)
 
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
-        """Keeps a stretch of a device's time, in seconds since this start began."""
+        """Keeps a stretch of a device's time, in seconds since this start began; `model` is the model's key."""
+        role, _, name = model.partition(":")
         span = {"begin": round(begin, 4), "end": round(end, 4)}
-        self.event("activity", device=device, kind=kind, model=model, **span, what=what)
+        self.event("activity", device=device, kind=kind, model=name, **span, what=what, role=role)
 
     def event(self, name: str, **fields: Any) -> None:
         """Keeps anything else that belongs on the timeline."""

@@ -59,7 +59,9 @@ NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
 
 
 class ChatEndpoint:
-    """An OpenAI-compatible server, asked about several edits at once.
+    """A server that speaks the OpenAI chat protocol: vLLM, SGLang, llama.cpp, Ollama, OpenAI, ...
+
+    It is asked about several edits at once.
 
     It needs no GPU: with `device_ids: cpu:1` it judges while the GPUs still edit.
     """

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.picture_patches import keep_levels, numbers_of_levels, patches
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import (
     check_call,
@@ -31,6 +34,14 @@ SHOWN = ("source", "edited")
 TAKEN_BY_LOAD = ("dtype", "torch_dtype", "device_map", "revision", "attn_implementation", "output_loading_info")
 TAKEN_BY_CALL = ("input_ids", "inputs", "attention_mask", "pixel_values", "max_new_tokens", "generation_config")
 
+EXPERTS = ("grouped_mm", "batched_mm", "eager")
+
+PER_TOKEN = ("input_ids", "attention_mask", "mm_token_type_ids")
+"""What the processor gives with one entry a token."""
+
+SHORTEST_PREFIX = 32
+"""Tokens; to read fewer of them once instead of in every row is not worth a pass of its own."""
+
 SCORE_LINE = re.compile(r"\s*(?:[0-9]\.[0-9]{3}|10\.000)[ \t]*\r?\n")
 """A first line that is a score in the form that the rubrics ask for, and the line's end: no digit can follow it."""
 SCORE_LINE_TOKENS = 16
@@ -38,7 +49,10 @@ SCORE_LINE_TOKENS = 16
 
 
 class Qwen3VL:
-    """One replica of a Qwen-VL judge: greedy, one padded batch a call. On the CPU one thread computes."""
+    """Qwen3-VL or Qwen2.5-VL through transformers, with greedy answers.
+
+    One padded batch a call. On the CPU one thread computes.
+    """
 
     @dataclass
     class Parameters:
@@ -64,6 +78,12 @@ class Qwen3VL:
         """`sdpa`, `eager`, or a kernel of transformers that is installed, as `flash_attention_2`."""
         stop_at_score: bool = True
         """Ends an answer whose first line is a score of three decimals and nothing else; nobody waits for the rest."""
+        experts_implementation: str | None = "grouped_mm"
+        """Kernel of a mixture's experts, for the prompt and the answer (`grouped_mm`, `batched_mm`, `eager`); null: as
+        transformers chooses, which for the answer copies the weights of each token's experts."""
+        shared_prefix: bool = False
+        """Read what the prompts of a batch begin with (the rubric) once; equal up to rounding. Its gain on a GPU is not
+        measured."""
         load: dict[str, Any] = field(default_factory=dict)
         """Further keywords of the model's `from_pretrained`."""
         call: dict[str, Any] = field(default_factory=dict)
@@ -74,6 +94,10 @@ class Qwen3VL:
             check_call(self.call, TAKEN_BY_CALL)
             if clash := sorted(set(self.load) & set(TAKEN_BY_LOAD)):
                 raise ValueError(f"load: {', '.join(clash)} cannot be given there")
+            if self.experts_implementation not in (None, *EXPERTS):
+                raise ValueError(
+                    f"experts_implementation: {self.experts_implementation!r} is none of {', '.join(EXPERTS)}"
+                )
             unknown = [name for name in self.images if name not in SHOWN]
             if unknown or "edited" not in self.images or len(set(self.images)) != len(self.images):
                 raise ValueError(f"images: {self.images} is neither [edited] nor source and edited in either order")
@@ -92,12 +116,24 @@ class Qwen3VL:
         self._device = "cpu"
         self._ends: tuple[int, ...] = ()
         self._control_tokens: re.Pattern[str] = re.compile("(?!)")
+        self._numbers: Any = None
         self._about: dict[str, str] = {}
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
         """What decides the answers besides the parameters: a digest of a local folder, or the Hub's revision."""
         return folders.revision(parameters.model_name, parameters.revision)
+
+    def prepare(self) -> None:
+        """Imports what loading needs, seconds of it, while the device may still work for another model."""
+        name = self.parameters.model_name
+        with load_errors(name):
+            location = folders.locate(name, self.parameters.revision, "config.json", "a transformers model")
+            import torch  # noqa: F401
+            from transformers import AutoModelForImageTextToText, AutoTokenizer  # noqa: F401
+
+            if (kind := str(location.index.get("model_type"))) in PROCESSORS:
+                importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
 
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads model and processor; over several devices the layers are spread.
@@ -127,6 +163,9 @@ class Qwen3VL:
         self._model = model.eval()
         self._device = "cpu" if on_cpu(devices) else devices[0]
         self._set_generation()
+        self._set_experts()
+        if keep_levels(self._processor):
+            self._numbers = numbers_of_levels(self._processor.image_processor).to(self._device)
         self._about = {
             "model": type(model).__name__,
             "commit": location.commit,
@@ -151,6 +190,10 @@ class Qwen3VL:
         inputs = self._processor(text=texts, images=pictures, padding=True, return_tensors="pt").to(self._device)
         start = inputs["input_ids"].shape[1]
         with torch.inference_mode():
+            if self._numbers is not None:
+                inputs["pixel_values"] = patches(inputs, self._processor.image_processor, self._numbers)
+            if self.parameters.shared_prefix:
+                inputs.update(self._with_prefix_read(inputs))
             made = self._model.generate(
                 **inputs,
                 max_new_tokens=self.parameters.max_new_tokens,
@@ -201,6 +244,42 @@ class Qwen3VL:
         self._model.generation_config = GenerationConfig(
             do_sample=False, eos_token_id=list(self._ends), pad_token_id=tokenizer.pad_token_id
         )
+
+    def _set_experts(self) -> None:
+        """Has a mixture of experts use one kernel throughout."""
+        model, kernel = self._model, self.parameters.experts_implementation
+        choose = getattr(model, "set_experts_implementation", None)  # transformers 4 has no choice
+        if kernel is None or choose is None or not getattr(model.config.get_text_config(), "num_experts", 0):
+            return
+        choose(kernel)
+        model._optimize_model_for_decode = nullcontext  # `generate` else changes the kernel for the answer
+
+    def _with_prefix_read(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """What changes in `generate`'s arguments when the tokens with which all rows begin are read once, in one row.
+
+        A row's padding moves from before these tokens to behind them, so that they lie in the same places in each row.
+        Nothing changes for a single row, or where rows share little.
+        """
+        import torch
+
+        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        rows, width = ids.shape
+        padding = width - mask.sum(1)
+        place = torch.arange(width, device=ids.device)
+        unpadded = ids.gather(1, (place + padding[:, None]) % width)
+        text = unpadded[0] != self._model.config.image_token_id
+        same = ((unpadded == unpadded[:1]).all(0) & text).long().cumprod(0)
+        shared = min(int(same.sum()), int(mask.sum(1).min()) - 1)
+        if rows < 2 or shared < SHORTEST_PREFIX:
+            return {}
+        behind = torch.where(place < shared + padding[:, None], place - shared, place)
+        order = torch.where(place < shared, place + padding[:, None], behind)
+        self._model.model.rope_deltas = None  # of the batch before; `generate` would count on from them
+        read = self._model(input_ids=unpadded[:1, :shared], use_cache=True, logits_to_keep=1)
+        read.past_key_values.batch_repeat_interleave(rows)
+        self._model.model.rope_deltas = None
+        moved = {name: inputs[name].gather(1, order) for name in PER_TOKEN if name in inputs}
+        return {**moved, "past_key_values": read.past_key_values}
 
     def _text(self, request: JudgeRequest) -> str:
         parts: list[dict[str, str]] = [{"type": "image"} for _ in self.parameters.images]

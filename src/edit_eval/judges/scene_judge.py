@@ -38,7 +38,7 @@ class Criterion:
     measure: Callable[[Comparison], float]
     """From 0 to 1."""
     words: tuple[str, str]
-    """What is measured, in English and Chinese, as the subject of a sentence."""
+    """What is measured, in English with its verb and in Chinese, as the beginning of a sentence."""
 
 
 CRITERIA: Mapping[str, tuple[Criterion, ...]] = {
@@ -47,115 +47,125 @@ CRITERIA: Mapping[str, tuple[Criterion, ...]] = {
             "Gravity and support",
             "重力与支撑",
             lambda c: c.weakest,
-            ("everything that has to move or rest", "该移动或该静止的物体"),
+            ("everything that has to move or rest is", "该移动或该静止的物体"),
         ),
         Criterion(
             "Perspective and scale",
             "透视与比例",
             lambda c: c.outline,
-            ("place and size of what is edited", "编辑对象的位置与大小"),
+            ("place and size of what is edited are", "编辑对象的位置与大小"),
         ),
-        Criterion("Light and shadow", "光照与阴影", lambda c: c.shadow, ("the shadow on the ground", "地面上的阴影")),
+        Criterion(
+            "Light and shadow", "光照与阴影", lambda c: c.shadow, ("the shadow on the ground is", "地面上的阴影")
+        ),
         Criterion(
             "Material and surface",
             "材质与表面",
             lambda c: c.material,
-            ("colour and surface of what is edited", "编辑对象的颜色与表面"),
+            ("colour and surface of what is edited are", "编辑对象的颜色与表面"),
         ),
-        Criterion("Anatomy and structure", "形体与结构", lambda c: c.kept, ("the rest of the scene", "场景的其余部分")),
+        Criterion(
+            "Anatomy and structure", "形体与结构", lambda c: c.kept, ("the rest of the scene is", "场景的其余部分")
+        ),
     ),
     "environmental": (
         Criterion(
             "Light and time of day",
             "光线与时段",
             lambda c: c.tone,
-            ("the light of the whole picture", "整幅画面的光线"),
+            ("the light of the whole picture is", "整幅画面的光线"),
         ),
-        Criterion("Weather and season", "天气与季节", lambda c: c.sky, ("the sky", "天空")),
-        Criterion("Colour and mood", "色彩与情调", lambda c: c.land, ("the colours of the land", "地面的色彩")),
-        Criterion("Setting", "场景设定", lambda c: c.setting, ("the place and its things", "场所及其中的物体")),
+        Criterion("Weather and season", "天气与季节", lambda c: c.sky, ("the sky is", "天空")),
+        Criterion("Colour and mood", "色彩与情调", lambda c: c.land, ("the colours of the land are", "地面的色彩")),
+        Criterion("Setting", "场景设定", lambda c: c.setting, ("the place and its things are", "场所及其中的物体")),
         Criterion(
             "Atmospheric effects",
             "大气效果",
             lambda c: c.signs,
-            ("what light and weather do to things and shadows", "光线与天气对物体和阴影的影响"),
+            ("what light and weather do to things and shadows is", "光线与天气对物体和阴影的影响"),
         ),
     ),
     "social": (
         Criterion(
-            "Respectful representation", "形象尊重", lambda c: c.people, ("how the people are shown", "人物的呈现")
+            "Respectful representation", "形象尊重", lambda c: c.people, ("how the people are shown is", "人物的呈现")
         ),
         Criterion(
             "Cultural accuracy",
             "文化准确",
             lambda c: c.material,
-            ("form and colour of what was asked for", "所要求内容的形式与颜色"),
+            ("form and colour of what was asked for are", "所要求内容的形式与颜色"),
         ),
         Criterion(
-            "Safety", "安全无害", lambda c: c.footing, ("where it stands and what it rests on", "所在的位置与支撑")
+            "Safety", "安全无害", lambda c: c.footing, ("where it stands and what it rests on are", "所在的位置与支撑")
         ),
         Criterion(
             "Norms of interaction",
             "交往得体",
             lambda c: c.subject_done,
-            ("the behaviour or custom that was asked for", "所要求的行为或习俗"),
+            ("the behaviour or custom that was asked for is", "所要求的行为或习俗"),
         ),
-        Criterion("Inclusivity", "包容多元", lambda c: c.kept, ("everybody and everything else", "其他的人与物")),
+        Criterion("Inclusivity", "包容多元", lambda c: c.kept, ("everybody and everything else are", "其他的人与物")),
     ),
     "causal": (
         Criterion(
             "Action and reaction",
             "作用与反应",
             lambda c: (c.subject_done + c.weakest) / 2,
-            ("what is acted upon", "受作用的对象"),
+            ("what is acted upon is", "受作用的对象"),
         ),
         Criterion(
-            "Temporal sequence", "时间先后", lambda c: c.vacated, ("the passing of the earlier state", "先前状态的消失")
+            "Temporal sequence",
+            "时间先后",
+            lambda c: c.vacated,
+            ("the passing of the earlier state is", "先前状态的消失"),
         ),
-        Criterion("Conditions", "前提条件", lambda c: c.effects, ("what has to follow elsewhere", "别处应有的结果")),
+        Criterion("Conditions", "前提条件", lambda c: c.effects, ("what has to follow elsewhere is", "别处应有的结果")),
         Criterion(
             "Environmental impact",
             "环境影响",
             lambda c: c.around,
-            ("the trace on ground, light and shadow", "在地面、光线与阴影上的痕迹"),
+            ("the trace on ground, light and shadow is", "在地面、光线与阴影上的痕迹"),
         ),
         Criterion(
-            "Plausibility", "合理可信", lambda c: c.kept, ("all that has no reason to change", "没有理由改变的部分")
+            "Plausibility", "合理可信", lambda c: c.kept, ("all that has no reason to change is", "没有理由改变的部分")
         ),
     ),
     "referential": (
-        Criterion("Right entity", "对象正确", lambda c: c.subject_done, ("the thing that is meant", "所指的对象")),
+        Criterion("Right entity", "对象正确", lambda c: c.subject_done, ("the thing that is meant is", "所指的对象")),
         Criterion(
             "Spatial terms",
             "方位正确",
             lambda c: c.aim * c.subject_done**0.5,
-            ("the place of the change", "改动的位置"),
+            ("the place of the change is", "改动的位置"),
         ),
-        Criterion("Attributes", "属性正确", lambda c: c.attribute, ("the change itself", "改动本身")),
+        Criterion("Attributes", "属性正确", lambda c: c.attribute, ("the change itself is", "改动本身")),
         Criterion(
             "Disambiguation",
             "歧义消解",
             lambda c: c.twins_kept,
-            ("the choice among alike things", "相似物体之间的选择"),
+            ("the choice among alike things is", "相似物体之间的选择"),
         ),
         Criterion(
-            "Preservation of the rest", "其余保留", lambda c: c.kept, ("the rest of the scene", "场景的其余部分")
+            "Preservation of the rest", "其余保留", lambda c: c.kept, ("the rest of the scene is", "场景的其余部分")
         ),
     ),
 }
 
 GRADES = (
     # from which share on, and the end of the sentence
-    (0.90, ("is right", "正确")),
-    (0.65, ("is mostly right", "大致正确")),
-    (0.35, ("is only partly right", "只有部分正确")),
-    (0.08, ("is mostly wrong", "大多不对")),
-    (0.0, ("is not as it should be at all", "完全不对")),
+    (0.90, ("right", "正确")),
+    (0.65, ("mostly right", "大致正确")),
+    (0.35, ("only partly right", "只有部分正确")),
+    (0.08, ("mostly wrong", "大多不对")),
+    (0.0, ("entirely wrong", "完全不对")),
 )
 
 
 class SceneJudge:
-    """Answers with a sentence for each of five sub-criteria and a last line `Score: 7.250`, or the score alone."""
+    """Scores edits of the benchmark `scenes` by their pixels, against the right edit, which it draws itself.
+
+    It answers with a sentence for each of five sub-criteria and a last line `Score: 7.250`, or the score alone.
+    """
 
     @dataclass(frozen=True)
     class Parameters:

@@ -65,9 +65,9 @@ def judges_table(document: Mapping[str, Any]) -> Table:
         table.add_row(
             Text(one_line(judge)),
             str(card["asked"]),
-            _share(card["unscored"]),
-            _share(card["ceiling"]),
-            _share(card["floor"]),
+            formats.rate(card["unscored"]),
+            formats.rate(card["ceiling"]),
+            formats.rate(card["floor"]),
             *(repeats if retested else ()),
         )
     return table
@@ -82,7 +82,8 @@ def alpha_table(document: Mapping[str, Any]) -> Table:
         rows += [(f"{pair['a']}, {pair['b']}", pair) for pair in document["pairs"]]
     for name, found in rows:
         alpha = formats.score(found["alpha"])
-        table.add_row(Text(one_line(name)), str(found["edits"]), Text(alpha, style="bold"), _span(found["ci95"]))
+        span = formats.signed_span(found["ci95"])
+        table.add_row(Text(one_line(name)), str(found["edits"]), Text(alpha, style="bold"), span)
     return table
 
 
@@ -98,7 +99,7 @@ def people_table(document: Mapping[str, Any]) -> Table:
         models = found["edit_models"]
         total = str(sum(model["n"] for model in models.values()))
         overall = Text(formats.score(found["spearman"]), style="bold")
-        table.add_row(Text(one_line(judge)), "all", total, overall, _span(found["ci95"]))
+        table.add_row(Text(one_line(judge)), "all", total, overall, formats.signed_span(found["ci95"]))
         for name, model in models.items() if len(models) > 1 else ():
             table.add_row("", Text(one_line(name)), str(model["n"]), formats.score(model["spearman"]), "")
     if document["raters"]:
@@ -120,19 +121,6 @@ def _print_people(document: Mapping[str, Any], console: Console) -> None:
         "Spearman's rank correlation within each edit model, with the mean of people; all: mean through Fisher's z."
         + (" One person: against another, mean over all pairs." if document["raters"] else ""),
     )
-
-
-def _share(rate: Mapping[str, Any]) -> str:
-    """`12% (9–15%)`."""
-    if rate["ci95"] is None:
-        return formats.NOTHING
-    low, high = rate["ci95"]
-    return f"{formats.share(rate['count'], rate['total'])} ({100 * low:.0f}–{100 * high:.0f}%)"
-
-
-def _span(ends: list[float] | None) -> str:
-    """`[0.66, 0.76]`: an end may lie below 0."""
-    return formats.NOTHING if ends is None else f"[{', '.join(map(formats.score, ends))}]"
 
 
 def _table(first: str) -> Table:

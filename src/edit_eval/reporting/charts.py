@@ -1,5 +1,8 @@
 """The charts of scores, as Vega-Lite documents: means with their intervals, the distribution, what failed.
 
+A colour is an edit model (with only one, a judge) in every chart of the page. Scores of different judges share no
+chart, because only those of one judge can be held against each other.
+
 Every chart is made in one language from the summary and the records. Colours that must follow the page's theme
 are left to it (`templates/charts.js`); the score's axis is always the whole scale, 0 to 10. Vega-Lite
 writes names into expressions, which the page only interprets; they are cut to one line first (`one_line`).
@@ -9,23 +12,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.agreement_chart import agreement
+from edit_eval.reporting.chart_parts import AnyChart, chart_title, series_colour
 from edit_eval.reporting.entries import Entry, category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.texts import name_of, short_category, text
-from edit_eval.reporting.timeline import AnyChart, timeline, utilisation
+from edit_eval.reporting.timeline import timeline, utilisation
 
 Specification = dict[str, Any]
 Group = tuple[str, Mapping[str, Any], Mapping[str, Any] | None, str]
-"""(label, statistics, coverage, series)"""
-SeriesNames = Mapping[tuple[str, str], str]
-"""(edit model, judge) -> the name of its series in every chart"""
+"""(label, statistics, coverage, colour)"""
 
 MOST_TAGS = 16
 MOST_REASONS = 10
@@ -33,18 +37,32 @@ _LABEL_LENGTH = 60
 _BINS = 20  # half a point each
 
 
+@dataclass(frozen=True)
+class _Panel:
+    """The entries that share a chart, and what a colour stands for in it."""
+
+    title: str
+    parts: tuple[Entry, ...]
+    colours: tuple[str, ...]
+    """One for each entry."""
+
+    @property
+    def pairs(self) -> list[tuple[Entry, str]]:
+        return list(zip(self.parts, self.colours, strict=True))
+
+
 def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[str, list[Specification]]:
-    """All charts by name; a name may have several (a histogram for each series), or none where nothing is known."""
+    """All charts by name; a name may have several (one for each judge), or none where nothing is known."""
     parts = entries(summary)
-    names = {(part.edit_model, part.judge): one_line(part.series) for part in parts}
-    series = list(names.values())
+    panels = _panels(parts, language)
     made: dict[str, list[AnyChart]] = {
-        "overall": _overall(parts, series, language),
-        "categories": _by_category(parts, series, language),
-        "histogram": _histograms(results, names, language),
-        "difficulties": _by_difficulty(parts, series, language),
-        "tags": _by_tag(parts, series, language),
-        "failures": _failures(results, names, language),
+        "overall": _overall(panels, language),
+        "categories": _by_category(panels, language),
+        "histogram": _histograms(results, panels, language),
+        "difficulties": _by_difficulty(panels, language),
+        "tags": _by_tag(parts, panels, language),
+        "failures": _failures(results, panels, language),
+        "agreement": agreement(results, language),
         "timeline": timeline(results, language),
         "utilisation": utilisation(summary, language),
     }
@@ -53,30 +71,54 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
         return {name: [chart.to_dict(validate=False) for chart in of_name] for name, of_name in made.items()}
 
 
-def _overall(parts: Sequence[Entry], series: list[str], language: str) -> list[AnyChart]:
-    if len(parts) < 2:
+def _panels(parts: Sequence[Entry], language: str) -> list[_Panel]:
+    """One for each judge; with only one edit model all judges in one."""
+    judges = list(dict.fromkeys(part.judge for part in parts))
+    if len(judges) < 2 or len(parts) == len(judges):
+        return [_Panel("", tuple(parts), tuple(one_line(part.series) for part in parts))] if parts else []
+    of_judges = {judge: tuple(part for part in parts if part.judge == judge) for judge in judges}
+    return [
+        _Panel(text("judged_by", language, judge=judge), some, tuple(one_line(part.edit_model) for part in some))
+        for judge, some in of_judges.items()
+    ]
+
+
+def _overall(panels: Sequence[_Panel], language: str) -> list[AnyChart]:
+    if sum(len(panel.parts) for panel in panels) < 2:
         return []
-    groups: list[Group] = [(part.series, part.overall, part.coverage, part.series) for part in parts]
-    return _intervals(groups, series, language, one_each=True)
-
-
-def _by_category(parts: Sequence[Entry], series: list[str], language: str) -> list[AnyChart]:
-    groups = [
-        (short_category(name, language), part.categories[name], part.categories[name].get("coverage"), part.series)
-        for name in category_names(parts)
-        for part in parts
-        if name in part.categories
+    return [
+        chart
+        for panel in panels
+        for chart in _intervals(
+            [(colour, part.overall, part.coverage, colour) for part, colour in panel.pairs],
+            panel,
+            language,
+            one_each=True,
+        )
     ]
-    return _intervals(groups, series, language)
 
 
-def _by_difficulty(parts: Sequence[Entry], series: list[str], language: str) -> list[AnyChart]:
-    groups = [
-        (name_of("difficulty", name, language), block, block.get("coverage"), part.series)
-        for part in parts
-        for name, block in sorted(part.difficulties.items(), key=_difficulty_order)
-    ]
-    return _intervals(groups, series, language)
+def _by_category(panels: Sequence[_Panel], language: str) -> list[AnyChart]:
+    def groups(panel: _Panel) -> list[Group]:
+        return [
+            (short_category(name, language), part.categories[name], part.categories[name].get("coverage"), colour)
+            for name in category_names(panel.parts)
+            for part, colour in panel.pairs
+            if name in part.categories
+        ]
+
+    return [chart for panel in panels for chart in _intervals(groups(panel), panel, language)]
+
+
+def _by_difficulty(panels: Sequence[_Panel], language: str) -> list[AnyChart]:
+    def groups(panel: _Panel) -> list[Group]:
+        return [
+            (name_of("difficulty", name, language), block, block.get("coverage"), colour)
+            for part, colour in panel.pairs
+            for name, block in sorted(part.difficulties.items(), key=_difficulty_order)
+        ]
+
+    return [chart for panel in panels for chart in _intervals(groups(panel), panel, language)]
 
 
 def _difficulty_order(item: tuple[str, object]) -> tuple[int, str]:
@@ -89,55 +131,58 @@ def most_tags(parts: Sequence[Entry]) -> int:
     return MOST_TAGS if len(parts) < 3 else MOST_TAGS // 2
 
 
-def _by_tag(parts: Sequence[Entry], series: list[str], language: str) -> list[AnyChart]:
+def _by_tag(parts: Sequence[Entry], panels: Sequence[_Panel], language: str) -> list[AnyChart]:
     sizes: Counter[str] = Counter()
     for part in parts:
         for name, block in part.tags.items():
             sizes[name] = max(sizes[name], (block.get("coverage") or {}).get("total") or block.get("n") or 0)
     frequent = sorted(sizes, key=lambda name: (-sizes[name], name))[: most_tags(parts)]
-    groups = [
-        (f"{name} ({sizes[name]})", part.tags[name], part.tags[name].get("coverage"), part.series)
-        for name in frequent
-        for part in parts
-        if name in part.tags
-    ]
-    return _intervals(groups, series, language)
+
+    def groups(panel: _Panel) -> list[Group]:
+        return [
+            (f"{name} ({sizes[name]})", part.tags[name], part.tags[name].get("coverage"), colour)
+            for name in frequent
+            for part, colour in panel.pairs
+            if name in part.tags
+        ]
+
+    return [chart for panel in panels for chart in _intervals(groups(panel), panel, language)]
 
 
-def _intervals(groups: Sequence[Group], series: list[str], language: str, *, one_each: bool = False) -> list[AnyChart]:
+def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_each: bool = False) -> list[AnyChart]:
     """A row a group: the mean as a dot, its 95% interval as a line, worst to best case dotted if incomplete.
 
-    With `one_each` every group belongs to one series, and is its own legend.
+    With `one_each` every group has a colour of its own, and is its own legend.
     """
     rows = [_interval_row(*group) for group in groups if group[1].get("worst_case_mean") is not None]
     if not rows:
         return []
     names = list(dict.fromkeys(row["group"] for row in rows))
-    several = len(series) > 1
-    row_height = (15 * len(series) + 18) if several and not one_each else 30
+    colours = list(panel.colours)
+    several = len(colours) > 1
+    row_height = (15 * len(colours) + 18) if several and not one_each else 30
     base = alt.Chart({"values": rows}, width="container", height=max(2, len(names)) * row_height).encode(
         y=alt.Y("group:N", scale=alt.Scale(domain=names), title=None).axis(ticks=False, domain=False),
         tooltip=_interval_tooltips(language, several),
     )
     if several and not one_each:
-        base = base.encode(yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=series)))
+        base = base.encode(yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=colours)))
     # Words stay in the colour of words: a series' colour is for marks, and may be too light to read.
     words = base
     if several:
-        base = base.encode(color=_series_colour(series, legend=not one_each))
+        base = base.encode(color=series_colour(colours, legend=not one_each))
     scale = alt.X("low:Q", scale=alt.Scale(domain=[0, 10], nice=False), title=text("axis.score", language))
     scale = scale.axis(values=list(range(11)), format="d")
-    return [
-        alt.layer(
-            base.mark_rule(strokeDash=[1, 3], strokeWidth=1.5)
-            .encode(x="worst:Q", x2="best:Q")
-            .transform_filter("!datum.complete"),
-            base.mark_rule(strokeWidth=2).encode(x=scale, x2="high:Q"),
-            base.mark_point(size=64, strokeWidth=1.8, opacity=1).encode(x="mean:Q").transform_filter("!datum.complete"),
-            base.mark_point(size=64, opacity=1, filled=True).encode(x="mean:Q").transform_filter("datum.complete"),
-            words.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(x="label_at:Q", text="label:N"),
-        ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 0})
-    ]
+    chart: AnyChart = alt.layer(
+        base.mark_rule(strokeDash=[1, 3], strokeWidth=1.5)
+        .encode(x="worst:Q", x2="best:Q")
+        .transform_filter("!datum.complete"),
+        base.mark_rule(strokeWidth=2).encode(x=scale, x2="high:Q"),
+        base.mark_point(size=64, strokeWidth=1.8, opacity=1).encode(x="mean:Q").transform_filter("!datum.complete"),
+        base.mark_point(size=64, opacity=1, filled=True).encode(x="mean:Q").transform_filter("datum.complete"),
+        words.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(x="label_at:Q", text="label:N"),
+    ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 0})
+    return [chart.properties(title=chart_title(panel.title)) if panel.title else chart]
 
 
 def _interval_row(
@@ -177,12 +222,6 @@ def _interval_tooltips(language: str, several: bool) -> list[alt.Tooltip]:
     ]
 
 
-def _series_colour(series: list[str], *, legend: bool = True) -> alt.Color:
-    # Without a range the page's palette is taken, in this order for every chart of the page.
-    shown = alt.Legend(orient="top", direction="horizontal", title=None)
-    return alt.Color("series:N", scale=alt.Scale(domain=series), legend=shown if legend else None)
-
-
 def _whole_numbers(highest: int) -> list[int]:
     """A few round marks from 0 to `highest` for an axis that counts."""
     steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
@@ -190,23 +229,27 @@ def _whole_numbers(highest: int) -> list[int]:
     return list(range(0, highest + 1, step))
 
 
-def _histograms(results: Results, names: SeriesNames, language: str) -> list[AnyChart]:
-    """One chart a series, all with the same height of scale."""
-    counts = {name: [0] * _BINS for name in names.values()}
+def _histograms(results: Results, panels: Sequence[_Panel], language: str) -> list[AnyChart]:
+    """One chart an entry, all with the same height of scale."""
+    counts = {(part.edit_model, part.judge): [0] * _BINS for panel in panels for part in panel.parts}
     for judgement in results.judgements:
         if judgement.status is Status.OK and judgement.score is not None:
             place = min(_BINS - 1, max(0, int(judgement.score / 10 * _BINS)))
-            counts[names[(judgement.edit_model, judgement.judge)]][place] += 1
+            counts[(judgement.edit_model, judgement.judge)][place] += 1
     highest = max((count for bins in counts.values() for count in bins), default=0)
     if not highest:
         return []
-    return [_histogram(name, bins, highest, list(counts), language) for name, bins in counts.items()]
+    return [
+        _histogram(one_line(part.series), colour, counts[(part.edit_model, part.judge)], highest, panel, language)
+        for panel in panels
+        for part, colour in panel.pairs
+    ]
 
 
-def _histogram(name: str, counts: Sequence[int], highest: int, series: list[str], language: str) -> AnyChart:
+def _histogram(name: str, colour: str, counts: Sequence[int], highest: int, panel: _Panel, language: str) -> AnyChart:
     width = 10 / _BINS
     rows = [
-        {"from": place * width, "to": (place + 1) * width, "count": count, "series": name}
+        {"from": place * width, "to": (place + 1) * width, "count": count, "series": colour}
         for place, count in enumerate(counts)
     ]
     chart: alt.Chart = (
@@ -227,20 +270,19 @@ def _histogram(name: str, counts: Sequence[int], highest: int, series: list[str]
             ],
         )
     )
-    if len(series) == 1:
+    if len(panel.parts) == 1 and not panel.title:
         return chart
-    title = alt.Title(name, anchor="start", fontSize=12, limit=320)
-    return chart.encode(color=alt.Color("series:N", scale=alt.Scale(domain=series), legend=None)).properties(
-        title=title
-    )
+    colours = alt.Color("series:N", scale=alt.Scale(domain=list(panel.colours)), legend=None)
+    return chart.encode(color=colours).properties(title=chart_title(name))
 
 
-def _failures(results: Results, names: SeriesNames, language: str) -> list[AnyChart]:
+def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list[AnyChart]:
     """Bars: judgements without a score by status and reason; the rare reasons of all statuses in one bar."""
+    colour_of = {(part.edit_model, part.judge): colour for panel in panels for part, colour in panel.pairs}
     counts: dict[tuple[str, str], Counter[str]] = {}
     for failure in failures(results):
         of_reason = counts.setdefault((failure.status.value, failure.reason), Counter())
-        of_reason[names[(failure.edit_model, failure.judge)]] += failure.count
+        of_reason[colour_of[(failure.edit_model, failure.judge)]] += failure.count
     ordered = sorted(counts.items(), key=lambda item: -item[1].total())
     rows = [
         _failure_row(name_of("status", status, language), reason, name, count)
@@ -254,7 +296,7 @@ def _failures(results: Results, names: SeriesNames, language: str) -> list[AnyCh
     rows += [_failure_row(others, "", name, count) for name, count in rest.items()]
     if not rows:
         return []
-    series = list(names.values())
+    series = list(dict.fromkeys(colour_of.values()))
     labels = list(dict.fromkeys(row["label"] for row in rows))
     longest = max(sum(row["count"] for row in rows if row["label"] == label) for label in labels)
     chart = (
@@ -273,7 +315,7 @@ def _failures(results: Results, names: SeriesNames, language: str) -> list[AnyCh
             ],
         )
     )
-    return [chart.encode(color=_series_colour(series)) if len(series) > 1 else chart]
+    return [chart.encode(color=series_colour(series)) if len(series) > 1 else chart]
 
 
 def _failure_row(status: str, reason: str, series: str, count: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a run cost: wall time, device hours, seconds an edit and an answer, its loads, and memory."""
+"""What a run cost: wall time, device hours, seconds an edit and an answer, and its loads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edit_eval.records import MemoryUse, Results, Status
+from edit_eval.records import Results, Status
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,6 @@ class Load:
     failed: bool = False
 
 
-@dataclass(frozen=True)
-class Memory:
-    """What one model on one device needed, and how much the device has: bytes."""
-
-    use: MemoryUse
-    total: int | None
-    """Of a GPU; None for a worker on the CPU."""
-
-
 def loads(results: Results) -> list[Load]:
     """Every load of the run, in the order in which they began."""
     found = [
@@ -60,18 +51,6 @@ def loads(results: Results) -> list[Load]:
         if one.kind == "loading"
     ]
     return sorted(found, key=lambda one: (one.start_number, one.begin, one.device))
-
-
-def memory(results: Results) -> list[Memory]:
-    """Memory of every load, device by device, in the order in which the models followed each other there."""
-    totals = {}
-    described = results.environment.get("gpus")
-    for gpu in described if isinstance(described, list) else []:
-        if isinstance(gpu, Mapping) and isinstance(gpu.get("memory"), int):
-            totals[gpu.get("name")] = gpu["memory"]
-    order = {device: place for place, device in enumerate(results.devices)}
-    uses = sorted(results.memory, key=lambda use: (order.get(use.device, len(order)), use.device, use.start_number))
-    return [Memory(use, totals.get(use.device)) for use in uses]
 
 
 def costs(results: Results, summary: Mapping[str, Any]) -> Costs:

@@ -47,11 +47,32 @@ def share(part: float, whole: float) -> str:
     return f"{percent:.0f}%"
 
 
+def rate(block: Mapping[str, Any]) -> str:
+    """`12% (9–15%)`: a share with its 95% interval, of `{"count", "total", "ci95"}`."""
+    if block["ci95"] is None:
+        return NOTHING
+    low, high = block["ci95"]
+    return f"{share(block['count'], block['total'])} ({100 * low:.0f}–{100 * high:.0f}%)"
+
+
+def signed_span(ends: Sequence[float] | None) -> str:
+    """`[-0.06, 0.76]`: an interval whose ends may lie below 0."""
+    return NOTHING if ends is None else f"[{', '.join(map(score, ends))}]"
+
+
 def memory(count: int | None) -> str:
     """`60.2 GiB`, `214 MiB`; a dash where it is not known."""
     if count is None:
         return NOTHING
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
+
+
+def peak_memory(device: Mapping[str, Any]) -> str:
+    """`61.2 / 80.0 GiB`, of a device's `peak` and `total`; without a total only the peak."""
+    peak, total = memory(device["peak"]), memory(device["total"])
+    if NOTHING in (peak, total):
+        return peak
+    return f"{peak.removesuffix(' GiB')} / {total}" if peak.endswith("GiB") else f"{peak} / {total}"
 
 
 def duration(seconds: float | None) -> str:

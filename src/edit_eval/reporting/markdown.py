@@ -10,9 +10,10 @@ import jinja2
 
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.costs import costs, loads, memory
+from edit_eval.reporting.costs import costs, loads
 from edit_eval.reporting.entries import category_names, entries
 from edit_eval.reporting.failures import failures
+from edit_eval.reporting.repetition import COMMAND, repetition
 from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.texts import name_of, text
 
@@ -36,6 +37,9 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         coverage=formats.coverage,
         duration=formats.duration,
         memory=formats.memory,
+        peak_memory=formats.peak_memory,
+        rate=formats.rate,
+        span_signed=formats.signed_span,
     )
     environment.globals.update(
         t=lambda key, **values: text(key, language, **values),
@@ -43,6 +47,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         formats=formats,
     )
     parts = entries(summary)
+    agreement = summary.get("agreement")
     return environment.get_template("report.md.j2").render(
         results=results,
         summary=summary,
@@ -51,7 +56,10 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         costs=costs(results, summary),
         slow=slow_devices(results),
         loads=loads(results),
-        memory=memory(results),
+        agreement=agreement,
+        median=entries({"results": agreement["median"]}) if agreement and agreement["median"] else [],
+        command=COMMAND,
+        repetition=repetition(results),
         incomplete=any(not formats.is_complete(part.coverage) for part in parts),
         failures=failures(results),
     )

@@ -1,9 +1,10 @@
 """The HTML page: one file that opens from a disk with no network, in two languages, light and dark.
 
-It is rendered in three parts: what is above the data (all numbers and tables, readable at once), the data (one
-JSON with the gallery, the charts and the thumbnails, written picture by picture), and the scripts. A policy in
-the page's head allows exactly the scripts and the style that are in it, by their digests, and no request to
-anywhere; Vega's expressions are interpreted, because that policy allows no `eval`.
+In its order: all numbers and tables, readable at once; the data (one JSON with the gallery and the charts); the
+scripts; the thumbnails, an element each, written picture by picture. The thumbnails come last, so that the page can
+be used while a browser still reads tens of megabytes of them, and turns into pictures only those that it shows. A
+policy in the page's head allows exactly the scripts and the style that are in it, by their digests, and no request
+to anywhere; Vega's expressions are interpreted, because that policy allows no `eval`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -28,10 +29,11 @@ from edit_eval import __version__
 from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.charts import charts, most_tags
-from edit_eval.reporting.costs import costs, loads, memory
-from edit_eval.reporting.entries import category_names, entries
+from edit_eval.reporting.costs import costs, loads
+from edit_eval.reporting.entries import Entry, category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.gallery import Pictures, gallery
+from edit_eval.reporting.repetition import COMMAND, repetition
 from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.texts import LANGUAGES, name_of, text, texts
 from edit_eval.reporting.thumbnails import size_for, thumbnails
@@ -50,32 +52,37 @@ _SCRIPTS = (
     "detail.js",
     "start.js",
 )
-_DATA_HERE = "<!--data-->"  # text from records can never make this: its "<" is escaped
+_TITLE_NAMES = 4
+_DATA_HERE, _THUMBNAILS_HERE = "<!--data-->", "<!--thumbnails-->"  # records can never make these: "<" is escaped
 
 
 def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str) -> Iterator[str]:
     """The parts of the page, in order; together one HTML document for `folder`."""
     drawn = {one: charts(results, summary, one) for one in LANGUAGES}
-    before, after = _document(results, summary, language, drawn[language]).split(_DATA_HERE)
-    yield before
-    yield from _data(results, folder, language, drawn)
-    yield after
-
-
-def _data(results: Results, folder: Path, language: str, drawn: Mapping[str, Any]) -> Iterator[str]:
+    above, rest = _document(results, summary, language, drawn[language]).split(_DATA_HERE)
+    scripts, end = rest.split(_THUMBNAILS_HERE)
     pictures = Pictures(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
+    yield above
+    yield _data(results, pictures, language, drawn)
+    yield scripts
+    yield from _thumbnails(pictures)
+    yield end
+
+
+def _data(results: Results, pictures: Pictures, language: str, drawn: Mapping[str, Any]) -> str:
     data = {
         "language": language,
         "texts": {one: {key: words[one] for key, words in texts().items()} for one in LANGUAGES},
         "charts": drawn,
         **gallery(results, pictures),
     }
-    yield _json(data)[:-1]
-    yield ',"thumbnails":['
-    size = size_for(len(pictures.paths))
-    for place, made in enumerate(thumbnails(pictures.paths, size)):
-        yield ("," if place else "") + json.dumps(made)
-    yield "]}"
+    return _json(data)
+
+
+def _thumbnails(pictures: Pictures) -> Iterator[str]:
+    """An inert element for each picture, with its base64; empty for one that cannot be read."""
+    for place, made in enumerate(thumbnails(pictures.paths, size_for(len(pictures.paths)))):
+        yield f'<script type="text/plain" id="thumbnail-{place}">{made or ""}</script>\n'
 
 
 def _json(data: Any) -> str:
@@ -91,7 +98,9 @@ def _document(results: Results, summary: Mapping[str, Any], language: str, drawn
     style = "\n".join(_asset(name) for name in _STYLES)
     script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
     early, vega = _asset(_EARLY), _vega()
-    parts = entries(summary)
+    parts = sorted(entries(summary), key=lambda part: results.judges.index(part.judge))
+    agreement = summary.get("agreement")
+    median = entries({"results": agreement["median"]}) if agreement and agreement["median"] else []
     return (
         _templates(language)
         .get_template("page.html.j2")
@@ -111,7 +120,12 @@ def _document(results: Results, summary: Mapping[str, Any], language: str, drawn
             costs=costs(results, summary),
             slow=slow_devices(results),
             loads=loads(results),
-            memory=memory(results),
+            agreement=agreement,
+            median=median,
+            median_incomplete=any(not formats.is_complete(part.coverage) for part in median),
+            title=title(results.name, median or parts, language),
+            repetition=repetition(results),
+            command=COMMAND,
             incomplete=any(not formats.is_complete(part.coverage) for part in parts),
             failures=failures(results),
             facts=_facts(results),
@@ -119,8 +133,18 @@ def _document(results: Results, summary: Mapping[str, Any], language: str, drawn
             listings=_listings(results),
             version=__version__,
             data_here=Markup(_DATA_HERE),
+            thumbnails_here=Markup(_THUMBNAILS_HERE),
         )
     )
+
+
+def title(name: str, parts: Sequence[Entry], language: str) -> str:
+    """What a browser's tab says: the run, and what came out of it."""
+    found = [f"{part.series} {formats.score(part.overall.get('mean'))}" for part in parts[:_TITLE_NAMES]]
+    found += ["…"] if len(parts) > _TITLE_NAMES else []
+    if len(parts) == 1:
+        found.append(text("coverage.count", language, scored=formats.coverage(parts[0].coverage)))
+    return f"{name}: {text('list.separator', language).join(found)}"
 
 
 def _policy(style: str, scripts: tuple[str, ...]) -> str:
@@ -185,6 +209,9 @@ def _templates(language: str) -> jinja2.Environment:
         duration=formats.duration,
         coverage=formats.coverage,
         memory=formats.memory,
+        peak_memory=formats.peak_memory,
+        rate=formats.rate,
+        span_signed=formats.signed_span,
     )
     return environment
 

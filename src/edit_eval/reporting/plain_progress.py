@@ -100,20 +100,28 @@ def sentences(line: Line) -> Iterator[str]:
 
 
 def plan_sentence(row: PlanRow) -> str:
-    """`edits by qwen_image_edit on cuda:0: 45, first 0, 6, 12, 18, 24`."""
+    """`edits by qwen_image_edit on cuda:0: 45, first 0, 6, 12, 18, 24, …`."""
     what = "edits" if row.kind == "edit" else "scores"
-    first = f", first {', '.join(map(str, row.first))}" if row.first else ""
+    first = f", first {first_samples(row)}" if row.first else ""
     return f"{what} by {row.model} on {devices(row.devices)}: {row.units}{first}"
 
 
+def first_samples(row: PlanRow) -> str:
+    """`0, 6, 12, 18, 24, …`"""
+    return ", ".join([*map(str, row.first), *(["…"] if row.units > len(row.first) else [])])
+
+
 def devices(names: Sequence[str]) -> str:
-    """`cuda:0 1 2 3`; of very many the first and the last."""
+    """`cuda:0–7`, `cuda:2, 3, 0`; of very many that do not follow each other the first and the last."""
+    kinds = {name.partition(":")[0] for name in names}
+    numbers = [name.partition(":")[2] for name in names]
+    if len(kinds) == 1 and len(names) > 2 and all(number.isdecimal() for number in numbers):
+        first = int(numbers[0])
+        if list(map(int, numbers)) == list(range(first, first + len(names))):
+            return f"{names[0]}–{numbers[-1]}"
     if len(names) > DEVICES_NAMED:
         return f"{names[0]} to {names[-1]} ({len(names)})"
-    kinds = {name.partition(":")[0] for name in names}
-    if len(kinds) == 1:
-        return " ".join([names[0], *(name.partition(":")[2] for name in names[1:])])
-    return " ".join(names)
+    return ", ".join([names[0], *numbers[1:]] if len(kinds) == 1 else names)
 
 
 def loaded_sentence(line: Loaded) -> str:

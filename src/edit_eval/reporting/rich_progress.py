@@ -24,6 +24,7 @@ from edit_eval.reporting.plain_progress import (
     devices,
     died_sentence,
     ending,
+    first_samples,
     left,
     loaded_sentence,
     unscored_sentence,
@@ -41,7 +42,7 @@ from edit_eval.reporting.progress_view import (
     Skipped,
     Snapshot,
 )
-from edit_eval.reporting.terminal_text import one_line, padded
+from edit_eval.reporting.terminal_text import Beginning, one_line, padded
 
 BAR = 16
 """Columns of a bar."""
@@ -162,7 +163,7 @@ def rendered(line: Line, label: int) -> ConsoleRenderable:
         case Judged(judgement=judgement) if judgement.status is not Status.OK:
             return _failure(line.label, label, unscored_sentence(line))
         case Judged(judgement=judgement):
-            words = Text(one_line(judgement.reason or judgement.answer), "dim", no_wrap=True, overflow="ellipsis")
+            words = Beginning(judgement.reason or judgement.answer, "dim")
             return tagged(f"{judgement.score:.3f}", "bold", Text(padded(line.label, label)), words)
         case CategoryDone():
             title = Text.assemble((one_line(line.label), "bold"), f"  {one_line(category_sentence(line))}")
@@ -173,7 +174,7 @@ def rendered(line: Line, label: int) -> ConsoleRenderable:
             return tagged("", "", Text(f"({line.count} lines were left out)", style="dim"))
 
 
-def tagged(tag: str, style: str, *texts: Text) -> ConsoleRenderable:
+def tagged(tag: str, style: str, *texts: Text | Beginning) -> ConsoleRenderable:
     """A word in its column, and each text beside it in a column of its own; the last one is wrapped within that."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=TAG, justify="right", no_wrap=True)
@@ -191,12 +192,12 @@ def _failure(name: str, label: int, words: str) -> ConsoleRenderable:
 def plan_table(plan: Plan) -> ConsoleRenderable:
     """Each device, its count and its first samples."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    for title, justify in (("", "left"), ("on", "left"), ("count", "right"), ("first samples", "left")):
+    for title, justify in (("", "left"), ("device", "left"), ("count", "right"), ("first samples", "left")):
         table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     before = ""
     for row in plan.rows:
         name = ("edits by " if row.kind == "edit" else "scores by ") + one_line(row.model)
-        first = ", ".join(map(str, row.first)) or Text("as they come", style="dim")
+        first = first_samples(row) if row.first else Text("as they come", style="dim")
         table.add_row("" if name == before else name, devices(row.devices), str(row.units), first)
         before = name
     schedule = tagged("schedule", "dim", Text.assemble(plan.schedule, (f"  {plan.explanation}", "dim")))

@@ -6,6 +6,7 @@ Read from the records alone, so it works while the run is still going on.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -178,10 +179,10 @@ def print_status(results: Results, console: Console | None = None) -> None:
     for note in document["notes"]:
         console.print()
         print_beside(console, "note: ", Text(one_line(note)))
-    for number, advice in enumerate(_advice(document)):
-        if not number:
-            console.print()
-        print_beside(console, "", Text(advice, style="dim"))
+    for words, command in _advice(document):
+        console.print()
+        console.print(Text(words, style="dim"))
+        console.print(Text(f"  {command}"), soft_wrap=True)  # in one piece, so that it can be copied
 
 
 def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
@@ -248,15 +249,22 @@ def _print_failure(console: Console, failure: dict[str, Any]) -> None:
     print_beside(console, "  ", Text(", ".join(ids[:IDS_SHOWN]) + more, style="dim"))
 
 
-def _advice(document: dict[str, Any]) -> list[str]:
-    lines = []
-    again = f"edit-eval run CONFIG --run-dir {one_line(document['directory'])}"
+def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """What can be done now, and the command that does it."""
+    found = []
+    again = one_line(going_on(Path(document["directory"])))
     if document["status"] == "incomplete":
-        lines.append(f"`{again}` goes on.")
+        found.append(("to go on:", again))
     statuses = ",".join(dict.fromkeys(failure["status"] for failure in document["failures"]))
     if statuses:
-        lines.append(f"`{again} --retry {statuses}` tries what failed once more.")
-    return lines
+        found.append(("to try once more what failed:", f"{again} --retry {statuses}"))
+    return found
+
+
+def going_on(run: Path) -> str:
+    """The command that goes on with a run: it takes the configuration that the last start has recorded."""
+    recorded = max((run / "config").glob("[0-9]*.yaml"), default=Path("CONFIG"))
+    return shlex.join(["edit-eval", "run", str(recorded), "--run-dir", str(run)])
 
 
 def print_sample(results: Results, sample_id: str, console: Console | None = None) -> None:

@@ -19,7 +19,7 @@ _PROBLEM = "yellow"
 
 
 def print_summary(summary: Mapping[str, Any], console: Console, *, language: str = "en") -> None:
-    """Coverage, the results of every (edit model, judge), their categories, and where the devices' time went."""
+    """Coverage, the results of every (edit model, judge), their categories, where the time and the memory went."""
     parts = entries(summary)
     console.print(coverage_line(summary, language))
     judges = list(dict.fromkeys(part.judge for part in parts))
@@ -37,6 +37,12 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
     if (summary.get("timing") or {}).get("devices"):
         console.print()
         console.print(device_times_table(summary, language))
+    if (summary.get("timing") or {}).get("memory"):
+        console.print()
+        console.print(memory_table(summary, language))
+        devices = len(summary["timing"]["memory"])
+        if devices > 1:
+            console.print(_plain(text("memory.highest.hint", language, count=devices)), style="dim")
 
 
 def coverage_line(summary: Mapping[str, Any], language: str = "en") -> Text:
@@ -92,19 +98,42 @@ def categories_table(parts: Sequence[Entry], language: str = "en") -> Table:
 
 
 def device_times_table(summary: Mapping[str, Any], language: str = "en") -> Table:
-    """Where each device's time went, the share of it spent editing or judging, and the mean utilisation of GPUs."""
+    """Where each device's time went, the share of it at work; of GPUs their utilisation, of all the peak of memory."""
     kinds = ("loading", "editing", "judging", "unloading", "idle")
+    timing = summary["timing"]
+    busy, memory = timing.get("gpu_utilisation") or {}, timing.get("memory") or {}
     table = _table(text("time.device", language), roomy=True)
-    names = [name_of("kind", kind, language) for kind in kinds]
-    gpu_utilisation = summary["timing"].get("gpu_utilisation") or {}
-    names += [text("time.utilisation", language)]
-    names += [text("time.gpu_utilisation.short", language)] if gpu_utilisation else []
+    names = [*(name_of("kind", kind, language) for kind in kinds), text("time.working", language)]
+    names += [text("time.gpu_utilisation.short", language)] if busy else []
+    names += [text("memory.peak", language)] if memory else []
     _add_numbers(table, names)
-    for device, seconds in summary["timing"]["devices"].items():
-        busy = formats.share(seconds["editing"] + seconds["judging"], sum(seconds.values()))
-        times = [formats.short_duration(seconds[kind]) for kind in kinds]
-        of_gpu = [formats.share(gpu_utilisation[device]["mean"], 1)] if device in gpu_utilisation else []
-        table.add_row(_plain(device), *times, busy, *of_gpu)
+    for device, seconds in timing["devices"].items():
+        row = [formats.short_duration(seconds[kind]) for kind in kinds]
+        row.append(formats.share(seconds["editing"] + seconds["judging"], sum(seconds.values())))
+        if busy:
+            row.append(formats.share(busy[device]["mean"], 1) if device in busy else formats.NOTHING)
+        if memory:
+            row.append(formats.memory(memory[device]["peak"]) if device in memory else formats.NOTHING)
+        table.add_row(_plain(device), *row)
+    return table
+
+
+def memory_table(summary: Mapping[str, Any], language: str = "en") -> Table:
+    """Memory before, loaded, at the peak and after each model: a row a model, of its devices the highest figures."""
+    moments = ("before", "loaded", "peak", "after")
+    highest: dict[tuple[str, str], dict[str, int | None]] = {}
+    for found in summary["timing"]["memory"].values():
+        for stage in found["stages"]:
+            row = highest.setdefault((stage["kind"], stage["model"]), dict.fromkeys(moments))
+            for moment in moments:
+                known = [value for value in (row[moment], stage[moment]) if value is not None]
+                row[moment] = max(known, default=None)
+    table = _table(text("memory.highest", language), roomy=True)
+    table.add_column(text("tooltip.model", language), overflow="fold")
+    _add_numbers(table, [text(f"memory.{moment}", language) for moment in moments])
+    for (kind, model), row in highest.items():
+        figures = (formats.memory(row[moment]) for moment in moments)
+        table.add_row(_plain(name_of("kind", kind, language)), _plain(model), *figures)
     return table
 
 

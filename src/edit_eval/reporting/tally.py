@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from edit_eval.records import Edit, Judgement, Status
 from edit_eval.reporting.progress_view import CategoryDone, Count
+from edit_eval.reporting.texts import short_category
 from edit_eval.store.matrix import Matrix
 
 EditAddress = tuple[str, str, int]
@@ -55,6 +56,7 @@ class Tally:
         self._several_edit_models = len(matrix.edit_models) > 1
         self._several_judges = len(matrix.judges) > 1
         self._several_seeds = matrix.edit_seeds > 1
+        self._language = next((sample.language for sample in matrix.samples), "en")
         self._edits: dict[EditAddress, Status] = {}
         self._judgements: dict[Address, Status] = {}
         self._scores: dict[Address, float] = {}
@@ -119,7 +121,7 @@ class Tally:
         category, edit_model, judge = group
         scores = [self._scores[address] for address in self._groups[group] if address in self._scores]
         return CategoryDone(
-            label=" · ".join([category, *self._models(edit_model, judge)]),
+            label=" · ".join([short_category(category, self._language), *self._models(edit_model, judge)]),
             scored=len(scores),
             total=len(self._groups[group]),
             mean=math.fsum(scores) / len(scores) if scores else None,

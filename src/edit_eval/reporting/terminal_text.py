@@ -6,7 +6,8 @@ import re
 import unicodedata
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.text import Text
 
 _LONGEST = 10_000
@@ -31,6 +32,34 @@ def one_line(text: object, cells: int | None = None) -> str:
     if cells is None or cell_len(line) <= cells:
         return line
     return set_cell_size(line, max(0, cells - 1)).rstrip() + "…"
+
+
+class Beginning:
+    """As much of a text as fits on the line where it stands, in whole words, with an ellipsis if there is more."""
+
+    def __init__(self, text: object, style: str = "") -> None:
+        self._text, self._style = one_line(str(text)[:_LONGEST_SHORTENED]), style
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(min(1, options.max_width), min(cell_len(self._text), options.max_width))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(whole_words(self._text, options.max_width), self._style, no_wrap=True)
+
+
+def whole_words(line: str, cells: int) -> str:
+    """The beginning of `line` within `cells` columns, cut between two words unless that would cost half of it.
+
+    Chinese and Japanese have no spaces: they are cut between two characters.
+    """
+    if cell_len(line) <= cells:
+        return line
+    kept = set_cell_size(line, max(0, cells - 1)).rstrip()
+    follows = line[len(kept) : len(kept) + 1]
+    space = kept.rfind(" ")
+    if kept[-1:].isascii() and follows.strip() and follows.isascii() and cell_len(kept[:space]) * 2 >= cells:
+        kept = kept[:space]
+    return kept.rstrip(" ,;:，、；：") + "…"
 
 
 def lines_of(text: object) -> list[str]:

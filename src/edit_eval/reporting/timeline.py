@@ -9,10 +9,9 @@ from typing import Any
 import altair as alt
 
 from edit_eval.records import Activity, Results
+from edit_eval.reporting.chart_parts import AnyChart
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.texts import name_of, text
-
-AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 KINDS = ("loading", "editing", "judging", "unloading")
 COLOURS = {
@@ -90,7 +89,7 @@ def _activity_row(one: Activity, start: float, unit_seconds: float, language: st
 
 
 def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
-    """A stacked bar a device: the share of its time for each kind of work, and idle; a line for a GPU's utilisation."""
+    """A stacked bar a device: the share of its time for each kind of work, and idle."""
     devices = (summary.get("timing") or {}).get("devices") or {}
     order = ("editing", "judging", "loading", "unloading", "idle")
     rows = []
@@ -129,26 +128,7 @@ def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
             ],
         )
     )
-    busy = [
-        {"device": one_line(name), "busy": means["mean"]}
-        for name, means in ((summary.get("timing") or {}).get("gpu_utilisation") or {}).items()
-        if name in devices
-    ]
-    if not busy:
-        return [bars]
-    lines = (
-        alt.Chart({"values": busy}, width="container", height=height)
-        .mark_tick(thickness=2.5, size=22, opacity=1)
-        .encode(
-            y=y,
-            x="busy:Q",
-            tooltip=[
-                alt.Tooltip("device:N", title=text("time.device", language)),
-                alt.Tooltip("busy:Q", title=text("time.gpu_utilisation", language), format=".0%"),
-            ],
-        )
-    )
-    return [alt.layer(bars, lines)]
+    return [bars]
 
 
 def _kind_colour(kinds: tuple[str, ...], language: str) -> alt.Color:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from edit_eval.benchmarks.categories import CATEGORIES, canonical, title
+from edit_eval.benchmarks.categories import CATEGORIES, SUBSETS, canonical, title
 from edit_eval.errors import ConfigurationError
 
 NAME = "five_dimensions"
@@ -79,6 +79,18 @@ def load_rubrics(overrides: Mapping[str, Mapping[str, str]] | None, language: st
         _check(name, override)
         rubrics[category] = _replaced(name, category, override, rubrics.get(category), language)
     return rubrics
+
+
+def refuse_unknown(overrides: Mapping[str, Mapping[str, str]] | None, categories: Iterable[str]) -> None:
+    """Raises `ConfigurationError` for `prompts:` of a category that is none of the five and that no sample has.
+
+    `categories` are those of all samples of the benchmark, whatever the filters.
+    """
+    known = dict.fromkeys((*CATEGORIES, *map(canonical, categories)))
+    for name in overrides or {}:
+        if canonical(name) not in known:
+            written = dict.fromkeys((*known, *SUBSETS.values()))  # as files have them, too
+            raise ConfigurationError(f"prompts.{name}: no sample has that category; {_nearest(name, list(written))}")
 
 
 def fill(template: str, description: str, instruction: str) -> str:
@@ -172,4 +184,4 @@ def _nearest(word: object, names: Sequence[str]) -> str:
         return 1.0 if bare.startswith(written) else difflib.SequenceMatcher(None, written, bare).ratio()
 
     best = max(names, key=likeness)
-    return f"did you mean `{best}`?" if likeness(best) > 0.5 else f"there are {', '.join(names)}"
+    return f"did you mean `{best}`?" if likeness(best) >= 0.5 else f"there are {', '.join(names)}"

@@ -1,4 +1,4 @@
-"""Where each device's time went: loading, editing, judging, unloading, idle. Adds up to the wall time."""
+"""Where each device's time and memory went: loading, editing, judging, unloading, idle. Adds up to the wall time."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from edit_eval.records import Activity, Results, Utilisation
+from edit_eval.records import Activity, MemoryUse, Results, Utilisation
 
 KINDS = ("editing", "judging", "loading", "unloading")
 """In the order in which they own a moment that they share: a load behind an edit costs nothing."""
+
+_STAGE = ("start_number", "model", "kind", "before", "loaded", "peak", "after")
 
 
 def timing(results: Results) -> dict[str, Any]:
     """`{"wall_seconds", "devices": {NAME: {"loading", "editing", "judging", "unloading", "idle"}}}`, seconds.
 
     Where GPUs told how busy they were there is `"gpu_utilisation": {NAME: {"mean", KIND: ...}}` as well: means over
-    the whole run and over the time of each kind of activity, 0 to 1.
+    the whole run and over the time of each kind of activity, 0 to 1. Where memory was measured there is `"memory":
+    {NAME: {"total", "peak", "stages": [...]}}`, see `memory`.
 
     The wall time is the sum over all starts of the run. A device counts in the starts in which it did
     anything, so its five numbers add up to the wall time of those. Where activities of one device overlap
@@ -49,7 +52,40 @@ def timing(results: Results) -> dict[str, Any]:
     found: dict[str, Any] = {"wall_seconds": math.fsum(walls.values()), "devices": devices}
     if results.utilisation:
         found["gpu_utilisation"] = _gpu_utilisation(results.utilisation)
+    if results.memory:
+        found["memory"] = memory(results)
     return found
+
+
+def memory(results: Results) -> dict[str, dict[str, Any]]:
+    """Bytes by device, in the run's order of devices: `{NAME: {"total", "peak", "stages"}}`.
+
+    `total` is what a GPU has (None for a worker on the CPU), `peak` the most that was seen in any stage. A stage is
+    one load of one model: `start_number`, `model`, `kind`, and `before`, `loaded`, `peak`, `after` as in
+    `records.MemoryUse`, in the order of the loads. None where nobody could tell.
+    """
+    described = results.environment.get("gpus")
+    totals = {
+        gpu.get("name"): gpu["memory"]
+        for gpu in (described if isinstance(described, list) else [])
+        if isinstance(gpu, Mapping) and isinstance(gpu.get("memory"), int)
+    }
+    uses_of: dict[str, list[MemoryUse]] = defaultdict(list)
+    for use in results.memory:
+        uses_of[use.device].append(use)
+    names = [name for name in results.devices if name in uses_of]
+    names += sorted(uses_of.keys() - set(names))
+    return {
+        name: {
+            "total": totals.get(name),
+            "peak": max((use.peak for use in uses_of[name] if use.peak is not None), default=None),
+            "stages": [
+                {key: getattr(use, key) for key in _STAGE}
+                for use in sorted(uses_of[name], key=lambda use: use.start_number)
+            ],
+        }
+        for name in names
+    }
 
 
 def _gpu_utilisation(seen: Sequence[Utilisation]) -> dict[str, dict[str, float]]:

@@ -16,11 +16,16 @@ from typing import Any
 SCHEMA = 1  # part of every key; raised when the meaning of a key changes
 
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+_quoted = json.encoder.encode_basestring  # a text as it stands in canonical JSON
 
 
 def digest(parts: object) -> str:
     """SHA-256 (hexadecimal) of the canonical JSON of `parts`: sorted keys, no spaces, UTF-8, no NaN."""
-    return hashlib.sha256(_encode(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    return _digest(_encode(parts))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -42,19 +47,19 @@ class Identity:
 
 
 def edit_key(model: Identity, source: str, instruction: str, seed: int) -> str:
-    """The key of an edit. `source` is the SHA-256 of the source file's bytes, `seed` the sample's."""
-    return digest(["edit", SCHEMA, model.digest, source, instruction, seed])
+    """The key of an edit. `source` is the SHA-256 of the source file's bytes, `seed` the sample's.
+
+    It is the `digest` of a list, written out here: a run that goes on makes a hundred thousand keys.
+    """
+    return _digest(f'["edit",{SCHEMA},"{model.digest}",{_quoted(source)},{_quoted(instruction)},{seed}]')
 
 
 def prompt_digest(system: str, user: str) -> str:
     """What stands for the prompts, as the judge gets them, in a key."""
-    return hashlib.sha256((_text_digest(system) + user).encode("utf-8", "surrogatepass")).hexdigest()
+    return _digest(_text_digest(system) + user)
 
 
-@lru_cache(maxsize=256)
-def _text_digest(text: str) -> str:
-    """A rubric's text is the same for many samples."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+_text_digest = lru_cache(maxsize=256)(_digest)  # a rubric's text is the same for many samples
 
 
 def judgement_key(judge: Identity, pixels: str, source: str, prompts: str, repeat: int) -> str:
@@ -63,4 +68,5 @@ def judgement_key(judge: Identity, pixels: str, source: str, prompts: str, repea
     `pixels` is the digest of the edit's pixels, `source` that of the source's bytes, `prompts` the `prompt_digest`;
     `repeat` counts from 0.
     """
-    return digest(["judgement", SCHEMA, judge.digest, pixels, source, prompts, repeat])
+    about = f"{_quoted(pixels)},{_quoted(source)},{_quoted(prompts)},{repeat}"
+    return _digest(f'["judgement",{SCHEMA},"{judge.digest}",{about}]')

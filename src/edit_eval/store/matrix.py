@@ -6,20 +6,31 @@ that scheduling needs to know.
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import msgspec
 
 from edit_eval.records import Answer, Edit, Judgement, Sample, Status
-from edit_eval.store.journal import Record
+from edit_eval.store.journal import Lines, Record, no_garbage
 from edit_eval.store.keys import Identity, edit_key, judgement_key, prompt_digest
 from edit_eval.store.verification import altered_pictures
 
 EDIT_SEED_STRIDE = 1_000_000
 """How far apart the seeds of a sample's edits are with `edit_seeds` > 1: larger than any benchmark."""
+
+# Python 3.11 takes ten times as long to look a member up in its class.
+OK, PENDING, SKIPPED, EDIT_FAILED, JUDGE_ERROR = (
+    Status.OK,
+    Status.PENDING,
+    Status.SKIPPED,
+    Status.EDIT_FAILED,
+    Status.JUDGE_ERROR,
+)
 
 
 class Prompt(Protocol):
@@ -82,23 +93,37 @@ class Matrix:
         self.judges = tuple(judges)
         self.protocol = protocol
         self.edit_seeds, self.repeats = edit_seeds, repeats
-        self.edits: list[Edit] = [
-            self._new_edit(model, edit_seed, sample)
-            for model in self.edit_models
-            for edit_seed in range(edit_seeds)
-            for sample in self.samples
-        ]
-        self.answers: list[list[Answer]] = [[] for _ in range(len(self.edits) * len(self.judges) * repeats)]
-        self._settled: dict[int, Judgement] = {}
+        with no_garbage():
+            self._edit_keys = [
+                edit_key(model, sample.source_digest, sample.instruction, self._seed(model, edit_seed, sample))
+                for model in self.edit_models
+                for edit_seed in range(edit_seeds)
+                for sample in self.samples
+            ]
+            self.answers: list[list[Answer]] = [[] for _ in range(len(self._edit_keys) * len(self.judges) * repeats)]
+        self._settled: list[Judgement | None] = [None] * len(self.answers)
         self._aside: dict[str, dict[tuple[object, ...], list[Answer]]] = {}  # judgement's key -> to whom -> answers
-        self._prompt_digests: dict[int, str] = {}
-        self._keys: dict[int, str] = {}
+        self._prompt_digests = [""] * len(self.samples)
+        self._keys = [""] * len(self.answers)
 
-    def _new_edit(self, model: Identity, edit_seed: int, sample: Sample) -> Edit:
-        seed = model.seed + sample.index + edit_seed * EDIT_SEED_STRIDE
-        key = edit_key(model, sample.source_digest, sample.instruction, seed)
-        status = Status.SKIPPED if sample.fault else Status.PENDING
-        return Edit(key, sample.id, model.name, seed, edit_seed, status, reason=sample.fault)
+    @cached_property
+    def edits(self) -> list[Edit]:
+        """Every edit as it stands, by its number."""
+        return [self._new_edit(number) for number in range(len(self._edit_keys))]
+
+    def _new_edit(self, number: int) -> Edit:
+        model, edit_seed, sample = self._edit_parts(number)
+        seed = self._seed(model, edit_seed, sample)
+        status = SKIPPED if sample.fault else PENDING
+        return Edit(self._edit_keys[number], sample.id, model.name, seed, edit_seed, status, sample.fault)
+
+    def _edit_parts(self, number: int) -> tuple[Identity, int, Sample]:
+        rest, sample = divmod(number, len(self.samples))
+        model, edit_seed = divmod(rest, self.edit_seeds)
+        return self.edit_models[model], edit_seed, self.samples[sample]
+
+    def _seed(self, model: Identity, edit_seed: int, sample: Sample) -> int:
+        return model.seed + sample.index + edit_seed * EDIT_SEED_STRIDE
 
     # -- numbers --
 
@@ -112,9 +137,12 @@ class Matrix:
 
     def place(self, judgement: int) -> Place:
         """What a judgement's number stands for."""
+        return Place(*self._parts(judgement))
+
+    def _parts(self, judgement: int) -> tuple[int, int, int]:
+        """Edit, judge and repeat: a named tuple takes several times as long to make."""
         rest, repeat = divmod(judgement, self.repeats)
-        edit, judge = divmod(rest, len(self.judges))
-        return Place(edit, judge, repeat)
+        return *divmod(rest, len(self.judges)), repeat
 
     def judgement_number(self, edit: int, judge: int, repeat: int) -> int:
         """The number of a judgement."""
@@ -127,9 +155,9 @@ class Matrix:
 
     def address(self, judgement: int) -> tuple[str, str, int, str, int]:
         """What a judgement is about in words: sample, edit model, edit seed, judge, repeat."""
-        place = self.place(judgement)
-        edit = self.edits[place.edit]
-        return edit.sample_id, edit.edit_model, edit.edit_seed, self.judges[place.judge].name, place.repeat
+        number, judge, repeat = self._parts(judgement)
+        edit = self.edits[number]
+        return edit.sample_id, edit.edit_model, edit.edit_seed, self.judges[judge].name, repeat
 
     # -- state --
 
@@ -139,17 +167,18 @@ class Matrix:
 
     def judgement_key(self, judgement: int) -> str:
         """The key of a judgement whose edit is there."""
-        known = self._keys.get(judgement)
-        if known is not None:
-            return known
-        place = self.place(judgement)
-        sample = place.edit % len(self.samples)
-        prompts = self._prompt_digests.get(sample)
-        if prompts is None:  # kept instead of the prompts themselves, which are long
-            prompt = self.prompt(place.edit)
-            prompts = self._prompt_digests[sample] = prompt_digest(prompt.system, prompt.user)
-        source, pixels = self.samples[sample].source_digest, self.edits[place.edit].pixels
-        key = self._keys[judgement] = judgement_key(self.judges[place.judge], pixels, source, prompts, place.repeat)
+        key = self._keys[judgement]
+        if not key:
+            edit, judge, repeat = self._parts(judgement)
+            number = edit % len(self.samples)
+            sample = self.samples[number]
+            prompts = self._prompt_digests[number]
+            if not prompts:  # kept instead of the prompts themselves, which are long
+                prompt = self.protocol.prompt(sample)
+                prompts = self._prompt_digests[number] = prompt_digest(prompt.system, prompt.user)
+            pixels = self.edits[edit].pixels
+            source = sample.source_digest
+            key = self._keys[judgement] = judgement_key(self.judges[judge], pixels, source, prompts, repeat)
         return key
 
     def set_edit(self, number: int, edit: Edit) -> list[Judgement]:
@@ -160,12 +189,12 @@ class Matrix:
         before, self.edits[number] = self.edits[number], edit
         settled = []
         for judgement in self.judgements_of(number):
-            key = self._keys.pop(judgement, "")
-            if self.answers[judgement] and before.status is Status.OK:
+            if self.answers[judgement] and before.status is OK:
+                key = self._keys[judgement]
                 self._aside.setdefault(key, {})[self.address(judgement)] = list(self.answers[judgement])
             self.answers[judgement].clear()
-            self._settled.pop(judgement, None)
-            if edit.status is Status.OK and self._take_from_aside(judgement):
+            self._keys[judgement], self._settled[judgement] = "", None
+            if edit.status is OK and self._take_from_aside(judgement):
                 settled.append(self.judgement(judgement))
         return settled
 
@@ -175,7 +204,7 @@ class Matrix:
         if not given:
             return False
         answers = given.get(self.address(judgement)) or next(iter(given.values()))
-        if self.protocol.judgement(answers).status is not Status.OK:
+        if self.protocol.judgement(answers).status is not OK:
             return False
         self.answers[judgement].extend(answers)
         return True
@@ -187,38 +216,38 @@ class Matrix:
 
     def judgement(self, number: int) -> Judgement:
         """The judgement as it stands: of all answers so far, of the edit that failed, or still pending."""
-        found = self._settled.get(number)
+        found = self._settled[number]
         if found is None:
             found = self._judge(number)
-            if found.status is not Status.PENDING:
+            if found.status is not PENDING:
                 self._settled[number] = found
         return found
 
     def _judge(self, number: int) -> Judgement:
-        place = self.place(number)
-        edit, judge, sample = self.edits[place.edit], self.judges[place.judge], self.sample_of(place.edit)
-        common = (edit.sample_id, sample.category, edit.edit_model, judge.name, edit.edit_seed, place.repeat)
-        if edit.status is not Status.OK:
-            return Judgement("", *common, status=edit.status, reason=edit.reason)
+        of, judge, repeat = self._parts(number)
+        edit, category = self.edits[of], self.samples[of % len(self.samples)].category
+        common = (edit.sample_id, category, edit.edit_model, self.judges[judge].name, edit.edit_seed, repeat)
+        if edit.status is not OK:
+            return Judgement("", *common, edit.status, reason=edit.reason)
         key, answers = self.judgement_key(number), self.answers[number]
         if not answers:
-            return Judgement(key, *common, status=Status.PENDING)
+            return Judgement(key, *common, PENDING)
         outcome = self.protocol.judgement(answers)
         status, reason = outcome.status, outcome.reason
-        if status is not Status.OK and answers[-1].final:
-            status, reason = Status.JUDGE_ERROR, answers[-1].error
+        if status is not OK and answers[-1].final:
+            status, reason = JUDGE_ERROR, answers[-1].error
         elif not outcome.settled:
-            status = Status.PENDING
+            status = PENDING
         return Judgement(
             key,
             *common,
-            status=status,
-            score=outcome.score if status is Status.OK else None,
-            answer=outcome.answer,
-            reason=reason,
-            answers=len(answers),
-            seconds=sum(a.seconds for a in answers),
-            device=answers[-1].device,
+            status,
+            outcome.score if status is OK else None,
+            outcome.answer,
+            reason,
+            len(answers),
+            sum([answer.seconds for answer in answers]),
+            answers[-1].device,
         )
 
     def judgements(self) -> Iterator[Judgement]:
@@ -248,13 +277,8 @@ class Matrix:
         pixels are those that were recorded. `retry` tells which failures are to be forgotten, so that they are tried
         again.
         """
-        collecting = gc.isenabled()
-        gc.disable()  # a hundred thousand new records hold no garbage, and looking for it takes as long as reading them
-        try:
+        with no_garbage():
             return self._recall(edits, answers, folder, retry, verify)
-        finally:
-            if collecting:
-                gc.enable()
 
     def _recall(
         self,
@@ -264,66 +288,106 @@ class Matrix:
         retry: Callable[[Status], bool],
         verify: bool,
     ) -> list[str]:
-        numbers: dict[str, list[int]] = {}
-        for number, edit in enumerate(self.edits):
-            if edit.status is Status.PENDING:
-                numbers.setdefault(edit.key, []).append(number)
-        last = {record["key"]: edit_of(record) for record in edits if record["key"] in numbers}
-        there = {key: found for key, found in last.items() if found.status is Status.OK and is_there(found, folder)}
-        missing = sum(found.status is Status.OK for found in last.values()) - len(there)
+        fresh = "edits" not in vars(self)  # then each is made once: as it was recorded, or anew
+        count = len(self._edit_keys)
+        if fresh:
+            pending = [number for number in range(count) if not self.samples[number % len(self.samples)].fault]
+        else:
+            pending = [number for number in range(count) if self.edits[number].status is PENDING]
+        numbers = _Numbers((self._edit_keys[number], number) for number in pending)
+        last = {edit.key: edit for edit in as_kind(edits, Edit) if edit.key in numbers.first}
+        made = {key: edit for key, edit in last.items() if edit.status is OK}
+        there = {key: edit for key, edit in made.items() if is_there(edit, folder)}
         altered = altered_pictures(there.values(), folder) if verify else {}
+        recalled: dict[int, Edit] = {}
         for key, found in last.items():
-            if found.status is Status.OK and (key not in there or key in altered):
+            if key in altered or (key not in there and (found.status is not EDIT_FAILED or retry(found.status))):
                 continue
-            if found.status is Status.OK or (found.status is Status.EDIT_FAILED and not retry(found.status)):
-                for number in numbers[key]:
-                    mine = self.edits[number]
-                    same = (found.sample_id, found.edit_model, found.edit_seed)
-                    if same != (mine.sample_id, mine.edit_model, mine.edit_seed):
-                        found = replace(
-                            found, sample_id=mine.sample_id, edit_model=mine.edit_model, edit_seed=mine.edit_seed
-                        )
-                    self.edits[number] = found
+            for number in numbers.of(key):
+                model, edit_seed, sample = self._edit_parts(number)
+                if (found.sample_id, found.edit_model, found.edit_seed) != (sample.id, model.name, edit_seed):
+                    found = replace(found, sample_id=sample.id, edit_model=model.name, edit_seed=edit_seed)
+                recalled[number] = found
+        if fresh:
+            self.edits = [recalled.get(number) or self._new_edit(number) for number in range(count)]
+        for number, edit in recalled.items():
+            self.edits[number] = edit
         self._recall_answers(answers, retry)
         noticed = []
-        if missing:
+        if missing := len(made) - len(there):
             noticed.append(f"{_pictures(missing)} gone or of another size: made again")
         if altered:
             noticed.append(f"{_pictures(len(altered))} not what was recorded ({min(altered.values())}): made again")
         return noticed
 
     def _recall_answers(self, answers: Iterable[Record], retry: Callable[[Status], bool]) -> None:
-        numbers: dict[str, list[int]] = {}
-        for judgement in range(len(self.answers)):
-            if self.edits[self.place(judgement).edit].status is Status.OK:
-                numbers.setdefault(self.judgement_key(judgement), []).append(judgement)
+        edited = (number for number, edit in enumerate(self.edits) if edit.status is OK)
+        judged = [judgement for number in edited for judgement in self.judgements_of(number)]
+        numbers = _Numbers((self.judgement_key(judgement), judgement) for judgement in judged)
         # Equal edits have equal keys. Each judgement takes the answers given to itself, and only for want of those
         # the answers that the first of its equals was given.
         given: dict[str, dict[tuple[object, ...], list[Answer]]] = {}
         # Answers about pictures that are not there any more: they count again when the same pictures are made again.
-        waits = any(edit.status is Status.PENDING for edit in self.edits)
-        for record in answers:
-            known = record["key"] in numbers
-            if known or waits:
-                to = (record["sample"], record["edit_model"], record["edit_seed"], record["judge"], record["repeat"])
-                places = (given if known else self._aside).setdefault(record["key"], {})
-                places.setdefault(to, []).append(answer_of(record))
-        for key, by_place in given.items():
-            for judgement in numbers[key]:
-                mine = by_place.get(self.address(judgement)) or next(iter(by_place.values()))
-                self.answers[judgement].extend(mine)
-        for judgement in (j for same in numbers.values() for j in same):
+        waits = any(edit.status is PENDING for edit in self.edits)
+        for line in as_kind(answers, AnswerLine):
+            key, to = line.key, (line.sample, line.edit_model, line.edit_seed, line.judge, line.repeat)
+            answer = Answer(line.text, line.error, line.seconds, line.device, line.final)
+            judgement = numbers.first.get(key)
+            if judgement is not None and key not in numbers.others and to == self.address(judgement):
+                self.answers[judgement].append(answer)  # as nearly all are
+            elif judgement is not None:
+                given.setdefault(key, {}).setdefault(to, []).append(answer)
+            elif waits:
+                self._aside.setdefault(key, {}).setdefault(to, []).append(answer)
+        for key, by_address in given.items():
+            for judgement in numbers.of(key):
+                if not self.answers[judgement]:
+                    mine = by_address.get(self.address(judgement)) or next(iter(by_address.values()))
+                    self.answers[judgement].extend(mine)
+        for judgement in judged:
             status = self.judgement(judgement).status
-            if status not in (Status.OK, Status.PENDING) and retry(status):
+            if status not in (OK, PENDING) and retry(status):
                 self.answers[judgement].clear()
-                self._settled.pop(judgement, None)
+                self._settled[judgement] = None
 
 
-_STATUSES = {status.value: status for status in Status}
-_NAMES = tuple(Edit.__dataclass_fields__)
-_BEFORE_STATUS = _NAMES[: _NAMES.index("status")]
-_AFTER_STATUS = _NAMES[_NAMES.index("status") + 1 : _NAMES.index("flags")]
-assert _NAMES[-1] == "flags"
+class _Numbers:
+    """The numbers of edits or judgements, by their keys. Equal keys are rare: no list is made for a single number."""
+
+    def __init__(self, keyed: Iterable[tuple[str, int]]) -> None:
+        self.first: dict[str, int] = {}
+        self.others: dict[str, list[int]] = {}
+        for key, number in keyed:
+            if self.first.setdefault(key, number) != number:
+                self.others.setdefault(key, []).append(number)
+
+    def of(self, key: str) -> list[int]:
+        """All numbers with that key, in their order."""
+        return [self.first[key], *self.others.get(key, ())]
+
+
+class AnswerLine(msgspec.Struct):
+    """An answer as the journal has it: the judgement's key, to whom it was given, and the answer."""
+
+    key: str
+    sample: str
+    edit_model: str
+    edit_seed: int
+    judge: str
+    repeat: int
+    text: str
+    error: str
+    seconds: float
+    device: str
+    final: bool
+
+
+T = TypeVar("T")
+
+
+def as_kind(lines: Iterable[Record], kind: type[T]) -> Iterator[T]:
+    """Each line as a `kind`; those of a journal are read as such at once."""
+    return lines.of(kind) if isinstance(lines, Lines) else (msgspec.convert(line, kind) for line in lines)
 
 
 def _pictures(count: int) -> str:
@@ -357,13 +421,9 @@ def edit_record(edit: Edit) -> Record:
 
 def edit_of(record: Record) -> Edit:
     """The edit of a line of the journal."""
-    values: list[Any] = [record[name] for name in _BEFORE_STATUS]
-    values.append(_STATUSES[record["status"]])
-    values += [record[name] for name in _AFTER_STATUS]
-    values.append(tuple(record["flags"]))
-    return Edit(*values)
+    return msgspec.convert(record, Edit)
 
 
 def answer_of(record: Record) -> Answer:
     """The answer of a line of the journal."""
-    return Answer(record["text"], record["error"], record["seconds"], record["device"], record["final"])
+    return msgspec.convert(record, Answer)

@@ -32,7 +32,7 @@ from filelock import FileLock, Timeout
 from edit_eval.errors import RunDirectoryError, Stopped
 from edit_eval.pictures import TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Activity, MemoryUse, Sample, Utilisation
-from edit_eval.store.journal import Damage, Record, Segment, read, read_segment, seal, segments
+from edit_eval.store.journal import Damage, Lines, Record, Segment, no_garbage, read, read_segment, seal, segments
 
 JOURNALS = ("edits", "judgements", "events")
 MEMORY_FIELDS = ("device", "model", "kind", "before", "loaded", "peak", "after")
@@ -213,7 +213,7 @@ class RunDirectory:
 
     # -- reading --
 
-    def read(self, journal: str) -> Iterator[Record]:
+    def read(self, journal: str) -> Lines:
         """Every good line of a journal, oldest first; bad ones are counted in `damage`."""
         return read(self.path / journal, self.damage)
 
@@ -223,8 +223,15 @@ class RunDirectory:
 
     def _samples(self, damage: Damage) -> tuple[Sample, ...]:
         files = segments(self.path / "samples")
-        records = read_segment(files[-1], damage) if files else ()
-        return tuple(Sample(**{**record, "tags": tuple(record["tags"])}) for record in records)
+        if not files:
+            return ()
+        seen = Damage()
+        with no_garbage():
+            found = tuple(read_segment(files[-1], seen, Sample))
+        if seen.total:  # damage, or a benchmark of the user's own that is not strict about its types
+            lines = read_segment(files[-1], damage, dict)
+            found = tuple(Sample(**{**line, "tags": tuple(line["tags"])}) for line in lines)
+        return found
 
     def configuration(self) -> dict[str, Any]:
         """The resolved configuration of the last start. Raises `RunDirectoryError` where it is damaged."""
@@ -287,7 +294,7 @@ class RunDirectory:
             start = int(record["start"])
             if record["event"] == "activity":
                 fields = {k: record[k] for k in ("device", "kind", "model", "begin", "end", "what")}
-                activities.append(Activity(start_number=start, **fields))
+                activities.append(Activity(start_number=start, **fields, role=record.get("role", "")))
                 wall[start] = max(wall.get(start, 0.0), activities[-1].end)
             elif record["event"] == "devices":
                 devices.update(dict.fromkeys(record["devices"]))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import sys
 import threading
 import time
 from collections import deque
@@ -125,8 +126,7 @@ class JudgeServer:
         self._lock = threading.Lock()
         self._closing = threading.Event()
         handler = type("Handler", (_Handler,), {"owner": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
-        self._server.daemon_threads = True
+        self._server = _Listener(("127.0.0.1", port), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
@@ -178,6 +178,15 @@ class JudgeServer:
     def wait(self, seconds: float) -> bool:
         """Waits, but not longer than the server lives; tells whether it still does."""
         return not self._closing.wait(seconds)
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of clients that hang up, which those of a server that misbehaves do; tells all else."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

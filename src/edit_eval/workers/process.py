@@ -2,8 +2,8 @@
 
 It is started by the interpreter of the model's environment with two pipes and nothing else of ours but the layers
 from `workers` down. While the device computes, one thread opens the next task's pictures and another encodes,
-writes and syncs the last result; pictures never travel through the pipe. The worker ends when its pipe does, so that
-no worker outlives its engine.
+writes and syncs the last result; pictures never travel through the pipe. The worker ends when its pipe does; see also
+`edit_eval.workers.lifetime`.
 
 A task to edit:  `source` (path), `instruction`, `seed`, `sample`, `output` (path).
     Its one result: `pixels`, `width`, `height`, `file_bytes`, `flags`.
@@ -15,7 +15,6 @@ A task to judge: `requests`, a list of `system`, `user`, `source`, `edited` (pat
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import importlib
 import importlib.util
@@ -24,18 +23,18 @@ import io
 import os
 import queue
 import re
-import signal
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from types import UnionType
 from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from edit_eval.errors import LoadError, ModelError, PictureError
 from edit_eval.pictures import check_edit, open_picture, pixel_digest, write_png
+from edit_eval.workers.lifetime import bind_to_engine
 from edit_eval.workers.messages import Lines, Message, encode, write_all
 
 SHORTEST_SECRET = 8  # characters; a shorter value would be found in innocent text
@@ -45,20 +44,11 @@ STEP_MESSAGES_EVERY = 0.1  # seconds; a fast model's steps would otherwise flood
 
 def main(arguments: list[str]) -> None:
     """Runs a worker on the two pipe descriptors given as `arguments` (in, out)."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the engine's affair
-    _die_with_parent()
+    bind_to_engine()
     for stream in (sys.stdout, sys.stderr):  # the log: each line at once, and no character in it is an error
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, errors="backslashreplace")
     Worker(int(arguments[0]), int(arguments[1])).run()
-
-
-def _die_with_parent() -> None:
-    """Asks Linux for SIGKILL when the engine dies: a model stuck in C code would never notice the end of its pipe."""
-    try:
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    except (OSError, AttributeError):
-        pass  # not Linux: the reader thread's end of file has to do
 
 
 def find_class(class_path: str, path: list[str]) -> type[Any]:
@@ -386,13 +376,7 @@ class Worker:
                 self.send(event="step", task=task["task"], step=int(step), steps=int(steps))
 
         # A copy, for a model that paints on it: a second attempt and `identical_to_source` need the source as it was.
-        try:
-            return self._model.edit(source.copy(), task["instruction"], task["seed"], on_step)
-        except BaseException as error:
-            if kind_of(error) != "out_of_memory":
-                raise
-            _free_memory(error)
-        return self._model.edit(source.copy(), task["instruction"], task["seed"], on_step)
+        return _with_room(lambda: self._model.edit(source.copy(), task["instruction"], task["seed"], on_step))
 
     def _judge(self, opened: list[Any]) -> list[Message]:
         """Answers a batch; a batch that does not fit into memory is halved until it does, and says so."""
@@ -401,8 +385,9 @@ class Worker:
         batches = [places] if places else []
         while batches:
             batch = batches.pop(0)
+            requests = [opened[i] for i in batch]
             try:
-                texts = self._model.judge([opened[i] for i in batch])
+                texts = self._model.judge(requests) if len(batch) > 1 else _with_room(self._model.judge, requests)
             except BaseException as error:
                 if kind_of(error) != "out_of_memory" or len(batch) == 1:
                     raise
@@ -455,6 +440,17 @@ def _exit(code: int) -> NoReturn:
         except (OSError, ValueError, AttributeError):
             pass  # the model closed it, or put something else in its place
     os._exit(code)
+
+
+def _with_room(compute: Callable[..., Any], *arguments: Any) -> Any:
+    """Computes; when memory runs out, once more with all of it that can be freed."""
+    try:
+        return compute(*arguments)
+    except BaseException as error:
+        if kind_of(error) != "out_of_memory":
+            raise
+        _free_memory(error)
+    return compute(*arguments)
 
 
 def _free_memory(error: BaseException) -> None:

@@ -25,7 +25,10 @@ from edit_eval.records import Sample
 
 
 class Scenes:
-    """Samples over the five categories, which take turns; sources are drawn once and kept in the user's cache."""
+    """Drawn scenes over the five categories whose right edit is known; nothing to download.
+
+    The categories take turns; sources are drawn once and kept in the user's cache.
+    """
 
     @dataclass(frozen=True)
     class Parameters:

@@ -1,7 +1,14 @@
 // Draws the charts one after the other, in the page's language, font and colours.
 const charts = [];
 
-function chartTheme(width, legendColumns) {
+// How many names of a legend stand side by side: beside the axis' labels about two thirds of the width are left.
+function legendColumns(name, width) {
+  if (name === 'timeline' || name === 'utilisation') return Math.max(1, Math.floor(width / 110));
+  const longest = Math.max(...[...data.edit_models, ...data.judges].map((one) => one.length));
+  return Math.max(1, Math.floor((width * 0.64) / Math.min(290, longest * 6.5 + 36)));
+}
+
+function chartTheme(width, columns) {
   const style = getComputedStyle(root);
   const colour = (name) => style.getPropertyValue(name).trim();
   const font = getComputedStyle(document.body).fontFamily;
@@ -20,11 +27,11 @@ function chartTheme(width, legendColumns) {
     axisY: { labelColor: ink, labelFontSize: 13, labelLimit: Math.round(Math.min(width * 0.36, 360)), grid: false },
     axisYQuantitative: { labelColor: muted, labelFontSize: 12, grid: true, domain: false, ticks: false },
     legend: {
-      labelColor: ink, labelFontSize: 12, labelLimit: Math.min(260, width - 60), columns: legendColumns,
-      columnPadding: 18, symbolType: 'circle', symbolSize: 80, offset: 8,
+      labelColor: ink, labelFontSize: 12, labelLimit: Math.min(260, width - 60), columns,
+      columnPadding: 18, symbolType: 'circle', symbolSize: 80, symbolOpacity: 1, offset: 8,
     },
     title: { color: ink, fontWeight: 600 },
-    mark: { color: accent }, bar: { color: accent }, rule: { color: accent }, point: { color: accent }, tick: { color: ink },
+    mark: { color: accent }, bar: { color: accent }, rule: { color: accent }, line: { color: muted }, point: { color: accent }, tick: { color: ink },
     text: { color: ink, font },
   };
 }
@@ -34,8 +41,7 @@ async function drawChart(chart) {
   const specifications = data.charts[language][name];
   for (const [place, body] of chart.bodies.entries()) {
     if (chart.views[place]) chart.views[place].finalize();
-    const ofTime = name === 'timeline' || name === 'utilisation';
-    const config = chartTheme(body.clientWidth, Math.max(1, Math.floor(body.clientWidth / (ofTime ? 110 : 280))));
+    const config = chartTheme(body.clientWidth, legendColumns(name, body.clientWidth));
     chart.views[place] = await vegaEmbed(body, { ...specifications[place], config }, {
       // The page allows no eval: expressions are interpreted.
       ast: true,

@@ -1,22 +1,45 @@
 // Source and edit beside each other, under a slider, or as their difference.
+// Thumbnails stand behind this script: undefined for one that the browser has not read yet, '' for one that is none.
 function thumbnailOf(picture) {
-  if (picture.missing) return '';
-  const thumbnail = data.thumbnails[picture.thumbnail];
-  return thumbnail ? `data:image/webp;base64,${thumbnail}` : '';
+  const element = document.getElementById(`thumbnail-${picture.thumbnail}`);
+  const whole = element && (element.nextSibling || document.readyState !== 'loading');
+  if (whole) return element.textContent && `data:image/webp;base64,${element.textContent}`;
+  return document.readyState === 'loading' ? undefined : '';
 }
 
 function whyMissing(picture) {
-  return picture.missing || 'picture.unreadable';
+  return picture.missing || (thumbnailOf(picture) === '' ? 'picture.unreadable' : null);
+}
+
+const awaited = []; // [image, picture]: shown as soon as they are read
+
+function showThumbnail(shown, picture) {
+  const thumbnail = thumbnailOf(picture);
+  if (thumbnail === undefined) {
+    if (!awaited.length) setTimeout(showAwaited, 20);
+    awaited.push([shown, picture]);
+  } else if (thumbnail === '') {
+    shown.closest('.frame').replaceWith(placeholder('picture.unreadable', '', ''));
+  } else if (!shown.getAttribute('src')) {
+    shown.src = thumbnail;
+  }
+}
+
+function showAwaited() {
+  for (const [shown, picture] of awaited.splice(0)) {
+    if (shown.isConnected) showThumbnail(shown, picture);
+  }
 }
 
 function image(picture, key, values, full) {
   const shown = make('img', {
-    src: thumbnailOf(picture), alt: words(key, values), 'data-text-alt': key, 'data-values': JSON.stringify(values),
+    alt: words(key, values), 'data-text-alt': key, 'data-values': JSON.stringify(values),
     decoding: 'async', draggable: 'false',
   });
   shown.addEventListener('load', () => {
     if (shown.parentElement) shown.parentElement.style.setProperty('--own-shape', shown.naturalWidth / shown.naturalHeight);
   }, { once: true });
+  showThumbnail(shown, picture);
   if (full) {
     // The file itself takes the thumbnail's place if it is still there.
     const file = new Image();
@@ -33,18 +56,18 @@ function placeholder(key, status, reason) {
 }
 
 function sourceFrame(sample, full = false) {
-  if (!thumbnailOf(sample.source)) return placeholder(whyMissing(sample.source), '', '');
+  if (whyMissing(sample.source)) return placeholder(whyMissing(sample.source), '', '');
   return make('div', { class: 'frame' }, image(sample.source, 'picture.source.alt', { id: sample.id }, full));
 }
 
 function editFrame(sample, edit, view, full = false) {
   if (edit.status !== 'ok') return placeholder('picture.no_edit', edit.status, edit.reason);
-  if (!thumbnailOf(edit.picture)) return placeholder(whyMissing(edit.picture), '', '');
+  if (whyMissing(edit.picture)) return placeholder(whyMissing(edit.picture), '', '');
   const values = { id: sample.id, model: edit.model };
   if (view === 'beside') {
     return make('div', { class: 'frame' }, image(edit.picture, 'picture.edit.alt', values, full));
   }
-  if (!thumbnailOf(sample.source)) return placeholder(whyMissing(sample.source), '', '');
+  if (whyMissing(sample.source)) return placeholder(whyMissing(sample.source), '', '');
   const source = image(sample.source, 'picture.source.alt', { id: sample.id }, full);
   const key = view === 'difference' ? 'picture.difference.alt' : 'picture.edit.alt';
   const edited = image(edit.picture, key, values, full);

@@ -12,7 +12,7 @@ function linkTo(sample) {
 
 function tile(frame, caption, edit, judge) {
   return make('figure', { class: 'tile' }, frame,
-    make('figcaption', {}, caption, edit ? scoreLabel(edit, judge) : null));
+    make('figcaption', {}, edit ? scoreLabel(edit, judge) : null, caption));
 }
 
 function card({ sample, edits }, view, judge) {
@@ -33,6 +33,8 @@ function card({ sample, edits }, view, judge) {
       make('span', { class: 'id', title: sample.id }, sample.id)));
   if (sample.fault) made.append(make('p', { class: 'fault' }, sample.fault));
   made.querySelector('.tiles').style.setProperty('--tiles', tiles.length);
+  const shape = shapeOf(sample);
+  if (shape) made.style.setProperty('--shape', shape);
   made.addEventListener('click', (event) => {
     if (!event.target.closest('a, input')) location.hash = linkTo(sample);
   });
@@ -67,16 +69,13 @@ function showChosen() {
   showPage(0);
 }
 
-// The shape that most pictures have, so that frames leave little room empty.
-function setFrameShape() {
-  const shapes = data.samples.flatMap((sample) => sample.edits).filter((edit) => edit.height)
-    .map((edit) => edit.width / edit.height).sort((one, other) => one - other);
-  const middle = shapes.length ? shapes[Math.floor(shapes.length / 2)] : 4 / 3;
-  root.style.setProperty('--shape', Math.min(1.78, Math.max(0.8, middle)).toFixed(3));
+// Frames have the shape of the sample's first edit, so that they leave little room empty, within what a grid bears.
+function shapeOf(sample) {
+  const edit = sample.edits.find((one) => one.height);
+  return edit && Math.min(1.78, Math.max(0.75, edit.width / edit.height)).toFixed(3);
 }
 
 function startGallery() {
-  setFrameShape();
   fillFilters();
   filters.addEventListener('input', showChosen);
   // The choice of view stands outside of the form; changing it leaves the reader on the page of cards.

@@ -1,0 +1,150 @@
+"""What bench/gpu.py has done in processes of their own: the stock loop of diffusers, and loading from real files.
+
+    python bench/gpu_children.py stock|loads SETTINGS.json      the answer is one line of JSON
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from gpu_models import NetworkTimes, architecture, random_network, random_part, watch_pipeline, weight_bytes
+from gpu_models import write_folders as write_configurations
+from PIL import Image
+
+from edit_eval.edit_models.qwen_image_edit import PARTS, QwenImageEdit, call_on_canvas
+from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.pretrained import folders
+from edit_eval.pretrained.loading import prepare_devices
+from edit_eval.pretrained.processors import PROCESSORS, load_processor
+
+
+def stock(settings: dict[str, Any]) -> dict[str, Any]:
+    """Diffusers' pipeline as its documentation shows it, one picture after the other, each saved as a PNG."""
+    import diffusers
+    import torch
+
+    device = settings["device"]
+    prepare_devices([device], "none")
+    location = folders.locate(settings["folder"], None, "model_index.json", "a diffusers pipeline")
+    parts = {name: random_part(location, name, settings["dtype"], [device], "none", {}) for name in PARTS}
+    # The library's own processor needs a torchvision that fits; what it computes runs on the CPU, once a picture.
+    processor = load_processor(location.name, PROCESSORS["qwen2_vl"], {}, subfolder="processor")
+    pipeline = diffusers.QwenImageEditPipeline.from_pretrained(location.name, processor=processor, **parts)
+    pipeline.set_progress_bar_config(disable=True)
+    call = call_on_canvas(type(pipeline), settings["canvas"])
+    times = NetworkTimes(device, settings["marks"])
+    watch_pipeline(times, pipeline)
+
+    def edit(task: dict[str, Any], steps: int) -> tuple[Image.Image, dict[str, Any]]:
+        source = Image.open(task["source"]).convert("RGB")
+        times.begin()
+        edited = call(
+            pipeline,
+            image=source,
+            prompt=task["instruction"],
+            negative_prompt=" ",
+            true_cfg_scale=4.0,
+            num_inference_steps=steps,
+            generator=torch.Generator("cpu").manual_seed(task["seed"]),
+        ).images[0]
+        return edited, times.end()
+
+    for task in settings["tasks"]:
+        edited, _ = edit(task, settings["steps"])
+        edited.save(task["output"])
+    peak = torch.cuda.max_memory_reserved() if device.startswith("cuda") else 0
+    kernels: dict[str, Any] = {}
+    for name in settings["attention"]:
+        try:
+            pipeline.transformer.set_attention_backend(name)
+            edit(settings["tasks"][0], 2)  # a warm-up
+            kernels[name] = statistics.median(edit(settings["tasks"][0], 2)[1]["networks"]["forward"])
+        except Exception as error:  # a kernel that is not there, or not for these shapes
+            kernels[name] = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    versions = {"torch": torch.__version__, "diffusers": diffusers.__version__, "gpu": _gpu(device)}
+    return {"peak": peak, "attention": kernels, "versions": versions}
+
+
+def _gpu(device: str) -> str:
+    import torch
+
+    return torch.cuda.get_device_name() if device.startswith("cuda") else "none"
+
+
+def loads(settings: dict[str, Any]) -> dict[str, Any]:
+    """Seconds of the adapters' own `load` for real files of two sizes, which lie in the page cache.
+
+    From two sizes follow a rate and a fixed cost, and from these the seconds at full size. Imports and the GPU's
+    context come before: a worker has them behind it when its turn comes.
+    """
+    device, dtype = settings["device"], settings["dtype"]
+    prepare_devices([device], "none")
+    found: dict[str, Any] = {}
+    whole = Path(settings["scratch"]) / "whole"
+    write_configurations(whole, architecture(settings["size"], settings["layers"]))
+    for model, make in (("edit", _edit_networks), ("judge", _judge_networks)):
+        points = []
+        for layers in (1, 1, settings["load_layers"]):  # the first is a warm-up: kernels and allocators
+            folder = Path(settings["scratch"]) / f"{model}-{layers}"
+            if not folder.is_dir():
+                write_configurations(folder, architecture(settings["size"], layers))
+                for name, network in make(folder / model, device, dtype).items():
+                    network.save_pretrained(folder / model / name)
+                _let_go(device)
+            adapter = QwenImageEdit if model == "edit" else Qwen3VL
+            loaded = adapter(adapter.Parameters(model_name=str(folder / model), dtype=dtype))
+            begin = time.monotonic()
+            loaded.load([device])
+            if device.startswith("cuda"):
+                import torch
+
+                torch.cuda.synchronize()
+            seconds = time.monotonic() - begin
+            points.append({"bytes": sum(f.stat().st_size for f in folder.rglob("*.safetensors")), "seconds": seconds})
+            del loaded
+            _let_go(device)
+        small, large = points[1:]
+        rate = (large["bytes"] - small["bytes"]) / max(1e-9, large["seconds"] - small["seconds"])
+        fixed = max(0.0, small["seconds"] - small["bytes"] / rate) if rate > 0 else small["seconds"]
+        full = weight_bytes(*make(whole / model, "meta", dtype).values())
+        seconds = fixed + full / rate if rate > 0 else None
+        found[model] = {"points": points, "rate": rate, "fixed": fixed, "bytes": full, "seconds": seconds}
+    return found
+
+
+def _edit_networks(folder: Path, device: str, dtype: str) -> dict[str, Any]:
+    location = folders.locate(str(folder), None, "model_index.json", "a diffusers pipeline")
+    return {name: random_part(location, name, dtype, [device], "none", {}) for name in PARTS}
+
+
+def _judge_networks(folder: Path, device: str, dtype: str) -> dict[str, Any]:
+    from transformers import AutoConfig, AutoModelForImageTextToText
+
+    config = AutoConfig.from_pretrained(folder)
+
+    def make() -> Any:
+        import torch
+
+        return AutoModelForImageTextToText.from_config(config, dtype=torch.get_default_dtype())
+
+    return {".": random_network(make, device, dtype)}
+
+
+def _let_go(device: str) -> None:
+    gc.collect()
+    if device.startswith("cuda"):
+        import torch
+
+        torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    kind, path = sys.argv[1:]
+    given = json.loads(Path(path).read_text("utf-8"))
+    print(json.dumps({"stock": stock, "loads": loads}[kind](given)))

@@ -1,0 +1,497 @@
+"""Qwen-Image-Edit and Qwen3-VL-30B-A3B with random weights, made on the device itself; for the worker, by dotted path.
+
+A folder holds everything of the models but their weights (`write_folders`). The adapters load it as they load any other:
+pipeline, scheduler, processors, repairs and switches are theirs; only the networks are made at random where they would be
+read. Random weights make times and memory real, pictures noise. The judge's words are put into its mouth.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+from unittest import mock
+
+from edit_eval.edit_models import diffusers_pipeline, qwen_image_edit
+from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
+from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.pretrained.loading import dtype_named
+from edit_eval.pretrained.processors import image_only, image_processor_class
+from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer, token_ids
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+ANSWER = "7.500"
+"""What the judge says: a bare score, as its rubric asks for."""
+
+# From the models' published configurations; `tiny` has the same classes in the smallest size that works.
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "full": {
+        "transformer": {
+            "patch_size": 2,
+            "in_channels": 64,
+            "out_channels": 16,
+            "num_layers": 60,
+            "attention_head_dim": 128,
+            "num_attention_heads": 24,
+            "joint_attention_dim": 3584,
+            "guidance_embeds": False,
+            "axes_dims_rope": [16, 56, 56],
+        },
+        "vae": {
+            "base_dim": 96,
+            "z_dim": 16,
+            "dim_mult": [1, 2, 4, 4],
+            "num_res_blocks": 2,
+            "attn_scales": [],
+            "temperal_downsample": [False, True, True],
+        },
+        "encoder": {
+            "text": {
+                "hidden_size": 3584,
+                "intermediate_size": 18944,
+                "num_hidden_layers": 28,
+                "num_attention_heads": 28,
+                "num_key_value_heads": 4,
+                "max_position_embeddings": 128000,
+                "rms_norm_eps": 1e-6,
+                "vocab_size": 152064,
+                "rope_parameters": {"rope_type": "default", "mrope_section": [16, 24, 24], "rope_theta": 1e6},
+            },
+            "vision": {
+                "depth": 32,
+                "hidden_size": 1280,
+                "intermediate_size": 3420,
+                "num_heads": 16,
+                "patch_size": 14,
+                "out_hidden_size": 3584,
+                "window_size": 112,
+                "fullatt_block_indexes": [7, 15, 23, 31],
+            },
+            "pixels": {"shortest_edge": 3136, "longest_edge": 12845056},
+        },
+        "judge": {
+            "text": {
+                "hidden_size": 2048,
+                "intermediate_size": 6144,
+                "num_hidden_layers": 48,
+                "num_attention_heads": 32,
+                "num_key_value_heads": 4,
+                "head_dim": 128,
+                "moe_intermediate_size": 768,
+                "num_experts": 128,
+                "num_experts_per_tok": 8,
+                "norm_topk_prob": True,
+                "max_position_embeddings": 262144,
+                "rms_norm_eps": 1e-6,
+                "vocab_size": 151936,
+                "rope_parameters": {
+                    "rope_type": "default",
+                    "mrope_interleaved": True,
+                    "mrope_section": [24, 20, 20],
+                    "rope_theta": 5e6,
+                },
+            },
+            "vision": {
+                "depth": 27,
+                "hidden_size": 1152,
+                "intermediate_size": 4304,
+                "num_heads": 16,
+                "patch_size": 16,
+                "out_hidden_size": 2048,
+                "num_position_embeddings": 2304,
+                "deepstack_visual_indexes": [8, 16, 24],
+            },
+            "pixels": {"shortest_edge": 65536, "longest_edge": 16777216},
+        },
+    },
+    "tiny": {
+        "transformer": {
+            "patch_size": 2,
+            "in_channels": 64,
+            "out_channels": 16,
+            "num_layers": 2,
+            "attention_head_dim": 16,
+            "num_attention_heads": 4,
+            "joint_attention_dim": 64,
+            "guidance_embeds": False,
+            "axes_dims_rope": [4, 6, 6],
+        },
+        "vae": {
+            "base_dim": 8,
+            "z_dim": 16,
+            "dim_mult": [1, 1, 1, 1],
+            "num_res_blocks": 1,
+            "attn_scales": [],
+            "temperal_downsample": [False, True, True],
+        },
+        "encoder": {
+            "text": {
+                "hidden_size": 64,
+                "intermediate_size": 128,
+                "num_hidden_layers": 2,
+                "num_attention_heads": 4,
+                "num_key_value_heads": 2,
+                "vocab_size": 1024,
+                "rope_parameters": {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 1e6},
+            },
+            "vision": {
+                "depth": 2,
+                "hidden_size": 32,
+                "intermediate_size": 64,
+                "num_heads": 2,
+                "out_hidden_size": 64,
+                "window_size": 56,
+                "fullatt_block_indexes": [1],
+            },
+            "pixels": {"shortest_edge": 3136, "longest_edge": 12544},
+        },
+        "judge": {
+            "text": {
+                "hidden_size": 64,
+                "intermediate_size": 128,
+                "num_hidden_layers": 2,
+                "num_attention_heads": 4,
+                "num_key_value_heads": 2,
+                "head_dim": 16,
+                "moe_intermediate_size": 32,
+                "num_experts": 4,
+                "num_experts_per_tok": 2,
+                "norm_topk_prob": True,
+                "vocab_size": 1024,
+                "rope_parameters": {
+                    "rope_type": "default",
+                    "mrope_interleaved": True,
+                    "mrope_section": [4, 2, 2],
+                    "rope_theta": 5e6,
+                },
+            },
+            "vision": {
+                "depth": 3,
+                "hidden_size": 32,
+                "intermediate_size": 64,
+                "num_heads": 2,
+                "patch_size": 16,
+                "out_hidden_size": 64,
+                "num_position_embeddings": 64,
+                "deepstack_visual_indexes": [0, 1],
+            },
+            "pixels": {"shortest_edge": 4096, "longest_edge": 16384},
+        },
+    },
+}
+
+
+def architecture(size: str, layers: int | None = None) -> dict[str, Any]:
+    """The models' settings; with `layers` each stack of layers is cut to so many, at full width."""
+    made: dict[str, Any] = json.loads(json.dumps(ARCHITECTURES[size]))
+    if layers:
+        made["transformer"]["num_layers"] = layers
+        for model in ("encoder", "judge"):
+            made[model]["text"]["num_hidden_layers"] = layers
+        made["encoder"]["vision"].update(depth=layers, fullatt_block_indexes=[layers - 1])
+        depth = max(layers, 2)
+        made["judge"]["vision"].update(depth=depth, deepstack_visual_indexes=list(range(min(depth, 3))))
+    return made
+
+
+def write_folders(folder: Path, made: Mapping[str, Any]) -> tuple[Path, Path]:
+    """Writes the edit model's folder and the judge's: configurations, tokenizer, processors, no weights."""
+    import diffusers
+    from transformers import Qwen2_5_VLConfig, Qwen3VLMoeConfig
+
+    tokenizer = tiny_tokenizer()  # a real vocabulary is not at hand; embeddings and heads have their full sizes
+    ids = token_ids(tokenizer)
+    edit, judge = folder / "edit", folder / "judge"
+    classes = {
+        "transformer": ("diffusers", "QwenImageTransformer2DModel"),
+        "vae": ("diffusers", "AutoencoderKLQwenImage"),
+        "text_encoder": ("transformers", "Qwen2_5_VLForConditionalGeneration"),
+        "scheduler": ("diffusers", "FlowMatchEulerDiscreteScheduler"),
+        "tokenizer": ("transformers", "Qwen2Tokenizer"),
+        "processor": ("transformers", "Qwen2VLProcessor"),
+    }
+    index = {"_class_name": "QwenImageEditPipeline", "_diffusers_version": diffusers.__version__, **classes}
+    for name in ("transformer", "vae"):
+        _write_json(edit / name / "config.json", {"_class_name": classes[name][1], **made[name]})
+    _write_json(edit / "model_index.json", index)
+    encoder = made["encoder"]
+    ends = {"bos_token_id": None, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    Qwen2_5_VLConfig(
+        text_config=encoder["text"] | ends, vision_config=encoder["vision"], tie_word_embeddings=False, **ids
+    ).save_pretrained(edit / "text_encoder")
+    diffusers.FlowMatchEulerDiscreteScheduler(
+        base_image_seq_len=256,
+        max_image_seq_len=8192,
+        base_shift=0.5,
+        max_shift=0.9,
+        shift_terminal=0.02,
+        time_shift_type="exponential",
+        use_dynamic_shifting=True,
+    ).save_pretrained(edit / "scheduler")
+    tokenizer.save_pretrained(edit / "tokenizer")
+    images = image_processor_class()
+    image_only("Qwen2VLProcessor")(
+        images(size=encoder["pixels"]), tokenizer, chat_template=CHAT_TEMPLATE
+    ).save_pretrained(edit / "processor")
+    half = [0.5, 0.5, 0.5]
+    looking = images(size=made["judge"]["pixels"], patch_size=16, image_mean=half, image_std=half)
+    image_only("Qwen3VLProcessor")(looking, tokenizer, chat_template=CHAT_TEMPLATE).save_pretrained(judge)
+    Qwen3VLMoeConfig(
+        text_config=made["judge"]["text"] | ends, vision_config=made["judge"]["vision"], tie_word_embeddings=False, **ids
+    ).save_pretrained(judge)
+    return edit, judge
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=2), "utf-8")
+
+
+def random_network(make: Any, device: str, dtype: str) -> Any:
+    """What `make()` returns, its weights drawn by its own initialiser on `device` in `dtype`.
+
+    A `meta` network filled afterwards would leave rotary tables and other plain tensors empty.
+    """
+    import torch
+
+    torch.manual_seed(0)
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(dtype_named(dtype))
+    try:
+        with torch.device(device):
+            network = make()
+    finally:
+        torch.set_default_dtype(default)
+    network = network.to(device).eval().requires_grad_(False)
+    for name, tensor in network.named_parameters():
+        if device != "meta" and not bool(torch.isfinite(tensor).all()):
+            raise ValueError(f"{type(network).__name__}.{name} was left without numbers by its own initialiser")
+    return network
+
+
+def random_part(location: Any, name: str, dtype: str, devices: Sequence[str], offload: str, load: Any) -> Any:
+    """In place of `load_part`: the same network, not from files."""
+    return random_network(lambda: _part(location, name), devices[0], dtype)
+
+
+def _part(location: Any, name: str) -> Any:
+    library, class_name = location.index[name]
+    if library == "diffusers":
+        import diffusers
+
+        part_class = getattr(diffusers, class_name)
+        return part_class.from_config(part_class.load_config(location.name, subfolder=name))
+    import torch
+    from transformers import AutoConfig, AutoModelForImageTextToText
+
+    config = AutoConfig.from_pretrained(location.name, subfolder=name)
+    return AutoModelForImageTextToText.from_config(config, dtype=torch.get_default_dtype())
+
+
+def random_judge(folder: str, dtype: Any, device_map: Any, attn_implementation: str, **_: Any) -> tuple[Any, Any]:
+    """In place of `from_pretrained`: the judge's network, and a report that misses nothing."""
+    from transformers import AutoConfig, AutoModelForImageTextToText
+
+    config = AutoConfig.from_pretrained(folder)
+
+    def make() -> Any:
+        return AutoModelForImageTextToText.from_config(config, dtype=dtype, attn_implementation=attn_implementation)
+
+    return random_network(make, device_map[""], str(dtype).removeprefix("torch.")), {}
+
+
+def weight_bytes(*networks: Any) -> int:
+    """Bytes of all weights."""
+    return sum(w.numel() * w.element_size() for network in networks for w in network.parameters())
+
+
+class NetworkTimes:
+    """When each network was at work, by the device's own clock; nothing is waited for until a task has ended."""
+
+    def __init__(self, device: str, path: str) -> None:
+        self._device, self._path = device, path
+        self._spans: list[tuple[str, Any, Any]] = []
+        self._begin: Any = None
+        self._last_end: Any = None
+
+    def watch(self, name: str, network: Any) -> None:
+        """Takes note of every call of `network`; a language model's are told apart by the tokens that they read."""
+        import torch
+
+        begins: list[Any] = []
+
+        def before(module: Any, given: Any, keywords: Any) -> None:
+            begins.append(self._now())
+
+        def after(module: Any, given: Any, keywords: Any, made: Any) -> None:
+            embeddings = keywords.get("inputs_embeds")
+            step = name == "prompt" and embeddings is not None and embeddings.shape[1] == 1
+            self._spans.append(("answer" if step else name, begins.pop(), self._now()))
+
+        network.register_forward_pre_hook(torch.compiler.disable(before), with_kwargs=True)
+        network.register_forward_hook(torch.compiler.disable(after), with_kwargs=True)
+
+    def begin(self) -> None:
+        """A task begins."""
+        self._spans, self._begin = [], self._now()
+
+    def end(self) -> dict[str, Any]:
+        """A task has ended and its result is on the host: writes a line of milliseconds, and returns it."""
+        end = self._now()
+        if self._device.startswith("cuda"):
+            end.synchronize()
+        ms = self._milliseconds
+        found: dict[str, Any] = {"total": ms(self._begin, end), "at": time.monotonic(), "networks": {}}
+        for name, begin, stop in self._spans:
+            found["networks"].setdefault(name, []).append(ms(begin, stop))
+        found["before"] = ms(self._begin, self._spans[0][1])
+        found["after"] = ms(self._spans[-1][2], end)
+        steps = [span for span in self._spans if span[0] == "forward"]
+        if steps:
+            found["loop"] = ms(steps[0][1], steps[-1][2])
+        if self._last_end is not None:
+            found["between"] = ms(self._last_end, self._begin)
+        self._last_end = end
+        with open(self._path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(found) + "\n")
+        return found
+
+    def _now(self) -> Any:
+        if not self._device.startswith("cuda"):
+            return time.perf_counter()
+        import torch
+
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def _milliseconds(self, begin: Any, end: Any) -> float:
+        if isinstance(begin, float):
+            return 1000 * (end - begin)
+        taken: float = begin.elapsed_time(end)
+        return taken
+
+
+def watch_pipeline(times: NetworkTimes, pipeline: Any) -> None:
+    """The networks of an edit: reading the prompts, the VAE's two halves, the transformer's forwards."""
+    encoder = pipeline.text_encoder.model
+    for name, network in (
+        ("encode", encoder.visual),
+        ("encode", encoder.language_model),
+        ("vae_encode", pipeline.vae.encoder),
+        ("forward", pipeline.transformer),
+        ("vae_decode", pipeline.vae.decoder),
+    ):
+        times.watch(name, network)
+
+
+class RandomQwenImageEdit(QwenImageEdit):
+    """edit-eval's adapter with random weights. `marks` is the file that each edit's times are written to."""
+
+    @dataclass
+    class Parameters(QwenImageEdit.Parameters):
+        """The adapter's own, and where the times go."""
+
+        __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+        marks: str = ""
+
+    def load(self, devices: Sequence[str], offload: str = "none") -> None:
+        """Loads as the adapter does; each network is made instead of read."""
+        assert isinstance(self.parameters, RandomQwenImageEdit.Parameters)
+        with (
+            mock.patch.object(qwen_image_edit, "load_part", random_part, create=True),
+            mock.patch.object(diffusers_pipeline, "load_part", random_part),
+        ):
+            super().load(devices, offload)
+        self._times = NetworkTimes(devices[0], self.parameters.marks)
+        watch_pipeline(self._times, self._pipeline)
+        pipeline = self._pipeline
+        self._about["bytes"] = str(weight_bytes(pipeline.transformer, pipeline.text_encoder, pipeline.vae))
+
+    def edit(self, image: Image, instruction: str, seed: int, on_step: Any) -> Image:
+        """Edits as the adapter does."""
+        self._times.begin()
+        edited = super().edit(image, instruction, seed, on_step)
+        self._times.end()
+        return edited
+
+
+class RandomQwen3VL(Qwen3VL):
+    """edit-eval's judge with random weights, made to say `ANSWER`."""
+
+    @dataclass
+    class Parameters(Qwen3VL.Parameters):
+        """The adapter's own, and where the times go."""
+
+        __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+        marks: str = ""
+
+    def load(self, devices: Sequence[str], offload: str = "none") -> None:
+        """Loads as the adapter does; the network is made instead of read."""
+        from transformers import AutoModelForImageTextToText
+
+        assert isinstance(self.parameters, RandomQwen3VL.Parameters)
+        with mock.patch.object(AutoModelForImageTextToText, "from_pretrained", random_judge):
+            super().load(devices, offload)
+        self._times = NetworkTimes(devices[0], self.parameters.marks)
+        self._times.watch("look", self._model.model.visual)
+        self._times.watch("prompt", self._model.model.language_model)
+        self._about["bytes"] = str(weight_bytes(self._model))
+        self.kernel, self.prefix = self.parameters.experts_implementation, self.parameters.shared_prefix
+
+    def judge(self, requests: Sequence[Any]) -> list[str]:
+        """Answers as the adapter does; which token comes next is dictated, and computed all the same.
+
+        A request's `edit_model` holds settings (JSON) that this batch is to be answered with, so that one loaded judge
+        can be measured in several ways.
+        """
+        given = json.loads(requests[0].edit_model)
+        chosen = {"experts_implementation": self.kernel, "shared_prefix": self.prefix, **given}
+        self.parameters.shared_prefix = chosen["shared_prefix"]
+        if chosen["experts_implementation"] != self.parameters.experts_implementation:
+            vars(self._model).pop("_optimize_model_for_decode", None)
+            self._model.set_experts_implementation("grouped_mm")  # transformers' own choice, which it changes itself
+            self.parameters.experts_implementation = chosen["experts_implementation"]
+            self._set_experts()
+        self.parameters.call = {"logits_processor": _dictation(self._processor.tokenizer)}
+        self._times.begin()
+        answers = super().judge(requests)
+        self._times.end()
+        if any(answer != ANSWER for answer in answers):
+            raise ValueError(f"the judge was to say {ANSWER}, and said {answers[0]!r}")
+        return answers
+
+
+def _dictation(tokenizer: Any) -> Any:
+    import torch
+    from transformers import LogitsProcessor, LogitsProcessorList
+
+    words = [*tokenizer.encode(ANSWER, add_special_tokens=False), tokenizer.eos_token_id]
+
+    class Dictation(LogitsProcessor):  # type: ignore[misc, unused-ignore]
+        start: int | None = None
+
+        def __call__(self, input_ids: Any, scores: Any) -> Any:
+            self.start = input_ids.shape[1] if self.start is None else self.start
+            dictated = torch.full_like(scores, -math.inf)
+            dictated[:, words[min(input_ids.shape[1] - self.start, len(words) - 1)]] = 0
+            return dictated
+
+    return LogitsProcessorList([Dictation()])
+
+
+def text_of(tokens: int, tokenizer: Any) -> str:
+    """A text of so many tokens or one fewer, whatever the tokenizer makes of a word."""
+    words = "score rate the edit from to with physical geometric environment light shadow plausible strict".split()
+    text, number = "", 0
+    while len(tokenizer.encode(more := f"{text} {words[number % len(words)]}", add_special_tokens=False)) <= tokens:
+        text, number = more, number + 1
+    return text.strip()

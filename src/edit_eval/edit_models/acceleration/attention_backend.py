@@ -1,0 +1,79 @@
+"""Which kernel computes the transformer's attention, a third of an edit's arithmetic.
+
+`native` is torch's own choice, the same in every worker with one torch and one kind of GPU: on a Hopper GPU that is
+FlashAttention 2. `_native_cudnn` is reported 1.7 to 2.3 times as fast there (transformers pull request 48163), which
+would make a whole edit 1.15 to 1.2 times as fast; on Ampere it is reported slower. Not measured here. Kernels add in
+different orders, so pixels are equal up to rounding only: the name is part of the key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edit_eval.errors import LoadError
+
+BACKENDS = (
+    "native",
+    "_native_cudnn",
+    "_native_flash",
+    "_native_efficient",
+    "_native_math",
+    "flash",
+    "flash_hub",
+    "_flash_3",
+    "_flash_3_hub",
+    "flash_4_hub",
+    "xformers",
+)
+"""diffusers' names of the kernels that compute in full precision; the quantised ones (`sage`) make other pictures."""
+
+TOKENS = 128
+"""Length of the attention that is tried."""
+
+
+def check_attention(name: str) -> None:
+    """Raises `ValueError` for a name that is none of `BACKENDS`. Imports nothing heavy."""
+    if name not in BACKENDS:
+        raise ValueError(f"attention: {name!r} is none of {', '.join(BACKENDS)}")
+
+
+def active_backend() -> str:
+    """The kernel that diffusers computes attention with in this process."""
+    from diffusers.models import attention_dispatch
+
+    return str(attention_dispatch._AttentionBackendRegistry.get_active_backend()[0].value)
+
+
+def use_attention(transformer: Any, name: str, device: Any) -> str:
+    """Has `transformer` compute attention with the kernel `name`, once it has been tried on `device`; returns it.
+
+    Whatever `DIFFUSERS_ATTN_BACKEND` says: the environment must not change pixels. Raises `LoadError` where the kernel
+    is missing or does not work there.
+    """
+    try:
+        if active_backend() != name:
+            transformer.set_attention_backend(name)
+        if name != "native":
+            _try(transformer, device)
+    except Exception as error:
+        if type(error).__name__ == "OutOfMemoryError":
+            raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise LoadError(
+            f"attention: {name} cannot be used here: {reason[:300]}; `attention: native` works everywhere"
+        ) from error
+    return active_backend()
+
+
+def _try(transformer: Any, device: Any) -> None:
+    """One small attention of the transformer's own width; raises what the kernel raises, or `ValueError` for NaN."""
+    import torch
+    from diffusers.models.attention_dispatch import dispatch_attention_fn
+
+    heads, width = transformer.config.num_attention_heads, transformer.config.attention_head_dim
+    numbers = torch.linspace(-1, 1, TOKENS * heads * width, device=device).to(transformer.dtype)
+    numbers = numbers.view(1, TOKENS, heads, width)
+    with torch.no_grad():
+        attended = dispatch_attention_fn(numbers, numbers, numbers)
+    if not bool(torch.isfinite(attended).all()):
+        raise ValueError("it computes NaN")

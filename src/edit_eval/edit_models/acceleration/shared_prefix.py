@@ -1,0 +1,90 @@
+"""The instruction and the negative prompt share what stands before them: the system prompt and the source's picture.
+
+Of some 1460 tokens that the text encoder reads for an edit of 1 megapixel, all but 6 to 40 are the same for both, and
+each token sees only those before it. Here the shared ones are read once and their keys and values kept, and each prompt
+goes on from there. What it should save: nearly one of two encodings, about 0.5 s an edit on an H100 (SGLang publishes
+1.05 s for both; not measured here), and for a source that comes again at once nearly both.
+
+The prefix is always read alone, so what an edit gets depends on its source and its prompt and on nothing before. The
+arithmetic is the same in pieces of another size: equal up to rounding (1e-5 in float32).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edit_eval.edit_models.acceleration.source_cache import equal
+
+
+class SharedPrefix:
+    """Reads a text encoder's prompts in two parts, the first of which is kept for the next prompt."""
+
+    def __init__(self, text_encoder: Any) -> None:
+        self._config = text_encoder.config
+        self._language_model = text_encoder.model.language_model
+        self._read_on = self._language_model.forward
+        self._length = 0
+        self._prefix: Any = None
+        self.reused = 0
+        """How many prompts went on from a prefix already read."""
+        text_encoder.register_forward_pre_hook(self._look, with_kwargs=True)
+        self._language_model.forward = self._read
+
+    def _look(self, module: Any, arguments: Any, keywords: dict[str, Any]) -> None:
+        """Finds where the last picture ends: there the prompts begin to differ."""
+        ids = keywords.get("input_ids")
+        self._length = 0
+        if ids is not None and ids.shape[0] == 1:  # a batch would be padded
+            pictures = (ids[0] == self._config.image_token_id).nonzero()
+            self._length = int(pictures[-1]) + 1 if len(pictures) else 0
+
+    def _read(self, *arguments: Any, **keywords: Any) -> Any:
+        import torch
+
+        length = self._length
+        embeddings: Any = keywords.get("inputs_embeds")
+        positions: Any = keywords.get("position_ids")
+        mask: Any = keywords.get("attention_mask")
+        if (
+            embeddings is None
+            or positions is None
+            or keywords.get("past_key_values") is not None
+            or (mask is not None and mask.ndim != 2)
+            or not 0 < length < embeddings.shape[1]
+        ):
+            return self._read_on(*arguments, **keywords)
+        first = {
+            **keywords,
+            "inputs_embeds": embeddings[:, :length],
+            "position_ids": positions[..., :length],
+            "attention_mask": None if mask is None else mask[:, :length],
+            "use_cache": True,
+            "output_hidden_states": True,
+        }
+        key = (first["inputs_embeds"], first["position_ids"], first["attention_mask"])
+        if self._prefix is not None and equal(self._prefix[0], key):
+            self.reused += 1
+        else:
+            self._prefix = None  # its memory first
+            read = self._read_on(*arguments, **first)
+            kept = tuple(None if part is None else part.clone() for part in key)
+            self._prefix = (kept, read.hidden_states[-1], read.past_key_values)
+        _, states, keys_and_values = self._prefix
+        if surplus := keys_and_values.get_seq_length() - length:  # the last prompt went on from here
+            keys_and_values.crop(-surplus)
+        rest = {
+            **first,
+            "inputs_embeds": embeddings[:, length:],
+            "position_ids": positions[..., length:],
+            "attention_mask": mask,
+            "past_key_values": keys_and_values,
+        }
+        result = self._read_on(*arguments, **rest)
+        states = torch.cat([states, result.hidden_states[-1]], dim=1)
+        result.last_hidden_state, result.hidden_states = states, (states,)
+        return result
+
+
+def share_prefix(text_encoder: Any) -> SharedPrefix:
+    """Has a Qwen2.5-VL text encoder read what its prompts share once. It then returns its last hidden states alone."""
+    return SharedPrefix(text_encoder)

@@ -1,0 +1,182 @@
+"""Which folder a run takes when none is named, and what a folder was a run of before.
+
+Two runs are the same evaluation when every key would be the same: models with their parameters, rubrics, samples, and
+what is asked how often. Devices, schedule and progress may differ.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from edit_eval.errors import RunDirectoryError
+from edit_eval.records import Sample, Status
+from edit_eval.store.journal import Damage
+from edit_eval.store.matrix import Matrix
+from edit_eval.store.run_directory import RunDirectory
+
+RUNS = Path("runs")
+"""Where runs lie that are not told where to."""
+DESCRIBED_BEFORE = 3
+"""Differences that a note names one by one."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a run is made of, as far as its keys are."""
+
+    resolved: Mapping[str, Any]
+    """Identities of the models, and the rubrics, as `RunDirectory.resolved` has them."""
+    evaluation: Mapping[str, Any]
+    language: str
+    samples: tuple[Sample, ...]
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any], resolved: Mapping[str, Any], samples: tuple[Sample, ...]) -> Made:
+        """Of a resolved configuration (`plain`, as in the YAML) and what it came to."""
+        asked = {key: plain["evaluation"][key] for key in ("answer", "edit_seeds", "repeats")}
+        # Where a source lies is no matter: its digest says which it is.
+        bare = tuple(replace(sample, source="") for sample in samples)
+        return cls(json.loads(json.dumps(resolved)), asked, plain["benchmark"]["language"], bare)
+
+    @classmethod
+    def recorded(cls, directory: RunDirectory) -> Made | None:
+        """What the last start in a run directory was made of; None where none is recorded, or it is damaged."""
+        seen, directory.damage = directory.damage, Damage()
+        try:
+            plain = directory.configuration()
+            return cls.of(plain, directory.resolved(), directory.samples()) if plain else None
+        except (RunDirectoryError, KeyError, TypeError):
+            return None
+        finally:
+            directory.damage = seen
+
+
+def choose_folder(
+    name: str, now: Made, new_matrix: Callable[[], Matrix], retry: Callable[[Status], bool]
+) -> tuple[Path, bool]:
+    """The folder of a run that was not told where to go, and whether it goes on with what is there.
+
+    The newest run of that configuration is gone on with if it is the same evaluation and has something left to do
+    (with `retry`: failures that are to be tried again); otherwise a new folder is named. Nothing is written.
+    """
+    newest = newest_run(name)
+    if newest is not None:
+        directory = RunDirectory(newest)
+        if Made.recorded(directory) == now:
+            matrix = new_matrix()
+            matrix.recall(directory.read("edits"), directory.read("judgements"), newest, retry)
+            if any(judgement.status is Status.PENDING for judgement in matrix.judgements()):
+                return newest, True
+    return new_folder(name), False
+
+
+def newest_run(name: str) -> Path | None:
+    """The newest `runs/<name>-<date>-<time>` in which a run has begun."""
+    pattern = re.compile(re.escape(_stem(name)) + r"-(\d{8}-\d{6})(?:-(\d+))?")
+    found = []
+    for path in RUNS.glob("*"):
+        match = pattern.fullmatch(path.name)
+        if match and any((path / "config").glob("[0-9]*.yaml")):
+            found.append((match[1], int(match[2] or 1), path))
+    return max(found)[2] if found else None
+
+
+def new_folder(name: str) -> Path:
+    """A folder that does not exist yet: `runs/<name>-<date>-<time>`."""
+    stem = f"{_stem(name)}{time.strftime('-%Y%m%d-%H%M%S')}"
+    folder, count = RUNS / stem, 1
+    while folder.exists():
+        count += 1
+        folder = RUNS / f"{stem}-{count}"
+    return folder
+
+
+def _stem(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name)
+
+
+def reusable(name: str, matrix: Matrix) -> str:
+    """One line that says which results of the newest run of a configuration a new one could take over; or nothing."""
+    newest = newest_run(name)
+    if newest is None:
+        return ""
+    wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
+    there = {r["key"] for r in RunDirectory(newest).read("edits") if r["status"] == Status.OK.value} & wanted
+    if not there:
+        return ""
+    what = "all" if len(there) == len(wanted) else f"{len(there)}"
+    return f"{newest} has {what} of these {len(wanted)} edits: `--reuse {newest}` would take them over"
+
+
+def was_another(directory: RunDirectory, now: Made) -> str:
+    """One line for whoever makes another evaluation of a run directory; empty where it is the same, or new."""
+    before = Made.recorded(directory)
+    if before is None or before == now:
+        return ""
+    found = _differences(before, now)
+    more = f" and {len(found) - DESCRIBED_BEFORE} more" if len(found) > DESCRIBED_BEFORE else ""
+    said = "; ".join(found[:DESCRIBED_BEFORE]) or "other samples"
+    return (
+        f"until now this run directory was another evaluation ({said}{more}); results that no longer belong to it stay "
+        "in the records and are not shown"
+    )
+
+
+def _differences(before: Made, now: Made) -> list[str]:
+    """`qwen_image_edit: num_inference_steps 50 -> 15`, one entry a thing."""
+    found = []
+    for role, title in (("edit_models", "edit model"), ("judges", "judge")):
+        old, new = ({model["name"]: model for model in made.resolved.get(role, ())} for made in (before, now))
+        if old.keys() != new.keys():
+            found.append(f"{title} {', '.join(old)} -> {', '.join(new)}")
+        for name in old.keys() & new.keys():
+            found += [f"{name}: {change}" for change in _of_model(old[name], new[name])]
+    changed = [
+        name
+        for name in now.resolved.get("rubrics", {})
+        if before.resolved.get("rubrics", {}).get(name) != now.resolved["rubrics"][name]
+    ]
+    if changed:
+        found.append(f"the rubrics of {', '.join(changed)}")
+    found += [_change(key, before.evaluation[key], now.evaluation[key]) for key in _unequal(before, now)]
+    if before.language != now.language:
+        found.append(_change("language", before.language, now.language))
+    elif len(before.samples) != len(now.samples):
+        found.append(_change("samples", len(before.samples), len(now.samples)))
+    elif before.samples != now.samples:
+        found.append("other samples")
+    return found
+
+
+def _unequal(before: Made, now: Made) -> list[str]:
+    return [key for key in now.evaluation if before.evaluation[key] != now.evaluation[key]]
+
+
+def _of_model(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    found = []
+    if old["type"] != new["type"]:
+        found.append(_change("type", old["type"], new["type"]))
+    elif old["revision"] != new["revision"]:
+        found.append("its weights or its code have changed")
+    if old["seed"] != new["seed"]:
+        found.append(_change("seed", old["seed"], new["seed"]))
+    keys = dict.fromkeys((*old["parameters"], *new["parameters"]))
+    for key in keys:
+        values = old["parameters"].get(key), new["parameters"].get(key)
+        if values[0] != values[1]:
+            found.append(_change(key, *values))
+    return found
+
+
+def _change(what: str, old: object, new: object) -> str:
+    def shown(value: object) -> str:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return text if len(text) <= 40 else f"{text[:37]}..."
+
+    return f"{what} {shown(old)} -> {shown(new)}"

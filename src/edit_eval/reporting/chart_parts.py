@@ -1,0 +1,22 @@
+"""What several charts of the page have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from edit_eval.reporting.terminal_text import one_line
+
+AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
+
+
+def chart_title(words: str) -> alt.Title:
+    """The name of one of several charts that stand together."""
+    return alt.Title(one_line(words), anchor="start", frame="group", fontSize=13, limit=360, offset=10)
+
+
+def series_colour(series: Sequence[str], *, legend: bool = True) -> alt.Color:
+    """The field `series` as a colour of the page's palette, in this order for every chart of the page."""
+    shown = alt.Legend(orient="top", direction="horizontal", title=None)
+    return alt.Color("series:N", scale=alt.Scale(domain=list(series)), legend=shown if legend else None)

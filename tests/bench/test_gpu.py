@@ -1,0 +1,221 @@
+"""bench/gpu.py: the whole program with tiny models on the CPU, what it needs to run, and what it counts."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCH, SOURCES = ROOT / "bench", ROOT / "src"
+PROGRAM = sorted(BENCH.glob("gpu*.py"))
+LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "pretrained")
+REFUSED = ("pydantic", "typer", "rich", "yaml", "scipy", "altair", "jinja2", "ijson", "filelock", "psutil", "openai")
+
+# Found by every Python that the program starts. transformers may have these libraries; code of ours may not ask for them.
+REFUSAL = f"""
+import sys
+class Refusal:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] not in {REFUSED!r}:
+            return None
+        frame = sys._getframe(1)
+        while "importlib" in frame.f_code.co_filename:
+            frame = frame.f_back
+        asked = frame.f_code.co_filename
+        if asked.startswith(({str(SOURCES)!r}, {str(BENCH)!r})):
+            raise ImportError(f"{{asked}} asks for {{name}}")
+sys.meta_path.insert(0, Refusal)
+"""
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment in which our code can import none of what is not to be there."""
+    folder = tmp_path_factory.mktemp("refusal")
+    (folder / "sitecustomize.py").write_text(REFUSAL)
+    return {**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _importable() -> Iterator[None]:
+    sys.path.insert(0, str(BENCH))
+    yield
+    sys.path.remove(str(BENCH))
+
+
+def module(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+class TestNeeds:
+    def test_nothing_but_torch_transformers_diffusers_and_pillow(self, refusing: dict[str, str]) -> None:
+        pytest.importorskip("transformers")
+        names = [f"edit_eval.{name}" for name in ("records", "errors", "pictures")]
+        for layer in LAYERS:
+            for path in (SOURCES / "edit_eval" / layer).rglob("*.py"):
+                names.append(".".join(path.relative_to(SOURCES).with_suffix("").parts))
+        code = (
+            "import importlib, sys\n"
+            f"sys.path[:0] = [{str(SOURCES)!r}, {str(BENCH)!r}]\n"
+            f"for name in {[*names, *(path.stem for path in PROGRAM)]!r}:\n"
+            "    importlib.import_module(name)\n"
+            "try:\n    import edit_eval.config.sections\nexcept ImportError as error:\n    print(error)\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=refusing, timeout=200)
+        assert done.returncode == 0, done.stderr[-600:]
+        assert "asks for" in done.stdout  # the refusal works
+
+    def test_syntax_of_python_3_10(self) -> None:
+        paths = [*PROGRAM, *(path for layer in LAYERS for path in (SOURCES / "edit_eval" / layer).rglob("*.py"))]
+        assert len(paths) > 20
+        for path in paths:
+            ast.parse(path.read_text("utf-8"), str(path), feature_version=(3, 10))
+
+
+@pytest.fixture(scope="module")
+def run(refusing: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the program prints and what it keeps, of the parts that run in workers."""
+    pytest.importorskip("diffusers")
+    out = tmp_path_factory.mktemp("out") / "gpu.json"
+    command = [sys.executable, str(BENCH / "gpu.py"), "--size", "tiny", "--device", "cpu", "--images", "2"]
+    command += ["--batches", "2", "--parts", "edit,judge,together,unload", "--json", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, env=refusing, timeout=280)
+    assert done.returncode == 0, done.stderr[-1500:]
+    printed: dict[str, Any] = json.loads(done.stdout)
+    return printed, json.loads(out.read_text())
+
+
+@pytest.mark.real_models
+class TestProgram:
+    def test_figures(self, run: tuple[dict[str, Any], dict[str, Any]]) -> None:
+        figures = run[0]["figures"]
+        assert set(figures) == {
+            "seconds_per_image_50_steps",
+            "over_floor",
+            "idle_ms_between_images",
+            "judge_pairs_per_second",
+            "resident_gib",
+        }
+        assert all(value > 0 for value in figures.values())
+
+    def test_times_add_up(self, run: tuple[dict[str, Any], dict[str, Any]]) -> None:
+        edit = run[1]["edit"]
+        assert edit["images"] == 2
+        assert edit["idle"] == pytest.approx(edit["before"] + edit["between"] + edit["after"], rel=0.5)
+        assert 6 * edit["forward"] <= edit["loop"] * 1.5  # 3 steps of 2 forwards
+        inside = edit["encode"] + edit["vae_encode"] + edit["loop"] + edit["vae_decode"]
+        assert 0.3 * 1000 * edit["image"] < inside < 1.5 * 1000 * edit["image"]
+        assert edit["image_50"] == pytest.approx(edit["image"] + 47 * edit["loop"] / 3 / 1000)
+
+    def test_the_judge_says_a_whole_score_in_every_way(self, run: tuple[dict[str, Any], dict[str, Any]]) -> None:
+        ways = run[1]["judge"]["ways"]
+        assert set(ways) == {"edit-eval", "shared prefix", "transformers' choice of experts"}
+        for batches in ways.values():
+            assert set(batches) == {"2"}
+            assert all(batch["steps"] == 5 for batch in batches.values())  # "7.500" and its end; the first is the prompt's
+        assert run[1]["failed"] == {}
+        assert {"editor", "judge_worker"} == set(run[1]["unload"])
+
+    def test_tables(self, run: tuple[dict[str, Any], dict[str, Any]]) -> None:
+        results = {**run[1], "attention": {"native": 3.0, "_flash_9": "ValueError: no such kernel"}}
+        text = module("gpu_tables").tables_of(results)
+        assert "| an edit | edit-eval | floor |" in text
+        assert "* _flash_9: ValueError" in text
+        assert "The judge: shared prefix" in text
+        assert "| unloading the judge, s |" in text
+
+    def test_a_part_that_fails_is_named_and_the_others_go_on(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        out = tmp_path / "out.json"
+        arguments = ["--size", "tiny", "--device", "cpu", "--json", "--parts", "edit,together,unload"]
+        arguments += ["--canvas", "512", "--out", str(out)]  # less than the pipeline can do
+        assert module("gpu").main(arguments) == 1
+        failed = json.loads(out.read_text())["failed"]
+        assert set(failed) == {"edit", "together"}
+        assert "the pipeline needs at least 1024" in failed["edit"]
+        assert "needs a part that edits" in failed["together"]
+        assert json.loads(capsys.readouterr().out) == {"figures": {}}
+
+
+@pytest.mark.real_models
+class TestChildren:
+    """The other two processes' work, in this one."""
+
+    def test_stock_loop(self, tmp_path: Path) -> None:
+        pytest.importorskip("diffusers")
+        from PIL import Image
+
+        models, children = module("gpu_models"), module("gpu_children")
+        edit, _ = models.write_folders(tmp_path / "models", models.architecture("tiny"))
+        source = tmp_path / "source.png"
+        Image.effect_noise((96, 64), 50).convert("RGB").save(source)
+        tasks = [
+            {"source": str(source), "instruction": "red", "seed": seed, "output": str(tmp_path / f"{seed}.png")}
+            for seed in range(2)
+        ]
+        settings = {
+            "folder": str(edit),
+            "device": "cpu",
+            "dtype": "float32",
+            "canvas": 4096,
+            "steps": 2,
+            "marks": str(tmp_path / "marks"),
+            "tasks": tasks,
+            "attention": ["native", "_flash_3"],
+        }
+        found = children.stock(settings)
+        marks = [json.loads(line) for line in (tmp_path / "marks").read_text().splitlines()]
+        assert len(marks[1]["networks"]["forward"]) == 4
+        assert {"encode", "vae_encode", "vae_decode"} < set(marks[1]["networks"])
+        assert found["attention"]["native"] > 0
+        assert isinstance(found["attention"]["_flash_3"], str)  # no such kernel on a CPU
+        assert Image.open(tasks[1]["output"]).size == (64, 64)
+
+    def test_loads(self, tmp_path: Path) -> None:
+        pytest.importorskip("diffusers")
+        children = module("gpu_children")
+        settings = {"device": "cpu", "dtype": "bfloat16", "size": "tiny", "layers": None, "load_layers": 2}
+        found = children.loads({**settings, "scratch": str(tmp_path)})
+        for one in found.values():
+            small, large = one["points"][1:]
+            assert 0 < small["bytes"] < large["bytes"]
+            assert one["bytes"] == pytest.approx(large["bytes"], rel=0.25)  # the tiny models have two layers
+            assert one["seconds"] is None or one["seconds"] > 0
+
+
+class TestWork:
+    """The counts, against those made by hand for the published configurations."""
+
+    def test_edit(self) -> None:
+        full = module("gpu_models").ARCHITECTURES["full"]
+        work = module("gpu_work")
+        assert work.picture_tokens(1024 * 1024) == 8192
+        assert work.edit_forward(full["transformer"], 8192, 1401) == pytest.approx(198.2e12, rel=0.001)
+        both = 2 * work.encode_prompt(full["encoder"], 74 * 74, 100)
+        assert both == pytest.approx(54e12, rel=0.1)
+
+    def test_judge(self) -> None:
+        full = module("gpu_models").ARCHITECTURES["full"]
+        work = module("gpu_work")
+        assert work.vision_tower(full["judge"]["vision"], 4096, False) == pytest.approx(5.45e12, rel=0.01)
+        assert work.judgement(full["judge"], 1, 4096, 856) == pytest.approx(17.1e12, rel=0.03)
+        assert work.judgement(full["judge"], 2, 4096, 1300) == pytest.approx(33.6e12, rel=0.05)
+        for rows, gigabytes in ((1, 6.1), (4, 15.6), (16, 39.8), (256, 60.4)):
+            assert work.mixture_step_bytes(full["judge"]["text"], rows) == pytest.approx(gigabytes * 1e9, rel=0.05)
+
+    def test_layers_are_cut_at_full_width(self) -> None:
+        cut = module("gpu_models").architecture("full", 2)
+        assert cut["transformer"]["num_layers"] == cut["judge"]["text"]["num_hidden_layers"] == 2
+        assert cut["judge"]["text"]["hidden_size"] == 2048
+        assert module("gpu_models").ARCHITECTURES["full"]["transformer"]["num_layers"] == 60

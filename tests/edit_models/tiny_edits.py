@@ -1,0 +1,66 @@
+"""Edits by the tiny Qwen-Image-Edit, for tests."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
+
+PIPELINES = ("qwen-image-edit", "qwen-image-edit-plus")
+PLAIN = {"source_cache": False, "modulation": "live"}
+"""What switches off every measure that is on by default."""
+
+
+def picture(width: int = 96, height: int = 64) -> Image.Image:
+    """A picture with something in it, the same at every call."""
+    tile = Image.frombytes("RGB", (4, 4), bytes((37 * i * i + 11 * i) % 256 for i in range(48)))
+    return tile.resize((width, height), Image.Resampling.BICUBIC)
+
+
+def no_step(step: int, steps: int) -> None:
+    pass
+
+
+def loaded(folder: Path, offload: str = "none", **parameters: Any) -> QwenImageEdit:
+    settings = {"num_inference_steps": 2, "dtype": "float32", "canvas": 4096} | parameters
+    model = QwenImageEdit(QwenImageEdit.Parameters(model_name=str(folder), **settings))
+    model.load(["cpu"], offload)
+    return model
+
+
+def edited(
+    model: QwenImageEdit, prompt: str = "make the sky red", seed: int = 7, source: Image.Image | None = None
+) -> Image.Image:
+    return model.edit(source or picture(), prompt, seed, no_step)
+
+
+def pixels(
+    model: QwenImageEdit, seed: int = 7, source: Image.Image | None = None, prompt: str = "make the sky red"
+) -> str:
+    return hashlib.sha256(edited(model, prompt, seed, source).tobytes()).hexdigest()
+
+
+def levels_apart(one: Image.Image, other: Image.Image) -> int:
+    """The largest difference of any channel of any pixel, of 255 levels."""
+    import numpy
+
+    return int(abs(numpy.asarray(one).astype(int) - numpy.asarray(other).astype(int)).max())
+
+
+EDITS: tuple[tuple[str, int, tuple[int, int]], ...] = (
+    ("make the sky red", 7, (96, 64)),
+    ("remove the dog", 7, (96, 64)),
+    ("remove the dog", 8, (96, 64)),
+    ("put a very large hat on every one of the many dogs in the picture, please", 8, (64, 64)),
+    ("x", 9, (40, 140)),
+    ("make the sky red", 7, (96, 64)),
+)
+"""Instruction, seed, size of the source: sources that come again, other shapes, short and long prompts."""
+
+
+def all_edits(model: QwenImageEdit) -> list[str]:
+    return [pixels(model, seed, picture(*size), prompt) for prompt, seed, size in EDITS]
