@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test chaos lint screenshots bench clean
+.PHONY: demo test chaos lint screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval run configs/demo.yaml
@@ -10,7 +10,7 @@ demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, 
 test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 	$(BIN)/pytest -n 2 --dist loadfile
 
-chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals; about half an hour
+chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals; ten minutes
 	$(BIN)/pytest tests/faults -m chaos -n 2
 
 lint: .venv/.dev  ## style, types, layers
@@ -24,6 +24,10 @@ screenshots: .venv/.dev  ## pictures of the report for the README (needs Debian'
 
 bench: .venv/.dev  ## the figures in docs/performance.md
 	for program in orchestration overhead benchmark_pass report; do $(BIN)/python bench/$$program.py --json; done
+
+bench-gpu: .venv/.dev  ## both models at full size with random weights: one GPU of 140 GB, ten minutes
+	mkdir -p build
+	$(BIN)/python bench/gpu.py --out build/gpu.json
 
 clean:  ## removes the environment and what the tools left behind
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist

@@ -1,13 +1,13 @@
-"""Both models at full size with random weights, on one GPU: what an edit and a judgement take, and what they could take.
+"""Both models at full size with random weights on one GPU: what an edit and a judgement take, and could take.
 
     python bench/gpu.py [--size full|tiny] [--device cuda|cpu] [--parts stock,edit,...] [--out FILE] [--json]
 
-Runs from the source tree in an environment that has torch, transformers, diffusers and Pillow, and nothing else of
-edit-eval's needs. Results are printed as they come and kept in `--out`; a part that fails is named, and the others go on.
-`--size tiny --device cpu` does all of it in less than a minute, `--size full --layers 2 --canvas 65536` with full width.
+Runs from the source tree in an environment that has torch, transformers, diffusers and Pillow, and nothing else that
+edit-eval needs. Results are printed as they come and kept in `--out`; a part that fails is named, the others go on.
+`--size tiny --device cpu` takes the same roads in a minute, `--size full --layers 2 --canvas 65536` at full width.
 
-Parts: `stock` (diffusers' own loop), `edit` (edit-eval's worker as it is set by default), `switches` (with all its lossless
-accelerations), `judge`, `together` (both at work at once), `unload`, `loads` (from files of a few layers, extrapolated).
+Parts: `stock` (diffusers' own loop), `edit` (edit-eval's worker with its defaults), `switches` (with all its lossless
+accelerations), `judge`, `together` (both at work at once), `unload`, `loads` (files of a few layers, extrapolated).
 Medians; the first task of each worker is a warm-up. The floor is FLOPs / `--tflops` and bytes / `--bandwidth`.
 """
 
@@ -30,15 +30,16 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 
-import gpu_work  # noqa: E402
-from gpu_models import ANSWER, architecture, text_of, write_folders  # noqa: E402
-from gpu_tables import figures_of, tables_of  # noqa: E402
-from gpu_worker import Worker, WorkerFailed, at_fault, environment, memory_used, seconds_until_free, worker  # noqa: E402
 from PIL import Image, ImageChops  # noqa: E402
 
+import gpu_work  # noqa: E402
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit  # noqa: E402
 from edit_eval.pictures import open_picture, write_png  # noqa: E402
 from edit_eval.testing.tiny_tokenizer import tiny_tokenizer  # noqa: E402
+from gpu_architectures import architecture  # noqa: E402
+from gpu_models import ANSWER, text_of, write_folders  # noqa: E402
+from gpu_tables import figures_of, tables_of  # noqa: E402
+from gpu_worker import Worker, WorkerFailed, at_fault, environment, memory_used, seconds_until_free, worker  # noqa: E402
 
 BATCHES = (1, 2, 4, 16, 32)
 INSTRUCTION_TOKENS = 30
@@ -47,7 +48,10 @@ QUESTION_TOKENS = 60
 ENCODER_TEMPLATE_TOKENS = 75
 FULL_STEPS = 50
 
-ATTENTION = {"cuda": ["native", "_native_cudnn", "_native_flash", "_native_efficient"], "cpu": ["native", "_native_math"]}
+ATTENTION = {
+    "cuda": ["native", "_native_cudnn", "_native_flash", "_native_efficient"],
+    "cpu": ["native", "_native_math"],
+}
 """Kernels of the transformer's attention that diffusers has without another package, by its names."""
 
 JUDGE_WAYS: dict[str, dict[str, Any]] = {
@@ -57,7 +61,7 @@ JUDGE_WAYS: dict[str, dict[str, Any]] = {
 }
 
 # Seconds that a part may take on a GPU before it is stopped; it is not begun where less than half of it is left.
-PATIENCE = {"stock": 150, "edit": 150, "switches": 240, "judge": 220, "together": 60, "unload": 60, "loads": 150}
+PATIENCE = {"stock": 180, "edit": 150, "switches": 240, "judge": 220, "together": 60, "unload": 60, "loads": 150}
 
 
 class Bench:
@@ -153,8 +157,15 @@ class Bench:
 
     def fastest_attention(self) -> dict[str, str]:
         """The kernel that was at least 3 % faster than the default one in the stock loop, if the adapter takes it."""
-        found = {name: ms for name, ms in self.results.get("attention", {}).items() if isinstance(ms, float)}
-        if not found or "attention" not in {field.name for field in fields(QwenImageEdit.Parameters)}:
+        found = {}
+        for name, ms in self.results.get("attention", {}).items():
+            try:
+                QwenImageEdit.Parameters(attention=name)
+            except (TypeError, ValueError):
+                continue
+            if isinstance(ms, float):
+                found[name] = ms
+        if "native" not in found:
             return {}
         fastest = min(found, key=lambda name: found[name])
         return {"attention": fastest} if found[fastest] < 0.97 * found["native"] else {}
@@ -197,26 +208,31 @@ class Bench:
         parameters.update(dict(self.arguments.judge))
         batches = [rows for rows in BATCHES if not self.arguments.batches or rows in self.arguments.batches]
         judge = self.start("RandomQwen3VL", parameters, "judge")
+        found: dict[str, Any] = {}
         with at_fault(judge):
-            loaded = judge.load()
-        batches = [rows for rows in BATCHES if not self.arguments.batches or rows in self.arguments.batches]
-XXfor rows in batches:
+            self.results["judge"] = {"about": judge.load()["about"], "ways": found}
+            for rows in batches:
                 for way, settings in JUDGE_WAYS.items():
-                    count = 2 if self.tiny else 5 if rows < 16 else 3
-                    tasks = [self.judge_task(rows, f"judge-{rows}-{way}-{number}", settings) for number in range(count)]
-                    done = judge.run(tasks)
-                    if any("halved_to" in result for message in done for result in message["results"]):
-                        raise WorkerFailed(f"a batch of {rows} did not fit into memory and was halved")
-                    times = {**self.judge_times(marks, count, rows), "peak": done[-1]["memory"].get("device_peak", 0)}
-                    found.setdefault(way, {})[str(rows)] = times
-                    self.results["judge"]["host"] = done[-1]["memory"].get("host", 0)
-                    print(f"  {rows:3d} pairs, {way}: {times['pair']:.3f} s a pair", file=sys.stderr, flush=True)
+                    found.setdefault(way, {})[str(rows)] = self.judge_batches(judge, rows, way, settings)
         self.judge_worker = judge
         if self.editor is not None:
             if self.arguments.device.startswith("cuda"):
                 self.results["resident"] = memory_used(self.arguments.device) - self.before
             else:
                 self.results["resident"] = self.results["judge"]["host"] + self.latest_edit()["host"]
+
+    def judge_batches(self, judge: Worker, rows: int, way: str, settings: dict[str, Any]) -> dict[str, float]:
+        """The times of batches of `rows` pairs that are answered with `settings`."""
+        count = 2 if self.tiny else 5 if rows < 16 else 3
+        done = judge.run([self.judge_task(rows, f"judge-{rows}-{way}-{number}", settings) for number in range(count)])
+        self.results["judge"]["host"] = done[-1]["memory"].get("host", 0)
+        smallest = min(result.get("halved_to", rows) for message in done for result in message["results"])
+        if smallest < rows:  # beside the edit model there may be no room for it
+            print(f"  {rows:3d} pairs, {way}: halved to {smallest}", file=sys.stderr, flush=True)
+            return {"halved_to": smallest}
+        times = self.judge_times(self.scratch / "judge.marks", count, rows)
+        print(f"  {rows:3d} pairs, {way}: {times['pair']:.3f} s a pair", file=sys.stderr, flush=True)
+        return {**times, "peak": done[-1]["memory"].get("device_peak", 0)}
 
     def together(self) -> None:
         """Both at work at once: what an edit costs while the judge is busy."""
@@ -225,7 +241,8 @@ XXfor rows in batches:
         marks = self.scratch / ("switches.marks" if "switches" in self.results else "edit.marks")
         rows = 1 if self.tiny else 4
         self.editor.send(do="run", **self.edit_tasks("together")[0])
-        self.judge_worker.run([self.judge_task(rows, f"together-{number}") for number in range(2)])
+        count = 2 if self.tiny else 16
+        self.judge_worker.run([self.judge_task(rows, f"together-{number}") for number in range(count)])
         self.editor.wait("done")
         self.results["together"] = {"edit": read_marks(marks)[-1]["total"] / 1000}
 
@@ -268,7 +285,11 @@ XXfor rows in batches:
         return self.alive.enter_context(worker(path, parameters, self.arguments.device, log, self.deadline))
 
     def child(self, kind: str, settings: dict[str, Any]) -> Any:
-        """Has bench/gpu_children.py do something."""
+        """Has bench/gpu_children.py do something: in a process of its own, which gives the GPU's memory back."""
+        if not self.arguments.device.startswith("cuda"):
+            import gpu_children
+
+            return json.loads(json.dumps(getattr(gpu_children, kind)(settings)))
         path = self.scratch / f"{kind}.json"
         path.write_text(json.dumps(settings), "utf-8")
         command = [sys.executable, str(HERE / "gpu_children.py"), kind, str(path)]
@@ -388,7 +409,9 @@ XXfor rows in batches:
             self.results["figures"] = figures_of(self.results)
             if self.arguments.out:
                 kept = {key: value for key, value in self.results.items() if not key.startswith("_")}
-                Path(self.arguments.out).write_text(json.dumps(kept, indent=1, default=str), "utf-8")
+                out = Path(self.arguments.out)
+                out.write_text(json.dumps(kept, indent=1, default=str), "utf-8")
+                out.with_suffix(".md").write_text(tables_of(self.results) + "\n", "utf-8")
 
 
 def all_switches() -> dict[str, Any]:
@@ -433,7 +456,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--tflops", type=float, default=790.0, help="the floor's compute: bf16 as measured on an H200")
     parser.add_argument("--bandwidth", type=float, default=4.3, help="the floor's memory, TB/s")
     parser.add_argument("--budget", type=float, default=570.0, help="seconds for all of it")
-    parser.add_argument("--out", help="a file for all results, written after each part")
+    parser.add_argument("--out", help="a file for all results (and .md for the tables), written after each part")
     parser.add_argument("--json", action="store_true", help="print the figures alone, as JSON")
     given = parser.parse_args(arguments)
     given.device = "cuda:0" if given.device == "cuda" else given.device

@@ -1,6 +1,6 @@
 """What bench/gpu.py has done in processes of their own: the stock loop of diffusers, and loading from real files.
 
-    python bench/gpu_children.py stock|loads SETTINGS.json      the answer is one line of JSON
+python bench/gpu_children.py stock|loads SETTINGS.json      the answer is one line of JSON
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gpu_models import NetworkTimes, architecture, random_network, random_part, watch_pipeline, weight_bytes
-from gpu_models import write_folders as write_configurations
 from PIL import Image
 
 from edit_eval.edit_models.qwen_image_edit import PARTS, QwenImageEdit, call_on_canvas
@@ -22,6 +20,9 @@ from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import prepare_devices
 from edit_eval.pretrained.processors import PROCESSORS, load_processor
+from gpu_architectures import architecture
+from gpu_models import NetworkTimes, random_network, random_part, watch_pipeline, weight_bytes
+from gpu_models import write_folders as write_configurations
 
 
 def stock(settings: dict[str, Any]) -> dict[str, Any]:

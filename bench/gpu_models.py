@@ -1,8 +1,8 @@
 """Qwen-Image-Edit and Qwen3-VL-30B-A3B with random weights, made on the device itself; for the worker, by dotted path.
 
-A folder holds everything of the models but their weights (`write_folders`). The adapters load it as they load any other:
-pipeline, scheduler, processors, repairs and switches are theirs; only the networks are made at random where they would be
-read. Random weights make times and memory real, pictures noise. The judge's words are put into its mouth.
+A folder holds everything of the models but their weights (`write_folders`). The adapters load it as they load any
+other: pipeline, scheduler, processors, repairs and switches are theirs; only the networks are made at random where they
+would be read. Random weights make times and memory real, pictures noise. The judge's words are put into its mouth.
 """
 
 from __future__ import annotations
@@ -28,176 +28,6 @@ if TYPE_CHECKING:
 
 ANSWER = "7.500"
 """What the judge says: a bare score, as its rubric asks for."""
-
-# From the models' published configurations; `tiny` has the same classes in the smallest size that works.
-ARCHITECTURES: dict[str, dict[str, Any]] = {
-    "full": {
-        "transformer": {
-            "patch_size": 2,
-            "in_channels": 64,
-            "out_channels": 16,
-            "num_layers": 60,
-            "attention_head_dim": 128,
-            "num_attention_heads": 24,
-            "joint_attention_dim": 3584,
-            "guidance_embeds": False,
-            "axes_dims_rope": [16, 56, 56],
-        },
-        "vae": {
-            "base_dim": 96,
-            "z_dim": 16,
-            "dim_mult": [1, 2, 4, 4],
-            "num_res_blocks": 2,
-            "attn_scales": [],
-            "temperal_downsample": [False, True, True],
-        },
-        "encoder": {
-            "text": {
-                "hidden_size": 3584,
-                "intermediate_size": 18944,
-                "num_hidden_layers": 28,
-                "num_attention_heads": 28,
-                "num_key_value_heads": 4,
-                "max_position_embeddings": 128000,
-                "rms_norm_eps": 1e-6,
-                "vocab_size": 152064,
-                "rope_parameters": {"rope_type": "default", "mrope_section": [16, 24, 24], "rope_theta": 1e6},
-            },
-            "vision": {
-                "depth": 32,
-                "hidden_size": 1280,
-                "intermediate_size": 3420,
-                "num_heads": 16,
-                "patch_size": 14,
-                "out_hidden_size": 3584,
-                "window_size": 112,
-                "fullatt_block_indexes": [7, 15, 23, 31],
-            },
-            "pixels": {"shortest_edge": 3136, "longest_edge": 12845056},
-        },
-        "judge": {
-            "text": {
-                "hidden_size": 2048,
-                "intermediate_size": 6144,
-                "num_hidden_layers": 48,
-                "num_attention_heads": 32,
-                "num_key_value_heads": 4,
-                "head_dim": 128,
-                "moe_intermediate_size": 768,
-                "num_experts": 128,
-                "num_experts_per_tok": 8,
-                "norm_topk_prob": True,
-                "max_position_embeddings": 262144,
-                "rms_norm_eps": 1e-6,
-                "vocab_size": 151936,
-                "rope_parameters": {
-                    "rope_type": "default",
-                    "mrope_interleaved": True,
-                    "mrope_section": [24, 20, 20],
-                    "rope_theta": 5e6,
-                },
-            },
-            "vision": {
-                "depth": 27,
-                "hidden_size": 1152,
-                "intermediate_size": 4304,
-                "num_heads": 16,
-                "patch_size": 16,
-                "out_hidden_size": 2048,
-                "num_position_embeddings": 2304,
-                "deepstack_visual_indexes": [8, 16, 24],
-            },
-            "pixels": {"shortest_edge": 65536, "longest_edge": 16777216},
-        },
-    },
-    "tiny": {
-        "transformer": {
-            "patch_size": 2,
-            "in_channels": 64,
-            "out_channels": 16,
-            "num_layers": 2,
-            "attention_head_dim": 16,
-            "num_attention_heads": 4,
-            "joint_attention_dim": 64,
-            "guidance_embeds": False,
-            "axes_dims_rope": [4, 6, 6],
-        },
-        "vae": {
-            "base_dim": 8,
-            "z_dim": 16,
-            "dim_mult": [1, 1, 1, 1],
-            "num_res_blocks": 1,
-            "attn_scales": [],
-            "temperal_downsample": [False, True, True],
-        },
-        "encoder": {
-            "text": {
-                "hidden_size": 64,
-                "intermediate_size": 128,
-                "num_hidden_layers": 2,
-                "num_attention_heads": 4,
-                "num_key_value_heads": 2,
-                "vocab_size": 1024,
-                "rope_parameters": {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 1e6},
-            },
-            "vision": {
-                "depth": 2,
-                "hidden_size": 32,
-                "intermediate_size": 64,
-                "num_heads": 2,
-                "out_hidden_size": 64,
-                "window_size": 56,
-                "fullatt_block_indexes": [1],
-            },
-            "pixels": {"shortest_edge": 3136, "longest_edge": 12544},
-        },
-        "judge": {
-            "text": {
-                "hidden_size": 64,
-                "intermediate_size": 128,
-                "num_hidden_layers": 2,
-                "num_attention_heads": 4,
-                "num_key_value_heads": 2,
-                "head_dim": 16,
-                "moe_intermediate_size": 32,
-                "num_experts": 4,
-                "num_experts_per_tok": 2,
-                "norm_topk_prob": True,
-                "vocab_size": 1024,
-                "rope_parameters": {
-                    "rope_type": "default",
-                    "mrope_interleaved": True,
-                    "mrope_section": [4, 2, 2],
-                    "rope_theta": 5e6,
-                },
-            },
-            "vision": {
-                "depth": 3,
-                "hidden_size": 32,
-                "intermediate_size": 64,
-                "num_heads": 2,
-                "patch_size": 16,
-                "out_hidden_size": 64,
-                "num_position_embeddings": 64,
-                "deepstack_visual_indexes": [0, 1],
-            },
-            "pixels": {"shortest_edge": 4096, "longest_edge": 16384},
-        },
-    },
-}
-
-
-def architecture(size: str, layers: int | None = None) -> dict[str, Any]:
-    """The models' settings; with `layers` each stack of layers is cut to so many, at full width."""
-    made: dict[str, Any] = json.loads(json.dumps(ARCHITECTURES[size]))
-    if layers:
-        made["transformer"]["num_layers"] = layers
-        for model in ("encoder", "judge"):
-            made[model]["text"]["num_hidden_layers"] = layers
-        made["encoder"]["vision"].update(depth=layers, fullatt_block_indexes=[layers - 1])
-        depth = max(layers, 2)
-        made["judge"]["vision"].update(depth=depth, deepstack_visual_indexes=list(range(min(depth, 3))))
-    return made
 
 
 def write_folders(folder: Path, made: Mapping[str, Any]) -> tuple[Path, Path]:
@@ -242,8 +72,9 @@ def write_folders(folder: Path, made: Mapping[str, Any]) -> tuple[Path, Path]:
     half = [0.5, 0.5, 0.5]
     looking = images(size=made["judge"]["pixels"], patch_size=16, image_mean=half, image_std=half)
     image_only("Qwen3VLProcessor")(looking, tokenizer, chat_template=CHAT_TEMPLATE).save_pretrained(judge)
+    looks = made["judge"]["vision"]
     Qwen3VLMoeConfig(
-        text_config=made["judge"]["text"] | ends, vision_config=made["judge"]["vision"], tie_word_embeddings=False, **ids
+        text_config=made["judge"]["text"] | ends, vision_config=looks, tie_word_embeddings=False, **ids
     ).save_pretrained(judge)
     return edit, judge
 
@@ -490,7 +321,7 @@ def _dictation(tokenizer: Any) -> Any:
 
 def text_of(tokens: int, tokenizer: Any) -> str:
     """A text of so many tokens or one fewer, whatever the tokenizer makes of a word."""
-    words = "score rate the edit from to with physical geometric environment light shadow plausible strict".split()
+    words = ("score", "rate", "the", "edit", "physical", "geometric", "light", "shadow", "plausible", "strict")
     text, number = "", 0
     while len(tokenizer.encode(more := f"{text} {words[number % len(words)]}", add_special_tokens=False)) <= tokens:
         text, number = more, number + 1

@@ -1,8 +1,8 @@
 """How much there is to compute and to read: FLOPs and bytes of the models, from their configurations.
 
-An addition and a multiplication are two. Formulas: a linear layer of n by m takes 2 n m a token; attention over S tokens
-of width d takes 4 S^2 d (queries by keys, weights by values), half of it where it is causal. Norms, activations and the
-rotary tables are left out (well below 1 %).
+An addition and a multiplication are two. Formulas: a linear layer of n by m takes 2 n m a token; attention over S
+tokens of width d takes 4 S^2 d (queries by keys, weights by values), half of it where it is causal. Norms, activations
+and the rotary tables are left out (well below 1 %).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Settings = Mapping[str, Any]
 
 BFLOAT16_BYTES = 2
 
-# Counted once by torch's FlopCounterMode at 1024 x 1024, as diffusers runs them (three frames deep, of which two are 0).
+# Counted once by torch's FlopCounterMode at 1024 x 1024, as diffusers runs them (three frames deep, two of them zeros).
 VAE_ENCODE_FLOPS_PER_PIXEL = 7.0e12 / 1024**2
 VAE_DECODE_FLOPS_PER_PIXEL = 11.3e12 / 1024**2
 VAE_WIDTH = 96  # `base_dim` of the network that was counted; another one is left out of a floor

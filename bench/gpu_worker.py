@@ -1,4 +1,4 @@
-"""One real worker process, driven as the engine drives it: JSON lines over two pipes, the next task always in its hand."""
+"""One real worker process, driven as the engine drives it: JSON lines over two pipes, the next task in its hand."""
 
 from __future__ import annotations
 
@@ -130,9 +130,7 @@ class Worker:
 
 
 @contextmanager
-def worker(
-    class_path: str, parameters: Mapping[str, Any], device: str, log: Path, deadline: float
-) -> Iterator[Worker]:
+def worker(class_path: str, parameters: Mapping[str, Any], device: str, log: Path, deadline: float) -> Iterator[Worker]:
     """A worker that is gone at the end, whatever happens."""
     made = Worker(class_path, parameters, device, log, deadline)
     try:

@@ -17,7 +17,6 @@ import yaml
 from edit_eval import cli, evaluation
 from edit_eval.evaluation import RunInterrupted
 from edit_eval.execution.findings import Finding
-from edit_eval.testing.judge_server import JudgeServer
 from small_benchmark import configuration, sample_id
 
 FILTERS = {"--set", "--limit", "--categories", "--difficulty", "--tags", "--sample-ids", "--devices"}
@@ -493,30 +492,3 @@ def test_a_terminal_that_cannot_write_everything_gets_what_it_can(finished: Fini
         )
         assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["sample"]["id"] == sample_id(0)
-
-
-def test_a_whole_run_from_a_file_whose_judge_is_a_server(command: Command, tmp_path: Path, undrawn: None) -> None:
-    pytest.importorskip("openai")
-    path = tmp_path / "config.yaml"
-    with JudgeServer("Score: 7.500") as server:
-        path.write_text(
-            "benchmark: {type: scenes, count: 5, size: 128, cache_dir: CACHE}\n"
-            "diffusion_model: {type: copy_source, params: {device_ids: 'cpu:1'}}\n"
-            "reward_model:\n"
-            "  type: chat_endpoint\n"
-            "  params: {device_ids: 'cpu:1', model: my-judge, base_url: URL, concurrency: 2, max_tokens: 32}\n"
-            "prompts: {social: {system_prompt: You are strict.}}\n".replace("URL", server.base_url).replace(
-                "CACHE", str(tmp_path / "cache")
-            )
-        )
-        found = command("run", path, "--run-dir", tmp_path / "run", "--json")
-        assert found.code == 0, found.err
-        assert found.document["overall"]["mean"] == 7.5
-        assert found.document["coverage"]["scored"] == 5
-        told = [asked for asked in server.asked if asked.body["max_tokens"] == 32]
-        assert {asked.body["model"] for asked in told} == {"my-judge"}
-        assert sum("You are strict." in json.dumps(asked.body) for asked in told) == 1
-        asked = len(server.asked)
-        again = command("run", path, "--run-dir", tmp_path / "run", "--json", "--set", "judges=null")
-        assert again.code == 0, again.err
-        assert len(server.asked) == asked, "a finished run asks nobody"

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 import yaml
 
-from edit_eval import evaluate
+from edit_eval import cli, evaluate, evaluation
 from edit_eval.config.loading import load_configuration
-from edit_eval.errors import BenchmarkError, ConfigurationError
+from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import Run, RunInterrupted, identity
 from edit_eval.execution.session import Session
 from edit_eval.reporting.status import going_on
+from edit_eval.store.run_directory import RunDirectory
 from small_benchmark import configuration, write_benchmark
 
 MY_MODELS = '''
@@ -157,6 +158,20 @@ def test_a_run_of_another_file_or_a_folder_that_is_none_is_left_alone(
     assert interrupted(monkeypatch).name not in (renamed.name, "mine-99991231-235959")
 
 
+def test_an_unfinished_run_that_is_at_work_is_left_to_it(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = interrupted(monkeypatch)
+    other = RunDirectory(folder)
+    other.begin()
+    try:
+        with pytest.raises(RunDirectoryError, match=f"{folder} is in use by process") as refused:
+            start()
+        assert "`--run-dir` names another folder" in refused.value.__notes__[0]
+    finally:
+        other.end()
+    made, _ = start()
+    assert made.path == folder
+
+
 def test_failures_that_are_to_be_tried_again_are_found_in_the_last_run(here: Path) -> None:
     write_file(here, judge={"fail": ["00001_环境_easy"]}, execution={"pilot": False})
     first, _ = start()
@@ -167,9 +182,7 @@ def test_failures_that_are_to_be_tried_again_are_found_in_the_last_run(here: Pat
     assert other.path != first.path, "it has none of those"
 
 
-def test_a_folder_that_becomes_another_evaluation_is_said_to_be(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_becomes_another_evaluation_is_said_to_be(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupted(monkeypatch, run_dir="run")
     _, said = start(run_dir="run")
     assert not [line for line in said if "another evaluation" in line]
@@ -183,8 +196,8 @@ def test_a_folder_that_becomes_another_evaluation_is_said_to_be(
     assert "(judge testing -> Judge)" in said[1]
 
 
-def test_the_command_that_an_interruption_names_goes_on(here: Path) -> None:
-    """With real processes: killed by Ctrl-C in the middle, it is the very command that is printed."""
+def test_the_command_that_an_interruption_names_goes_on(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With real processes: ended by Ctrl-C in the middle, it is the very command that is printed."""
     write_file(here, edit={"seconds": 0.2, "steps": 1, "device_ids": "cpu:1"})
     command = [sys.executable, "-m", "edit_eval", "run", "mine.yaml", "--set", "evaluation.retries=1", "--json"]
     engine = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -202,10 +215,12 @@ def test_the_command_that_an_interruption_names_goes_on(here: Path) -> None:
     assert named == f"  edit-eval run mine.yaml --set evaluation.retries=1 --json --run-dir {folder}"
     before = edits_of(folder)
     assert 0 < before < 9
-    done = subprocess.run(
-        [sys.executable, "-m", "edit_eval", *shlex.split(named)[1:]], capture_output=True, text=True, check=True
-    )
-    assert json.loads(done.stdout)["status"] == "complete"
+    monkeypatch.setattr(evaluation.Run, "draw", lambda run: None)
+    monkeypatch.setattr(sys, "argv", shlex.split(named))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
+    assert Run(folder).reached
     assert edits_of(folder) == 9
 
 

@@ -92,7 +92,12 @@ def evaluate(
         folder = Path(run_dir)
     offer = reusable(configuration.name, matrix) if run_dir is None and not goes_on and not sources else ""
     directory = RunDirectory(folder)
-    directory.begin()
+    try:
+        directory.begin()
+    except RunDirectoryError as error:
+        if goes_on:
+            error.add_note("it is the newest run of this configuration, not finished; `--run-dir` names another folder")
+        raise
     try:
         end = " (it was not finished, and goes on; `--run-dir` names another one)" if goes_on else ""
         spectator.note(f"run directory: {directory.path}{end}")
@@ -174,12 +179,12 @@ def plan(
     configuration = load_configuration(source, **options, data_may_be_missing=samples is not None)
     benchmark = configuration.benchmark
     seen = Run(from_run).results if from_run is not None else None
-    shape = {"gpus": gpus, "samples": samples}
-    if samples is not None and not Path(benchmark.parameters.get("data_path", "")).exists():
-        return make_plan(configuration, None, **shape, seen=seen)
-    everything = load_samples(configuration)
-    chosen = [s.index for s in select(everything, **benchmark.filters.model_dump()) if not s.fault]
-    return make_plan(configuration, [s.category for s in everything], chosen, **shape, seen=seen)
+    categories = chosen = None
+    if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
+        everything = load_samples(configuration)
+        categories = [sample.category for sample in everything]
+        chosen = [s.index for s in select(everything, **benchmark.filters.model_dump()) if not s.fault]
+    return make_plan(configuration, categories, chosen, gpus=gpus, samples=samples, seen=seen)
 
 
 def compare(runs: Sequence[str | Path | Run], *, detect: float | None = None) -> Comparison:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import copy
 import importlib
+import io
 import json
 import os
 import subprocess
@@ -20,7 +23,7 @@ PROGRAM = sorted(BENCH.glob("gpu*.py"))
 LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "pretrained")
 REFUSED = ("pydantic", "typer", "rich", "yaml", "scipy", "altair", "jinja2", "ijson", "filelock", "psutil", "openai")
 
-# Found by every Python that the program starts. transformers may have these libraries; code of ours may not ask for them.
+# Found by every Python that the program starts. transformers may have these libraries; ours may not ask for them.
 REFUSAL = f"""
 import sys
 class Refusal:
@@ -62,8 +65,8 @@ class TestNeeds:
         pytest.importorskip("transformers")
         names = [f"edit_eval.{name}" for name in ("records", "errors", "pictures")]
         for layer in LAYERS:
-            for path in (SOURCES / "edit_eval" / layer).rglob("*.py"):
-                names.append(".".join(path.relative_to(SOURCES).with_suffix("").parts))
+            paths = (SOURCES / "edit_eval" / layer).rglob("*.py")
+            names.extend(".".join(path.relative_to(SOURCES).with_suffix("").parts) for path in paths)
         code = (
             "import importlib, sys\n"
             f"sys.path[:0] = [{str(SOURCES)!r}, {str(BENCH)!r}]\n"
@@ -86,13 +89,14 @@ class TestNeeds:
 def run(refusing: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the program prints and what it keeps, of the parts that run in workers."""
     pytest.importorskip("diffusers")
-    out = tmp_path_factory.mktemp("out") / "gpu.json"
-    command = [sys.executable, str(BENCH / "gpu.py"), "--size", "tiny", "--device", "cpu", "--images", "2"]
-    command += ["--batches", "2", "--parts", "edit,judge,together,unload", "--json", "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, env=refusing, timeout=280)
-    assert done.returncode == 0, done.stderr[-1500:]
-    printed: dict[str, Any] = json.loads(done.stdout)
-    return printed, json.loads(out.read_text())
+    out, printed = tmp_path_factory.mktemp("out") / "gpu.json", io.StringIO()
+    arguments = ["--size", "tiny", "--device", "cpu", "--images", "2", "--batches", "2", "--json", "--out", str(out)]
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setenv("PYTHONPATH", refusing["PYTHONPATH"])
+        status = module("gpu").main([*arguments, "--parts", "edit,judge,together,unload"])
+    kept = json.loads(out.read_text())
+    assert status == 0, kept["failed"]
+    return json.loads(printed.getvalue()), kept
 
 
 @pytest.mark.real_models
@@ -122,13 +126,16 @@ class TestProgram:
         assert set(ways) == {"edit-eval", "shared prefix", "transformers' choice of experts"}
         for batches in ways.values():
             assert set(batches) == {"2"}
-            assert all(batch["steps"] == 5 for batch in batches.values())  # "7.500" and its end; the first is the prompt's
+            assert batches["2"]["steps"] == 5  # "7.500" and its end, of which the prompt gives the first
         assert run[1]["failed"] == {}
         assert {"editor", "judge_worker"} == set(run[1]["unload"])
 
     def test_tables(self, run: tuple[dict[str, Any], dict[str, Any]]) -> None:
-        results = {**run[1], "attention": {"native": 3.0, "_flash_9": "ValueError: no such kernel"}}
+        results = {**copy.deepcopy(run[1]), "attention": {"native": 3.0, "_flash_9": "ValueError: no such kernel"}}
+        results["judge"]["ways"]["edit-eval"]["32"] = {"halved_to": 16}
         text = module("gpu_tables").tables_of(results)
+        assert "| 32 | did not fit: halved to 16 |" in text
+        assert module("gpu_tables").figures_of(results) == {**run[0]["figures"]}
         assert "| an edit | edit-eval | floor |" in text
         assert "* _flash_9: ValueError" in text
         assert "The judge: shared prefix" in text
@@ -157,7 +164,7 @@ class TestChildren:
         from PIL import Image
 
         models, children = module("gpu_models"), module("gpu_children")
-        edit, _ = models.write_folders(tmp_path / "models", models.architecture("tiny"))
+        edit, _ = models.write_folders(tmp_path / "models", module("gpu_architectures").architecture("tiny"))
         source = tmp_path / "source.png"
         Image.effect_noise((96, 64), 50).convert("RGB").save(source)
         tasks = [
@@ -198,7 +205,7 @@ class TestWork:
     """The counts, against those made by hand for the published configurations."""
 
     def test_edit(self) -> None:
-        full = module("gpu_models").ARCHITECTURES["full"]
+        full = module("gpu_architectures").ARCHITECTURES["full"]
         work = module("gpu_work")
         assert work.picture_tokens(1024 * 1024) == 8192
         assert work.edit_forward(full["transformer"], 8192, 1401) == pytest.approx(198.2e12, rel=0.001)
@@ -206,7 +213,7 @@ class TestWork:
         assert both == pytest.approx(54e12, rel=0.1)
 
     def test_judge(self) -> None:
-        full = module("gpu_models").ARCHITECTURES["full"]
+        full = module("gpu_architectures").ARCHITECTURES["full"]
         work = module("gpu_work")
         assert work.vision_tower(full["judge"]["vision"], 4096, False) == pytest.approx(5.45e12, rel=0.01)
         assert work.judgement(full["judge"], 1, 4096, 856) == pytest.approx(17.1e12, rel=0.03)
@@ -215,7 +222,7 @@ class TestWork:
             assert work.mixture_step_bytes(full["judge"]["text"], rows) == pytest.approx(gigabytes * 1e9, rel=0.05)
 
     def test_layers_are_cut_at_full_width(self) -> None:
-        cut = module("gpu_models").architecture("full", 2)
+        cut = module("gpu_architectures").architecture("full", 2)
         assert cut["transformer"]["num_layers"] == cut["judge"]["text"]["num_hidden_layers"] == 2
         assert cut["judge"]["text"]["hidden_size"] == 2048
-        assert module("gpu_models").ARCHITECTURES["full"]["transformer"]["num_layers"] == 60
+        assert module("gpu_architectures").ARCHITECTURES["full"]["transformer"]["num_layers"] == 60

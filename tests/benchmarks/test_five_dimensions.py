@@ -104,6 +104,19 @@ class TestFaults:
         assert (bad.source, bad.source_digest) == ("", "")
         assert (bad.index, bad.id) == (1, "00001_物理_hard")
 
+    def test_fields_of_other_names_are_told_once_with_the_way_to_map_them(self, place: Place) -> None:
+        odd = {"prompt": "Make it red.", "image": "a.png", "caption": "A house.", "subset": "物理", "seed": 3}
+        assert place.fault(odd) == (
+            "no source: there is no src_img_b64; no instruction: there is no edit_instruction_en; no description: "
+            "there is no original_description_en; other fields of the item: prompt, image, caption (benchmark.fields "
+            "says which is which, as in {source: NAME})"
+        )
+        mapped = {"instruction": "prompt", "source_path": "image", "description": "caption"}
+        fault = place.samples([odd], fields=mapped)[0].fault
+        assert fault == "no source: there is no src_img_b64; there is no file image 'a.png'"
+        many = {f"field_{number}": number for number in range(20)}
+        assert "field_0, field_1, field_2, field_3, field_4, field_5, field_6, field_7, ... (" in place.fault(many)
+
     def test_a_bomb(self, place: Place) -> None:
         bomb = io.BytesIO()
         Image.new("1", (8000, 8000)).save(bomb, "PNG")

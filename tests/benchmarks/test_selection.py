@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.benchmarks.selection import refuse_bad, select
+from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
 
@@ -107,3 +107,10 @@ def test_bad_samples_are_all_named() -> None:
     assert caught.value.faults == ("sample 7 (s7): cut off", "sample 6 (s6): bad base64")
     with pytest.raises(BenchmarkError, match="and 2 more bad samples"):
         refuse_bad((*two, sample(8, "social", "", fault="gone")))
+
+
+def test_nothing_but_bad_samples_is_refused_and_one_good_one_is_enough() -> None:
+    bad = (sample(0, "physical", "easy", fault="truncated"), sample(1, "social", "hard", fault="not a picture"))
+    with pytest.raises(BenchmarkError, match=r"^all 2 samples are bad, so there is nothing to edit; the first: trunc"):
+        refuse_nothing(bad)
+    refuse_nothing((*bad, sample(2, "social", "hard")))

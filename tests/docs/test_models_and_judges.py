@@ -12,9 +12,12 @@ import yaml
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
+from edit_eval.config.components import BUILT_IN
 from edit_eval.config.placement import PLACEMENT_KEYS
+from edit_eval.edit_models.image_folder import ImageFolder
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.judges.answers import read_answer
+from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.qwen3_vl import Qwen3VL
 
@@ -45,7 +48,9 @@ def sections(block: str) -> list[tuple[str, dict[str, Any]]]:
 def test_every_yaml_block_fits_its_class() -> None:
     classes = {
         "qwen_image_edit": QwenImageEdit.Parameters,
+        "image_folder": ImageFolder.Parameters,
         "qwen3_vl": Qwen3VL.Parameters,
+        "chat_endpoint": ChatEndpoint.Parameters,
         "my_editor:InstructPix2Pix": code("my_editor.py").InstructPix2Pix.Parameters,
         "my_judge:Restraint": code("my_judge.py").Restraint.Parameters,
     }
@@ -57,13 +62,29 @@ def test_every_yaml_block_fits_its_class() -> None:
     assert set(seen) == set(classes)
 
 
-@pytest.mark.parametrize(("heading", "parameters"), [("qwen_image_edit", QwenImageEdit), ("qwen3_vl", Qwen3VL)])
-def test_the_tables_name_every_parameter_with_its_default(heading: str, parameters: Any) -> None:
+@pytest.mark.parametrize(
+    ("heading", "parameters", "required"),
+    [
+        ("qwen_image_edit", QwenImageEdit, {}),
+        ("image_folder", ImageFolder, {"folder": ""}),
+        ("qwen3_vl", Qwen3VL, {}),
+        ("chat_endpoint", ChatEndpoint, {"model": ""}),
+    ],
+)
+def test_the_tables_name_every_parameter_with_its_default(
+    heading: str, parameters: Any, required: dict[str, str]
+) -> None:
     section = TEXT.split(f"## `{heading}`")[1].split("\n## ")[0]
-    rows = dict(re.findall(r"^\| (`.*?`) \| (?:`(.*?)`) \|", section, re.M))
-    defaults = parameters.Parameters()
+    rows = dict(re.findall(r"^\| (`.*?`) \| (?:`(.*?)`)? ?\|", section, re.M))
+    defaults = vars(parameters.Parameters(**required))
     written = {name: yaml.safe_load(value) for names, value in rows.items() for name in re.findall(r"`(\w+)`", names)}
-    assert written == vars(defaults)
+    assert {**written, **required} == defaults
+
+
+def test_every_type_is_named() -> None:
+    for kind in ("edit_model", "judge"):
+        for name in BUILT_IN[kind]:
+            assert f"`{name}`" in TEXT, name
 
 
 def test_a_wrong_key_is_refused_by_both_examples() -> None:

@@ -269,6 +269,7 @@ def test_what_was_said_before_the_end_was_heard_of_brings_nobody_back(said: str)
     )
     case.run()
     policy = case.engine._policy
+    fleet = policy._fleet
     assert sorted(case.notes.finished) == [0, 1]
     assert not policy.at_work
-    assert (policy._loading, policy._coming, policy._active) == (0, {"edit:m": 0}, {"edit:m": 0})
+    assert (fleet._loading, fleet.coming, fleet.active) == (0, {"edit:m": 0}, {"edit:m": 0})

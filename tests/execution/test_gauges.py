@@ -76,11 +76,11 @@ def replica(*place: str, kind: Any = "edit", name: str = "m", number: int = 0) -
 
 def settled(gauges: Gauges, device: str = "cuda:0") -> None:
     """All that was asked is answered: one more question waits behind it."""
-    gauges._ask(device).result(timeout=10)
+    gauges._ask(device).result(timeout=60)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.001)
@@ -191,37 +191,32 @@ def test_a_load_that_failed_was_never_loaded(monkeypatch: pytest.MonkeyPatch, ev
 # -- utilisation --
 
 
-def test_utilisation_by_what_the_device_was_doing(monkeypatch: pytest.MonkeyPatch, events: Events, fast: None) -> None:
+def test_utilisation_by_what_the_device_was_doing(monkeypatch: pytest.MonkeyPatch, events: Events, slow: None) -> None:
     nvml = install(monkeypatch, gpu(0), gpu(1, busy=7))
     editor, judge = replica("cuda:0"), replica("cuda:0", kind="judge", number=1)
     spare = replica("cuda:1", number=2)
-    with Gauges([editor, judge, spare], events) as gauges:
+    with module.opened_gpus() as reader, Gauges([editor, judge, spare], events) as gauges:
 
-        def spend(busy: int, kind: str) -> None:
-            nvml.gpus[0]["busy"] = busy
-            before = gauges._samples.get("cuda:0", {}).get(kind, [0])[0]
-            wait_for(lambda: gauges._samples.get("cuda:0", {}).get(kind, [0])[0] > before + 4)
+        def spend(*busy: int) -> None:
+            for per_cent in busy:
+                nvml.gpus[0]["busy"] = per_cent
+                gauges._sample(reader)
 
         editor.state = State.LOADING
-        spend(10, "loading")
+        spend(10, 20)
         editor.state = State.LOADED
-        spend(0, "idle")
+        spend(0)
         editor.hands[1] = Task(1, editor.model.key, (0,))
         judge.state = State.LOADING  # behind an edit: the edit owns the moment
-        spend(98, "editing")
+        spend(98, 100, 96)
         editor.state, judge.state = State.STOPPING, State.PREPARED
         editor.hands.clear()
-        spend(0, "unloading")
+        spend(0, 0)
         editor.state, judge.state, judge.hands[2] = State.OFF, State.LOADED, Task(2, judge.model.key, (0,))
-        spend(60, "judging")
-    found = events.samples("cuda:0")
-    assert list(found) == ["loading", "idle", "editing", "unloading", "judging"]
-    means = {kind: total / count for kind, (count, total) in found.items()}
-    # The first sample of a kind may still show the utilisation of the one before, as with a real driver.
-    assert means["editing"] == pytest.approx(0.98, abs=0.2)
-    assert means["judging"] == pytest.approx(0.60, abs=0.13)
-    assert means["loading"] == pytest.approx(0.10, abs=0.03)
-    assert events.samples("cuda:1")["idle"][1] > 0
+        spend(60, 70)
+    expected = {"loading": (2, 0.3), "idle": (1, 0.0), "editing": (3, 2.94), "unloading": (2, 0.0), "judging": (2, 1.3)}
+    assert {kind: (n, pytest.approx(total)) for kind, (n, total) in events.samples("cuda:0").items()} == expected
+    assert events.samples("cuda:1") == {"idle": (10, pytest.approx(0.7))}
 
 
 def test_utilisation_is_written_now_and_then(monkeypatch: pytest.MonkeyPatch, events: Events, fast: None) -> None:
@@ -267,7 +262,7 @@ def test_a_driver_that_hangs_holds_nobody_up(monkeypatch: pytest.MonkeyPatch, ev
 
     def hang(handle: object) -> Any:
         stuck.set()
-        assert let_go.wait(30)
+        assert let_go.wait(120)
         raise nvml.NVMLError("GPU is lost")
 
     monkeypatch.setattr(nvml, "nvmlDeviceGetMemoryInfo", hang)
@@ -275,10 +270,10 @@ def test_a_driver_that_hangs_holds_nobody_up(monkeypatch: pytest.MonkeyPatch, ev
     begin = time.monotonic()
     with Gauges([one], events) as gauges:
         gauges(one, "loading", {})
-        assert stuck.wait(10)
+        assert stuck.wait(60)
         gauges(one, "loaded", {"memory": {"device": GIB}})
         gauges(one, "died", {})
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 60
     (event,) = events.memory()
     assert (event["before"], event["loaded"], event["peak"], event["after"]) == (None, GIB, GIB, None)
     let_go.set()
@@ -374,6 +369,7 @@ def test_the_records_of_several_starts_are_added_up(tmp_path: Path) -> None:
 @pytest.fixture
 def on_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: None) -> Run:
     """A whole run with real workers on two GPUs that only the driver's library knows of."""
+    monkeypatch.setattr(module, "PATIENCE", 60.0)
     nvml = install(monkeypatch, gpu(0, 79, busy=96), gpu(1, 79, busy=88), visible="1,0")
     params = {"device_ids": [0, 1], "seconds": 0.02}
     settings = configuration(tmp_path, edit=params, judge=params)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ import pytest
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.evaluation import Run
+from edit_eval.execution.pilot import Pilot, choose_pilot
+from edit_eval.records import Answer, Status
+from edit_eval.store.matrix import Matrix
 from small_benchmark import configuration, sample_id, write_benchmark
+from small_matrix import small_matrix
 
 COUNT = 24
 
@@ -52,13 +57,15 @@ def test_the_first_sample_of_each_category_comes_first_and_the_rest_is_predicted
     editing = sorted((a for a in made.results.activities if a.kind == "editing"), key=lambda a: a.begin)
     assert {activity.what for activity in editing[:3]} == set(PILOT)
     assert {r["sample"] for r in records(tmp_path, "judgements")[:3]} == set(PILOT)
-    assert any("pilot: edit model and judge work; about" in note for note in ears.notes)
+    assert any("pilot: every edit model and judge works; about" in note for note in ears.notes)
     first_answer = records(tmp_path, "judgements")[0]["at"]
     assert sum(r["at"] < first_answer for r in records(tmp_path, "edits")) < COUNT, "the bulk was not done yet"
 
 
 def test_a_judge_that_never_answers_with_a_score_stops_the_run_early(tmp_path: Path) -> None:
-    with pytest.raises(Stopped, match="pilot: none of the first 3 answers by testing is a score: unparseable"):
+    with pytest.raises(
+        Stopped, match=r"pilot: none of the first \d+ answers by testing is a score: unparseable .*--retry unparseable"
+    ):
         run(tmp_path, {}, {"default_answer": "What a lovely picture!"})
     assert len(records(tmp_path, "edits")) < COUNT
     mended = run(tmp_path, {}, {})
@@ -68,7 +75,9 @@ def test_a_judge_that_never_answers_with_a_score_stops_the_run_early(tmp_path: P
 
 
 def test_an_edit_model_that_always_fails_stops_the_run_early(tmp_path: Path) -> None:
-    with pytest.raises(Stopped, match=r"pilot: every one of the first 3 edits by testing failed .*on purpose"):
+    with pytest.raises(
+        Stopped, match=r"pilot: every one of the first \d+ edits by testing failed .*on purpose.*--retry edit_failed"
+    ):
         run(tmp_path, {"fail": [sample_id(n) for n in range(COUNT)]}, {})
 
 
@@ -117,3 +126,84 @@ def test_without_a_pilot_the_same_records_come_out(tmp_path: Path) -> None:
         {r["sample"]: r["batch"] for r in records(tmp_path / name, "judgements")} for name in ("with", "without")
     ]
     assert company[0] == company[1]
+
+
+class Recorded:
+    """Records what becomes of a matrix, and tells a pilot."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self.matrix = matrix
+        self.over: list[bool] = []
+        self.pilot = Pilot(matrix, choose_pilot(matrix), Ears(), self.over.append)
+
+    def edits(self, *numbers: int, reason: str = "") -> None:
+        for n in numbers:
+            status = Status.EDIT_FAILED if reason else Status.OK
+            made = {"reason": reason} if reason else {"image": f"{n}.png", "pixels": str(n)}
+            edit = replace(self.matrix.edits[n], status=status, **made)
+            self.matrix.set_edit(n, edit)
+            self.pilot.edit(edit)
+
+    def answers(self, *units: int, text: str = "Score: 7") -> None:
+        for n in units:
+            self.pilot.judgement(self.matrix.add_answer(n, Answer(text, "" if text else "no server", final=not text)))
+
+
+def test_a_judge_of_which_any_score_is_there_goes_on() -> None:
+    run = Recorded(small_matrix(9))
+    run.edits(0, 1, 2, 3)
+    run.answers(3)
+    run.answers(0, 1, 2, text="")
+    assert run.over == [True]
+
+
+def test_an_edit_model_of_which_any_edit_is_there_goes_on() -> None:
+    run = Recorded(small_matrix(9))
+    run.edits(5)
+    run.edits(0, 1, 2, reason="black")
+    assert run.over == [False], "there was nothing for a judge to show"
+
+
+def test_what_failed_beside_the_pilot_is_counted_with_it() -> None:
+    run = Recorded(small_matrix(9))
+    run.edits(0, 1, 5, 7, reason="black")
+    with pytest.raises(Stopped, match=r"every one of the first 5 edits by painter failed \(blank\)"):
+        run.edits(2, reason="blank")
+    run = Recorded(small_matrix(9))
+    run.edits(*range(9))
+    run.answers(0, 4, 2, text="")
+    with pytest.raises(Stopped, match=r"none of the first 4 answers by critic is a score: judge_error \(no server\)"):
+        run.answers(1, text="")
+    assert not run.over
+
+
+def test_each_edit_model_and_each_judge_has_to_show_itself() -> None:
+    run = Recorded(small_matrix(6, models=("a", "b"), judges=("x", "y")))
+    run.edits(0, 1, 2, 6, 7)
+    judgement = run.matrix.judgement_number
+    run.answers(*(judgement(n, 0, 0) for n in range(3)))
+    run.answers(judgement(0, 1, 0), judgement(1, 1, 0), text="")
+    assert run.over == []
+    with pytest.raises(Stopped, match="none of the first 3 answers by y"):
+        run.answers(judgement(2, 1, 0), text="")
+    run = Recorded(small_matrix(6, models=("a", "b")))
+    run.edits(0, 1, 2, 3, 4, 5)
+    run.edits(6, 7, reason="black")
+    with pytest.raises(Stopped, match="every one of the first 3 edits by b failed"):
+        run.edits(8, reason="black")
+
+
+def test_edits_that_fail_leave_the_judge_fewer_to_show_itself() -> None:
+    run = Recorded(small_matrix(9))
+    run.edits(1, 2)
+    run.answers(1, 2)
+    assert run.over == []
+    run.edits(0, reason="black")
+    assert run.over == [True]
+
+
+def test_an_edit_of_the_pilot_that_fails_once_is_tried_again_before_the_bulk(tmp_path: Path) -> None:
+    made = run(tmp_path, {"flaky": PILOT[:1], "device_ids": "cpu:1", "seconds": 0.05}, {"device_ids": "cpu:1"})
+    assert made.reached
+    edited = [r["sample_id"] for r in records(tmp_path, "edits") if r["status"] == "ok"]
+    assert edited[:3] == [PILOT[1], PILOT[2], PILOT[0]]

@@ -18,11 +18,13 @@ from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import Run, evaluate, plan
 from edit_eval.execution import planning
 from edit_eval.execution.durations import durations_of
+from edit_eval.execution.pilot import choose_pilot
 from edit_eval.execution.planning import Plan, make_plan
 from edit_eval.execution.prediction import pilot_samples
-from edit_eval.execution.workload import pilot_positions
+from edit_eval.execution.workload import fill_work
 from edit_eval.records import Activity
 from edit_eval.scheduling.batches import cut_batches
+from edit_eval.scheduling.tasks import PILOT, Work
 from small_benchmark import configuration, write_benchmark
 from small_matrix import small_matrix, small_samples
 
@@ -168,7 +170,10 @@ def test_the_pilot_is_the_one_of_a_real_run(names: list[str], one: int, other: i
     samples = [replace(small_samples(len(names))[n], category=names[n]) for n in chosen]
     matrix = small_matrix(samples, judges=("x", "y"))
     batches = {judge: [batch[n] for n in chosen] for judge, batch in cut.items()}
-    assert pilot_samples([names[n] for n in chosen], batches) == pilot_positions(matrix, cut)
+    early: list[int] = []
+    work = Work(on_ready=lambda task: early.extend(task.units if task.phase == PILOT else ()))
+    fill_work(work, matrix, cut, pilot=choose_pilot(matrix))
+    assert pilot_samples([names[n] for n in chosen], batches) == (early if len(early) < len(chosen) else [])
 
 
 # -- on a benchmark, and after a run --

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edit_eval.execution.workload import fill_work, pilot_positions
+from edit_eval.execution.pilot import PilotCells, choose_pilot
+from edit_eval.execution.workload import fill_work
 from edit_eval.records import Answer, Status
 from edit_eval.scheduling.batches import cut_batches
-from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.scheduling.tasks import PILOT, Task, Work
 from edit_eval.store.matrix import Matrix
 from small_matrix import small_matrix, small_samples
 
@@ -26,9 +26,9 @@ class Listed(Work):
         self.tasks: list[Task] = []
         self.waits: dict[int, list[int]] = {}
 
-    def add(self, model, units, *, after=(), phase=0, alone=False, pilot=False):  # type: ignore[no-untyped-def]
+    def add(self, model, units, *, after=(), phase=0, alone=False):  # type: ignore[no-untyped-def]
         after = list(after)
-        task = super().add(model, units, after=after, phase=phase, alone=alone, pilot=pilot)
+        task = super().add(model, units, after=after, phase=phase, alone=alone)
         self.tasks.append(task)
         self.waits[task.number] = after
         return task
@@ -67,7 +67,7 @@ def test_all_of_it_in_the_benchmark_s_order() -> None:
     assert [t.units for t in work.of("judge")] == [(0,), (1,), (2,), (3, 6), (4, 7), (5, 8)]
     assert all(work.waits[t.number] == list(t.units) for t in work.of("judge"))
     assert {t.phase for t in work.tasks} == {0}
-    assert not any(t.pilot or t.alone for t in work.tasks)
+    assert not any(t.alone for t in work.tasks)
 
 
 def test_a_filter_changes_nobody_s_company() -> None:
@@ -125,34 +125,41 @@ def test_nothing_is_left_of_a_finished_matrix() -> None:
 
 def test_categories_follow_each_other_as_phases() -> None:
     work = filled(small_matrix(9), by_category=True)
-    assert {t.units[0] % 3 + 1 for t in work.tasks} == {1, 2, 3}
-    assert all(t.phase == t.units[0] % 3 + 1 for t in work.tasks)
+    assert all(t.phase == t.units[0] % 3 for t in work.tasks)
+    assert [t.phase for t in work.of("edit")] == sorted(t.phase for t in work.of("edit"))
 
 
 def test_the_pilot_comes_before_all_else() -> None:
     matrix = small_matrix(9)
-    work = filled(matrix, by_category=True, pilot=[0, 1, 2])
-    assert [t.units[0] for t in work.of("edit")] == list(range(9))
-    assert [t.phase for t in work.of("edit")] == [0, 0, 0, 1, 2, 3, 1, 2, 3]
-    assert [(t.units, t.phase) for t in work.of("judge") if t.pilot] == [((n,), 0) for n in range(3)]
-    assert [t.phase for t in work.of("judge") if not t.pilot] == [1, 2, 3]
+    work = filled(matrix, by_category=True, pilot=choose_pilot(matrix))
+    assert [t.units[0] for t in work.of("edit")] == [0, 1, 2, 3, 6, 4, 7, 5, 8]
+    assert [t.phase for t in work.of("edit")] == [PILOT, PILOT, PILOT, 0, 0, 1, 1, 2, 2]
+    assert [(t.units, t.phase) for t in work.of("judge")][:3] == [((n,), PILOT) for n in range(3)]
+    assert [t.phase for t in work.of("judge")][3:] == [0, 1, 2]
 
 
-def test_a_pilot_that_is_not_at_the_beginning_is_moved_there() -> None:
+def piloted(work: Listed, kind: str) -> list[tuple[int, ...]]:
+    return [t.units for t in work.of(kind) if t.phase == PILOT]
+
+
+def test_a_pilot_that_is_not_at_the_beginning_is_moved_there_with_its_batch() -> None:
     matrix = small_matrix(small_samples(9, bad=(0,)))
-    pilot = pilot_positions(matrix, batches_of(matrix))
-    assert pilot == [1, 2, 3, 6]
+    pilot = choose_pilot(matrix)
+    assert pilot == PilotCells(frozenset([1, 2, 3]), frozenset([1, 2, 3]))
     work = filled(matrix, pilot=pilot)
     assert [t.units[0] for t in work.of("edit")] == [1, 2, 3, 6, 4, 5, 7, 8]
-    assert [t.units for t in work.of("judge") if t.pilot] == [(1,), (2,), (3, 6)]
+    assert piloted(work, "edit") == [(1,), (2,), (3,), (6,)], "6 shares its batch with 3"
+    assert piloted(work, "judge") == [(1,), (2,), (3, 6)]
 
 
-def test_of_several_models_seeds_and_repeats_only_the_first_is_piloted_by_every_judge() -> None:
+def test_every_edit_model_is_piloted_and_the_first_one_by_every_judge() -> None:
     matrix = small_matrix(6, models=("a", "b"), judges=("x", "y"), edit_seeds=2, repeats=2)
     batches = {**batches_of(matrix, 1), "y": batches_of(matrix, 3)["y"]}
-    work = filled(matrix, batches, pilot=[0, 1, 2])
-    piloted = [matrix.address(unit) for task in work.of("judge") if task.pilot for unit in task.units]
-    assert piloted == [(f"s{n}", "a", 0, judge, 0) for judge in "xy" for n in range(3)]
+    work = filled(matrix, batches, pilot=choose_pilot(matrix))
+    edited = [(matrix.edits[n].edit_model, matrix.edits[n].edit_seed, n % 6) for (n,) in piloted(work, "edit")]
+    assert edited == [(model, 0, n) for model in "ab" for n in range(3)]
+    judged = [matrix.address(unit) for units in piloted(work, "judge") for unit in units]
+    assert judged == [(f"s{n}", "a", 0, judge, 0) for judge in "xy" for n in range(3)]
     units = Counter((t.model, u) for t in work.tasks for u in t.units)
     assert set(units.values()) == {1}
     assert len(units) == 6 * 2 * 2 + 6 * 2 * 2 * 2 * 2
@@ -161,27 +168,37 @@ def test_of_several_models_seeds_and_repeats_only_the_first_is_piloted_by_every_
         assert len({matrix.address(u)[1:] for u in task.units}) == 1, "a batch has one edit model, seed and repeat"
 
 
-@pytest.mark.parametrize("judges", [("x",), ("x", "y")])
-def test_the_pilot_is_left_out_when_the_records_show_all_at_work(judges: tuple[str, ...]) -> None:
-    matrix = small_matrix(9, judges=judges)
-    batches = batches_of(matrix)
+def test_the_pilot_covers_only_what_the_records_do_not_show_at_work() -> None:
+    matrix = small_matrix(9, models=("a", "b"), judges=("x", "y"))
     make(matrix, 4)
-    assert pilot_positions(matrix, batches) == [0, 1, 2]
-    answer(matrix, matrix.judgement_number(4, 0, 0), text="whatever it says")
-    assert pilot_positions(matrix, batches) == ([] if judges == ("x",) else [0, 1, 2])
+    answer(matrix, matrix.judgement_number(4, 0, 0))
+    pilot = choose_pilot(matrix)
+    assert {matrix.edits[n].edit_model for n in pilot.edits} == {"b"}
+    assert {matrix.address(unit)[3] for unit in pilot.judgements} == {"y"}
+    assert {matrix.address(unit)[1] for unit in pilot.judgements} == {"a"}
+    work = filled(matrix, pilot=pilot)
+    assert [n for (n,) in piloted(work, "edit")] == [0, 1, 2, 9, 10, 11], "what is judged first is edited first"
+
+
+def test_the_pilot_is_left_out_when_the_records_show_all_at_work() -> None:
+    matrix = small_matrix(9)
+    make(matrix, 4)
+    assert choose_pilot(matrix) == PilotCells(frozenset(), frozenset([0, 1, 2]))
+    answer(matrix, 4, text="whatever it says")
+    assert choose_pilot(matrix).judgements == {0, 1, 2}, "an answer without a score is no proof"
+    answer(matrix, 4)
+    assert choose_pilot(matrix) == PilotCells()
+
+
+def test_where_the_first_of_a_category_has_failed_before_the_next_one_is_the_pilot() -> None:
+    matrix = small_matrix(9)
+    make(matrix, 0, 1, status=Status.EDIT_FAILED)
+    assert choose_pilot(matrix) == PilotCells(frozenset([2, 3, 4]), frozenset([2, 3, 4]))
 
 
 def test_a_pilot_that_would_be_all_there_is_is_none() -> None:
-    matrix = small_matrix(3)
-    assert pilot_positions(matrix, batches_of(matrix)) == []
-    matrix = small_matrix(4)
-    assert pilot_positions(matrix, batches_of(matrix)) == [0, 1, 2]
-
-
-def test_a_larger_batch_takes_the_pilot_of_a_filtered_run_along() -> None:
-    """Sample 0 is filtered out: the pilot of its category is the batch of what comes first there."""
-    matrix = small_matrix(tuple(s for s in small_samples(12) if s.index != 0))
-    assert [matrix.samples[p].index for p in pilot_positions(matrix, batches_of(matrix, 2, 12))] == [1, 2, 3, 6]
+    assert choose_pilot(small_matrix(3)) == PilotCells()
+    assert choose_pilot(small_matrix(4)).edits == {0, 1, 2}
 
 
 @settings(max_examples=80, deadline=None)
@@ -202,7 +219,7 @@ def test_whatever_was_done_before_each_unit_that_is_left_is_in_exactly_one_task(
         if matrix.edits[matrix.place(unit).edit].status is Status.OK:
             answer(matrix, *[unit] * data.draw(st.integers(0, 3)), text=data.draw(st.sampled_from(["8", "hm"])))
     batches = batches_of(matrix, data.draw(st.integers(1, 4)))
-    work = filled(matrix, batches, by_category=data.draw(st.booleans()), pilot=pilot_positions(matrix, batches))
+    work = filled(matrix, batches, by_category=data.draw(st.booleans()), pilot=choose_pilot(matrix))
     units = Counter((task.model[:4], unit) for task in work.tasks for unit in task.units)
     assert all(times == 1 for times in units.values())
     assert {u for kind, u in units if kind == "edit"} == {

@@ -19,6 +19,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long = [item for item in items if item.get_closest_marker("chaos")]
         items[:] = [item for item in items if item not in long]
         config.hook.pytest_deselected(items=long)
+    for item in items:
+        if item.get_closest_marker("chaos"):
+            item.add_marker(pytest.mark.timeout(3600))  # long is what it is meant to be
 
 
 @pytest.fixture(scope="session")

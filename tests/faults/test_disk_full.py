@@ -123,10 +123,12 @@ def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, engines: Nu
     assert {e.status for e in made.results.edits} == {Status.OK}
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT])
-@pytest.mark.parametrize("call", ["append", "sync"])
+@pytest.mark.parametrize(
+    ("call", "number"),
+    [("append", errno.ENOSPC), ("append", errno.EROFS), ("sync", errno.EIO), ("sync", errno.EDQUOT)],
+)
 def test_whatever_the_disk_says_it_is_one_line(
-    tmp_path: Path, undisturbed: Run, monkeypatch: pytest.MonkeyPatch, number: int, call: str
+    tmp_path: Path, undisturbed: Run, monkeypatch: pytest.MonkeyPatch, call: str, number: int
 ) -> None:
     count = 0
     real = getattr(Segment, call)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -400,9 +402,48 @@ def test_it_opens_without_a_single_picture(tmp_path: Path, open_page: OpenPage) 
     assert tab.locator(".frame.missing").count() == 6
 
 
+def test_cards_stand_before_their_pictures_are_read(several: Report, browser: Any) -> None:
+    """The page is used while the browser still reads it: thumbnails come in behind, one of them is no picture."""
+    above, mark, thumbnails = several.html.partition('<script type="text/plain" id="thumbnail-3">')
+    seen = threading.Event()
+
+    class Slow(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write((above + mark + thumbnails[:200]).encode())
+            self.wfile.flush()
+            seen.wait(60)
+            self.wfile.write(thumbnails[200:].encode())
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    context = browser.new_context()
+    try:
+        tab = context.new_page()
+        tab.goto(f"http://127.0.0.1:{server.server_port}/", wait_until="commit")
+        tab.wait_for_function("() => document.querySelectorAll('.card img[src]').length === 3")
+        assert tab.locator(".card").count() == 10
+        assert "cannot be read" not in tab.locator("#cards").inner_text()
+        seen.set()
+        tab.wait_for_function("() => document.querySelector('#cards').innerText.includes('cannot be read')")
+        tab.wait_for_function(
+            "() => [...document.querySelectorAll('.card img')].every((image) => image.naturalWidth === 96)"
+        )
+        assert tab.locator(".card img").count() == sum(map(bool, several.thumbnails))
+    finally:
+        seen.set()
+        context.close()
+        server.shutdown()
+        server.server_close()
+
+
 def test_a_narrow_window_has_nothing_to_scroll_sideways(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
     chart_bodies_drawn(tab)
     tab.set_viewport_size({"width": 360, "height": 800})
-    tab.wait_for_timeout(800)  # the charts are drawn again
-    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+    tab.wait_for_function("() => document.documentElement.scrollWidth <= 360")  # when the charts are drawn again

@@ -54,3 +54,10 @@ def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
     source["edit_models"] = {"编辑模型": source.pop("diffusion_model")}
     plan = make_plan(load_configuration(source), ["physical"])
     assert "编辑模型: 0.0 s an edit" in shown(plan)
+
+
+def test_what_was_assumed_is_said(tmp_path: Path) -> None:
+    source = configuration(tmp_path, edit={"seconds": 1.0})
+    text = " ".join(shown(make_plan(load_configuration(source), None, gpus=2, samples=10)).split())
+    assert "placement: auto is taken to be swap" in text
+    assert "is not there: 5 categories of equal size are taken for it" in text

@@ -64,18 +64,18 @@ def test_each_category_is_summed_up_once_when_its_last_score_has_come(tmp_path: 
     )
     display = watch(run)
     by_label = {line.label: line for line in display.of(CategoryDone)}
-    assert by_label["physical"] == CategoryDone("physical", 2, 4, 5.625, 2.0, 9.25)
-    assert by_label["environmental"] == CategoryDone("environmental", 4, 4, 6.5, 6.5, 6.5)
+    assert by_label["Physical"] == CategoryDone("Physical", 2, 4, 5.625, 2.0, 9.25)
+    assert by_label["Environmental"] == CategoryDone("Environmental", 4, 4, 6.5, 6.5, 6.5)
     assert len(display.of(CategoryDone)) == 2
     for category, line in by_label.items():
         after = display.lines[display.lines.index(line) :]
-        assert not [one for one in after if isinstance(one, Judged) and one.judgement.category == category]
+        assert not [one for one in after if isinstance(one, Judged) and one.judgement.category.capitalize() == category]
 
 
 def test_a_category_whose_edits_all_fail_is_summed_up_too(tmp_path: Path) -> None:
     fates = {f"0000{n}_物理_hard": Fate(1, "failed", "no") for n in range(3)}
     display = watch(SimulatedRun(tmp_path, count=6, fates=fates))
-    assert CategoryDone("physical", 0, 3, None, None, None) in display.of(CategoryDone)
+    assert CategoryDone("Physical", 0, 3, None, None, None) in display.of(CategoryDone)
 
 
 def test_labels_name_what_there_are_several_of(tmp_path: Path) -> None:

@@ -10,9 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
-from edit_eval.reporting.terminal_text import Beginning, lines_of, one_line, padded, print_beside, readable, whole_words
+from edit_eval.reporting.terminal_text import (
+    Beginning,
+    Name,
+    broken,
+    lines_of,
+    one_line,
+    padded,
+    print_beside,
+    readable,
+    whole_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +64,46 @@ def test_a_cjk_character_takes_two_columns(cells: int, shown: str) -> None:
         ("the light, follows the window", 12, "the light…"),
         ("one verylongwordwithoutanyend at all", 16, "one verylongwor…"),
         ("编辑基本符合指令,光影一致", 13, "编辑基本符合…"),
-        ("编辑 good 编辑基本", 9, "编辑 good…"),
+        ("编辑 good 编辑基本", 10, "编辑 good…"),
         ("word", 0, "…"),
     ],
 )
 def test_words_are_kept_whole(line: str, cells: int, shown: str) -> None:
     assert whole_words(line, cells) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "lines"),
+    [
+        ("qwen_image_edit", 15, ["qwen_image_edit"]),
+        ("qwen_image_edit_2509_lightning", 16, ["qwen_image_edit_", "2509_lightning"]),
+        ("Qwen/Qwen3-VL-30B-A3B", 10, ["Qwen/", "Qwen3-VL-", "30B-A3B"]),
+        ("strict, kind", 8, ["strict,", "kind"]),
+        ("unbreakable_verylongpart", 8, ["unbreaka", "ble_", "verylong", "part"]),
+        ("物理与几何一致性", 7, ["物理与", "几何一", "致性"]),
+        ("", 8, [""]),
+        ("物", 1, ["物"]),
+    ],
+)
+def test_names_are_broken_where_they_have_a_joint(name: str, cells: int, lines: list[str]) -> None:
+    assert broken(name, cells) == lines
+
+
+@given(st.text(st.sampled_from("ab_-./ 物"), max_size=30), st.integers(2, 12))
+def test_a_broken_name_has_all_its_characters(name: str, cells: int) -> None:
+    lines = broken(name, cells)
+    assert "".join("".join(lines).split()) == "".join(name.split())
+    assert all(cell_len(line) <= cells for line in lines)
+
+
+def test_a_name_takes_the_lines_that_its_column_needs() -> None:
+    file = io.StringIO()
+    table = Table(box=None, pad_edge=False, padding=0)
+    table.add_column("", overflow="fold")
+    table.add_column("", no_wrap=True)
+    table.add_row(Name("qwen_image_edit\x1b[2J", indent=2), "6.43 6.06")
+    Console(file=file, width=24).print(table)
+    assert [line.rstrip() for line in file.getvalue().splitlines()][1:] == ["  qwen_image_  6.43 6.06", "  edit"]
 
 
 def test_a_beginning_takes_the_room_there_is() -> None:

@@ -145,6 +145,54 @@ def test_several_judges_are_loaded_once_a_device_the_pilot_apart(devices: int, p
             assert loads(result, model.name).count(device) <= most
 
 
+def test_under_round_robin_the_one_that_piloted_comes_back_for_what_was_dealt_to_it() -> None:
+    result = run(schedule="round_robin", pilot=True, known=False, keep_activities=True)
+    edits = {
+        device: [a for a in result.activities if a.device == device and a.kind == "editing"] for device in result.busy
+    }
+    assert {len(its) for its in edits.values()} == {45}
+    (piloting,) = [device for device in result.busy if loads(result, "editor").count(device) == 2]
+    alone = 60 + 45 * 7.5 + 60 + 60  # its edits, and between them the judge and the way back
+    assert edits[piloting][-1].end == pytest.approx(alone, rel=0.02)
+    others_end = max(its[-1].end for device, its in edits.items() if device != piloting)
+    assert others_end == pytest.approx(60 + 45 * 7.5, rel=0.03), "nobody waits for it"
+    assert result.makespan < edits[piloting][-1].end + 20
+
+
+def test_a_pilot_costs_a_few_per_cent_and_pays_for_them() -> None:
+    piloted, blind = run(pilot=True, known=False), run(known=False)
+    assert piloted.makespan < blind.makespan, "it knows when to leave editing"
+    assert piloted.makespan < 1.05 * run().makespan
+    by_category = run(pilot=True, known=False, order="by_category")
+    assert by_category.makespan < 900, "the first category does not wait for the pilot"
+
+
+def test_a_second_edit_model_is_tried_at_once_on_a_device_of_its_own() -> None:
+    layout = models(3)
+    layout.insert(1, Model("second", "edit", layout[0].places))
+    durations = Durations({m.key: 60.0 for m in layout}, {m.key: 0.2 if m.kind == "judge" else 7.5 for m in layout})
+    result = simulate(layout, list("abc") * 20, durations, pilot=True, keep_activities=True)
+    first = min(a.end for a in result.activities if a.kind == "editing" and a.model == "second")
+    assert first == pytest.approx(67.5)
+    judged = min(a.end for a in result.activities if a.kind == "judging")
+    assert judged < 60 + 2 * 7.5 + 60 + 7.5 + 1
+    blind = simulate(layout, list("abc") * 20, durations)
+    assert result.makespan < 1.1 * blind.makespan
+
+
+@pytest.mark.parametrize("wide", ["edit", "judge"])
+def test_a_pilot_where_one_model_needs_two_devices_and_the_other_one(wide: str) -> None:
+    single, pair = (("cuda:0",), ("cuda:1",)), (("cuda:0", "cuda:1"),)
+    layout = [
+        Model("editor", "edit", pair if wide == "edit" else single),
+        Model("judge", "judge", single if wide == "edit" else pair),
+    ]
+    durations = Durations({m.key: 60.0 for m in layout}, {"edit:editor": 7.5, "judge:judge": 0.2})
+    result = simulate(layout, list("abc") * 12, durations, pilot=True, keep_activities=True)
+    assert all(loads(result, "editor").count(device) <= 2 for device in result.busy)
+    assert all(loads(result, "judge").count(device) <= 2 for device in result.busy)
+
+
 def test_draining_stops_what_is_idle_and_waits_for_what_is_not() -> None:
     work = Work()
     policy = Policy(models(2), work, Estimates())

@@ -4,7 +4,7 @@ import pytest
 
 from edit_eval.scheduling.queues import QUEUES, BatchSyncQueue, PullQueue, RoundRobinQueue
 from edit_eval.scheduling.replicas import Replica
-from edit_eval.scheduling.tasks import Model, Task
+from edit_eval.scheduling.tasks import PILOT, Model, Task
 
 MODEL = Model("editor", "edit", (("cuda:0",), ("cuda:1",)))
 
@@ -47,6 +47,39 @@ def test_suspects_come_last_and_alone(schedule: str) -> None:
     assert queue.take(first) is suspect
 
 
+@pytest.mark.parametrize("schedule", QUEUES)
+def test_the_pilot_comes_first_and_its_suspects_right_after_it(schedule: str) -> None:
+    queue, (first, _) = QUEUES[schedule](1), replicas()
+    bulk, suspect = Task(0, MODEL.key, (0,)), Task(1, MODEL.key, (1,), alone=True)
+    pilot, its_suspect = Task(2, MODEL.key, (2,), PILOT), Task(3, MODEL.key, (3,), PILOT, alone=True)
+    for task in (bulk, suspect, pilot, its_suspect):
+        queue.put(task)
+    for expected in (pilot, its_suspect, bulk, suspect):
+        taken = queue.take(first)
+        assert taken is expected
+        queue.finish(taken)
+
+
+def test_a_suspect_of_the_pilot_waits_for_empty_hands_and_nothing_overtakes_it() -> None:
+    queue, (first, second) = PullQueue(2), replicas()
+    suspect, bulk = Task(0, MODEL.key, (0,), PILOT, alone=True), Task(1, MODEL.key, (1,))
+    queue.put(suspect)
+    queue.put(bulk)
+    first.hands[9] = Task(9, MODEL.key, (9,))
+    assert queue.take(first) is None
+    assert queue.take(second) is suspect
+
+
+@pytest.mark.parametrize("schedule", ["round_robin", "batch_sync"])
+def test_what_is_dealt_is_open_to_its_owner_alone(schedule: str) -> None:
+    queue = QUEUES[schedule](2)
+    for task in tasks(3):
+        queue.put(task)
+    assert [(queue.open_to(index), queue.belongs_to(index)) for index in (0, 1)] == [(2, True), (1, True)]
+    queue.retire(0)
+    assert queue.open_to(1) == 3
+
+
 def test_pull_takes_in_order_and_a_returned_task_is_the_next() -> None:
     queue, (first, second) = PullQueue(2), replicas()
     one, two, three = tasks(3)
@@ -54,7 +87,7 @@ def test_pull_takes_in_order_and_a_returned_task_is_the_next() -> None:
         queue.put(task)
     assert queue.take(first) is one
     assert queue.take(second) is two
-    queue.give_back(one)
+    queue.put(one)
     assert queue.take(second) is one
     assert queue.take(first) is three
 

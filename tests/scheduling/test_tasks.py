@@ -1,6 +1,6 @@
 """What waits for what."""
 
-from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.scheduling.tasks import PILOT, Task, Work
 
 
 def test_a_task_is_ready_when_the_last_edit_it_waits_for_is_settled() -> None:
@@ -41,3 +41,26 @@ def test_a_batch_without_any_edit_is_finished_without_a_word() -> None:
     work.finish(edit)
     assert ready == [edit]
     assert work.finished
+
+
+def test_the_pilot_holds_nobody_back_and_is_ready_when_none_of_it_waits() -> None:
+    ready: list[Task] = []
+    work = Work(on_ready=ready.append)
+    pilots = [work.add("edit:e", [n], phase=PILOT) for n in (0, 1)]
+    bulk = work.add("edit:e", [2])
+    later = work.add("edit:e", [3], phase=1)
+    judged = [work.add("judge:j", [n], after=[n], phase=PILOT) for n in (0, 1)]
+    assert ready == [*pilots, bulk]
+    assert (work.pilot_ready("edit:e"), work.pilot_ready("judge:j")) == (True, False)
+    assert (work.left("edit:e"), work.pilot_left("edit:e")) == (3, 2)
+    work.settle(0)
+    assert not work.pilot_ready("judge:j")
+    work.settle(1)
+    assert work.pilot_ready("judge:j")
+    work.finish(bulk)
+    assert later in ready, "the next phase begins whether or not the pilot is over"
+    for task in (*pilots, *judged):
+        assert work.piloting
+        work.finish(task)
+    assert not work.piloting
+    assert not work.finished

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from edit_eval.records import Answer, Judgement, Status
+from edit_eval.records import Answer, Edit, Judgement, Status
 from edit_eval.store.journal import Record, seal
 from edit_eval.store.keys import Identity
-from edit_eval.store.matrix import EDIT_SEED_STRIDE, Matrix, answer_of, edit_of, edit_record, is_there
+from edit_eval.store.matrix import EDIT_SEED_STRIDE, Matrix, answer_of, edit_record, is_there
 from edit_eval.store.run_directory import RunDirectory
 from small_matrix import made_edit, small_matrix, small_samples
 
@@ -198,7 +199,7 @@ def test_answers_about_another_picture_do_not_count_and_those_about_the_same_do(
 def test_a_line_of_the_journal_is_the_edit(directory: RunDirectory) -> None:
     matrix = small_matrix(1)
     for edit in (matrix.edits[0], replace(made_edit(matrix, 0, directory), flags=("identical_to_source", "x"))):
-        assert edit_of(edit_record(edit)) == edit
+        assert msgspec.convert(edit_record(edit), Edit) == edit
     assert answer_of({"sample": "s", **line_of(GOOD)}) == GOOD
 
 
@@ -250,7 +251,7 @@ def test_a_path_that_leads_elsewhere_is_no_picture(directory: RunDirectory, imag
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((directory.path / edit.image).read_bytes())
     size = target.stat().st_size
-    found = edit_of({**edit_record(edit), "image": image or "x", "file_bytes": size})
+    found = msgspec.convert({**edit_record(edit), "image": image or "x", "file_bytes": size}, Edit)
     assert not is_there(found, directory.path)
 
 

@@ -154,3 +154,14 @@ def test_a_disk_that_refuses_a_picture_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(CannotWrite, match="cannot be written"):
         reuse(source, directory, mine)
     directory.end()
+
+
+def test_lines_of_somebody_else_are_left_out(tmp_path: Path) -> None:
+    source = finished(tmp_path / "theirs", small_matrix(2))
+    again = started(source.path)
+    again.append("edits", {"key": small_matrix(2).edits[0].key, "status": "ok"})
+    again.append("judgements", {"key": 7})
+    again.end()
+    directory, mine = started(tmp_path / "mine"), small_matrix(2)
+    assert "2 edits and 2 judgements" in reuse(RunDirectory.existing(source.path), directory, mine)
+    directory.end()

@@ -177,14 +177,11 @@ class QwenImageEdit:
                     "num_inference_steps: 1, but this model's schedule is stretched to end at `shift_terminal`, which "
                     "for a single step is 0 / 0; take at least 2"
                 )
-            self.use(pipeline, devices, offload)
+            self._make_ready(pipeline, devices, offload)
         self._about["commit"] = location.commit
 
-    def use(self, pipeline: Any, devices: Sequence[str], offload: str = "none") -> None:
-        """Makes ready a pipeline whose weights lie where `load` puts them: repairs and the switches. `load` ends here.
-
-        For a pipeline that comes from no files, as a benchmark's with random weights. Raises `LoadError`.
-        """
+    def _make_ready(self, pipeline: Any, devices: Sequence[str], offload: str) -> None:
+        """The repairs, the measures that the parameters ask for, and the offload, in the order in which they fit."""
         parameters = self.parameters
         by_layer = offload == "group"  # layer after layer, in the order of the first call: nothing may be left out
         if parameters.compile and (by_layer or len(devices) > 1):

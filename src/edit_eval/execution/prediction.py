@@ -15,7 +15,8 @@ from edit_eval.records import Activity
 from edit_eval.scheduling.batches import cut_batches, pilots
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.tasks import Model, Task, Work
+from edit_eval.scheduling.tasks import PILOT, Model, Task, Work
+from edit_eval.store.journal import no_garbage
 from edit_eval.workers.messages import Message
 
 
@@ -126,6 +127,7 @@ def lower_bound(
     return total / len(devices)
 
 
+@no_garbage()
 def simulate(
     models: Sequence[Model],
     categories: Sequence[str],
@@ -168,23 +170,23 @@ def simulate(
         start=start,
         placement=placement,
         load_concurrency=load_concurrency,
-        pilot=bool(first),
     )
     editions = [m for m in models if m.kind == "edit" for _ in range(edit_seeds)]
-    phases = {name: 1 + i if order == "by_category" else 0 for i, name in enumerate(dict.fromkeys(categories))}
+    names = list(dict.fromkeys(categories))
+    phases = [names.index(name) if order == "by_category" else 0 for name in categories]
     early = set(first)
     for number, model in enumerate(editions):
-        for index in [*first, *(i for i in range(count) if i not in early)]:
-            is_pilot = number == 0 and index in early
-            work.add(model.key, (number * count + index,), phase=0 if is_pilot else phases[categories[index]])
+        its_early = early if number % edit_seeds == 0 else set()
+        for index in sorted(range(count), key=lambda index: index not in its_early):
+            phase = PILOT if index in its_early else phases[index]
+            work.add(model.key, (number * count + index,), phase=phase)
     for number, judge in itertools.product(range(len(editions)), judges):
         members: dict[int, list[int]] = {}
         for index, batch in enumerate(batches[judge.name]):
             members.setdefault(batch, []).append(number * count + index)
         for repeat, units in itertools.product(range(repeats), members.values()):
             is_pilot = number == 0 and repeat == 0 and units[0] in early
-            phase = 0 if is_pilot else phases[categories[units[0] % count]]
-            work.add(judge.key, units, after=units, phase=phase, pilot=is_pilot)
+            work.add(judge.key, units, after=units, phase=PILOT if is_pilot else phases[units[0] % count])
 
     def fate(model: str, message: Message) -> Fate:
         seconds = durations.unit[model] * len(message["units"])
@@ -217,7 +219,7 @@ def simulate(
 def pilot_samples(categories: Sequence[str], batches: Mapping[str, Sequence[int]]) -> list[int]:
     """The first sample of each category, with all that share a batch with it; none when that would be all there is.
 
-    The same as `workload.pilot_positions` says of a run in which nothing was done yet.
+    The same samples as in a run in which nothing was done yet (`pilot.choose_pilot`, `workload.fill_work`).
     """
     firsts = pilots(categories)
     wanted = [(batch, {batch[first] for first in firsts}) for batch in batches.values()]

@@ -18,15 +18,15 @@ from edit_eval.execution.environments import interpreter
 from edit_eval.execution.gauges import Gauges
 from edit_eval.execution.interruption import Interruption
 from edit_eval.execution.local import LocalDriver
-from edit_eval.execution.pilot import Pilot
+from edit_eval.execution.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.prediction import predict_rest
 from edit_eval.execution.recorder import Audience, Recorder
 from edit_eval.execution.space import space_needed
-from edit_eval.execution.workload import fill_work, pilot_positions
+from edit_eval.execution.workload import fill_work
 from edit_eval.judges.answers import PARSER_VERSION
 from edit_eval.records import Status
 from edit_eval.scheduling.batches import cut_batches
-from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Model, Work
@@ -104,7 +104,7 @@ class Session:
         sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
         cut = {size: cut_batches(benchmark_categories, size) for size in set(sizes.values())}
         batches = {name: cut[size] for name, size in sizes.items()}
-        pilot = pilot_positions(matrix, batches) if execution.pilot else []
+        pilot = choose_pilot(matrix) if execution.pilot else PilotCells()
         choices = choose(self.configuration, self.models)
         policy = Policy(
             self.models,
@@ -114,12 +114,11 @@ class Session:
             start=execution.start,
             placement=choices.placement.value,
             load_concurrency=choices.load_concurrency.value,
-            pilot=bool(pilot),
         )
 
-        def tell_prediction() -> None:
-            seconds = predict_rest(self.models, work, estimates)
-            spectator.note(f"pilot: edit model and judge work; about {round(seconds / 60, 1):g} minutes are left")
+        def tell_prediction(all_work: bool) -> None:
+            said = "every edit model and judge works" if all_work else "it is over"
+            spectator.note(f"pilot: {said}; about {roughly(predict_rest(self.models, work, estimates))} left")
 
         recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), PARSER_VERSION)
         fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot)

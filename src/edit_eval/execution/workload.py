@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from edit_eval.execution.pilot import PilotCells
 from edit_eval.records import Status
-from edit_eval.scheduling.tasks import Work
+from edit_eval.scheduling.tasks import PILOT, Work
 from edit_eval.store.matrix import Matrix
 
 
@@ -15,65 +16,61 @@ def fill_work(
     batches: Mapping[str, Sequence[int]],
     *,
     by_category: bool = False,
-    pilot: Sequence[int] = (),
+    pilot: PilotCells = PilotCells(),  # noqa: B008 (it cannot change)
 ) -> None:
     """Adds a task for every edit that is pending and every batch with a judgement that is.
 
     `batches[judge][index]` is the batch of the sample with that index in the whole benchmark (see
     `edit_eval.scheduling.batches`). A batch goes to the judge whole: those of its members that are answered already
-    keep the others company. With `by_category` each category is a phase of its own. `pilot` has the positions (in
-    `matrix.samples`) of the samples whose first edits come before all others.
+    keep the others company. With `by_category` each category is a phase of its own. The batches in which `pilot` has
+    a judgement are part of the pilot, and so are the edits that they wait for.
     """
-    count = len(matrix.samples)
     categories = list(dict.fromkeys(sample.category for sample in matrix.samples))
-    first = {matrix.edit_number(0, 0, position) for position in pilot}
-    # The pilot is the earliest phase: with `by_category` the first category waits for all of it.
-    phases = [1 + categories.index(sample.category) if by_category else 0 for sample in matrix.samples]
-    for number in [*sorted(first), *(n for n in range(len(matrix.edits)) if n not in first)]:
-        edit = matrix.edits[number]
-        if edit.status is Status.PENDING:
-            work.add(f"edit:{edit.edit_model}", [number], phase=0 if number in first else phases[number % count])
+    phases = [categories.index(sample.category) if by_category else 0 for sample in matrix.samples]
+
+    asked = [batch for judge in range(len(matrix.judges)) for batch in _batches(matrix, judge, batches)]
+    early = {unit for units in asked if not pilot.judgements.isdisjoint(units) for unit in units}
+    first = pilot.edits | {edit for unit in early if _is_pending(matrix, edit := matrix.place(unit).edit)}
+
+    def phase(edit: int, is_pilot: bool) -> int:
+        return PILOT if is_pilot else phases[edit % len(phases)]
+
+    edits = [(phase(number, number in first), number) for number in range(len(matrix.edits))]
+    for its_phase, number in sorted(edits):
+        if _is_pending(matrix, number):
+            work.add(f"edit:{matrix.edits[number].edit_model}", [number], phase=its_phase)
+    judging = [(phase(matrix.place(units[0]).edit, units[0] in early), units) for units in asked]
+    for its_phase, units in sorted(judging, key=lambda one: one[0]):
+        judge = f"judge:{matrix.judges[matrix.place(units[0]).judge].name}"
+        waits_for = [edit for unit in units if _is_pending(matrix, edit := matrix.place(unit).edit)]
+        work.add(judge, units, after=waits_for, phase=its_phase)
+
+
+def _is_pending(matrix: Matrix, edit: int) -> bool:
+    return matrix.edits[edit].status is Status.PENDING
+
+
+def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
+    """The judgements that a judge is asked for together, in the order of edit models, edit seeds and repeats."""
+    of_sample = batches[matrix.judges[judge].name]
+    asked = []
     for model in range(len(matrix.edit_models)):
         for edit_seed in range(matrix.edit_seeds):
-            for judge, identity in enumerate(matrix.judges):
-                for repeat in range(matrix.repeats):
-                    members: dict[int, list[int]] = {}
-                    for position, sample in enumerate(matrix.samples):
-                        unit = matrix.judgement_number(matrix.edit_number(model, edit_seed, position), judge, repeat)
-                        members.setdefault(batches[identity.name][sample.index], []).append(unit)
-                    for units in members.values():
-                        number = matrix.place(units[0]).edit
-                        is_pilot = number in first and repeat == 0
-                        phase = 0 if is_pilot else phases[number % count]
-                        _add_batch(work, matrix, f"judge:{identity.name}", units, phase, is_pilot)
+            for repeat in range(matrix.repeats):
+                members: dict[int, list[int]] = {}
+                for position, sample in enumerate(matrix.samples):
+                    unit = matrix.judgement_number(matrix.edit_number(model, edit_seed, position), judge, repeat)
+                    members.setdefault(of_sample[sample.index], []).append(unit)
+                for units in members.values():
+                    asked += _what_is_left(matrix, units)
+    return asked
 
 
-def _add_batch(work: Work, matrix: Matrix, judge: str, units: list[int], phase: int, pilot: bool) -> None:
+def _what_is_left(matrix: Matrix, units: list[int]) -> list[list[int]]:
+    """A batch without the members that have no edit, if a judgement of it is pending."""
     units = [u for u in units if matrix.edits[matrix.place(u).edit].status in (Status.OK, Status.PENDING)]
-    if all(matrix.judgement(unit).status is not Status.PENDING for unit in units):
-        return
-    waits_for = [e for u in units if matrix.edits[e := matrix.place(u).edit].status is Status.PENDING]
-    if not waits_for and all(matrix.answers[u] for u in units if matrix.judgement(u).status is Status.PENDING):
+    pending = [unit for unit in units if matrix.judgement(unit).status is Status.PENDING]
+    if pending and all(matrix.answers[unit] for unit in pending):
         # Only answers that could not be read are left: those are asked again one by one.
-        for unit in units:
-            if matrix.judgement(unit).status is Status.PENDING:
-                work.add(judge, [unit], phase=phase)
-        return
-    work.add(judge, units, after=waits_for, phase=phase, pilot=pilot)
-
-
-def pilot_positions(matrix: Matrix, batches: Mapping[str, Sequence[int]]) -> list[int]:
-    """The samples of the pilot: the first of each category, with all that share a batch with it.
-
-    Empty when the records show the first edit model and every judge at work already, or when the pilot would be all
-    there is.
-    """
-    edited = any(edit.status is Status.OK for edit in matrix.edits)
-    judged = {matrix.place(unit).judge for unit, answers in enumerate(matrix.answers) if answers}
-    if edited and len(judged) == len(matrix.judges):
-        return []
-    usable = [(position, sample) for position, sample in enumerate(matrix.samples) if not sample.fault]
-    firsts = {sample.category: sample.index for _, sample in reversed(usable)}
-    wanted = {(judge, batches[judge][index]) for judge in batches for index in firsts.values()}
-    chosen = [p for p, sample in usable if any((judge, batches[judge][sample.index]) in wanted for judge in batches)]
-    return chosen if len(chosen) < len(usable) else []
+        return [[unit] for unit in pending]
+    return [units] if pending else []

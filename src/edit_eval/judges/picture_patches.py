@@ -1,7 +1,7 @@
 """Pictures as the Qwen-VL family reads them: scaled on the host, cut into patches and made numbers on the device.
 
-transformers does all of it on the host: 30 to 70 ms and 25 to 50 MB of float32 a picture, while the GPU waits. Here 8-bit
-pixels travel, and each of the 256 levels is turned into a number once. The numbers are the library's own, bit for bit.
+transformers does all of it on the host: 30 to 70 ms and 25 to 40 MB of float32 a picture, while the GPU waits. Here
+8-bit pixels travel, and each of the 256 levels is made a number once. The numbers are the library's own, bit for bit.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from rich.text import Text
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.tables import results_table
-from edit_eval.reporting.terminal_text import one_line, print_beside, stdout_console
+from edit_eval.reporting.terminal_text import Name, print_beside, stdout_console
 
 
 def print_agreement(document: Mapping[str, Any], console: Console | None = None) -> None:
@@ -63,7 +63,7 @@ def judges_table(document: Mapping[str, Any]) -> Table:
         if retest:
             repeats = [formats.score(retest["sd"]), formats.score(retest["icc"]), f"{retest['identical']:.0%}"]
         table.add_row(
-            Text(one_line(judge)),
+            Name(judge),
             str(card["asked"]),
             formats.rate(card["unscored"]),
             formats.rate(card["ceiling"]),
@@ -83,7 +83,7 @@ def alpha_table(document: Mapping[str, Any]) -> Table:
     for name, found in rows:
         alpha = formats.score(found["alpha"])
         span = formats.signed_span(found["ci95"])
-        table.add_row(Text(one_line(name)), str(found["edits"]), Text(alpha, style="bold"), span)
+        table.add_row(Name(name), str(found["edits"]), Text(alpha, style="bold"), span)
     return table
 
 
@@ -99,9 +99,9 @@ def people_table(document: Mapping[str, Any]) -> Table:
         models = found["edit_models"]
         total = str(sum(model["n"] for model in models.values()))
         overall = Text(formats.score(found["spearman"]), style="bold")
-        table.add_row(Text(one_line(judge)), "all", total, overall, formats.signed_span(found["ci95"]))
+        table.add_row(Name(judge), "all", total, overall, formats.signed_span(found["ci95"]))
         for name, model in models.items() if len(models) > 1 else ():
-            table.add_row("", Text(one_line(name)), str(model["n"]), formats.score(model["spearman"]), "")
+            table.add_row("", Name(name), str(model["n"]), formats.score(model["spearman"]), "")
     if document["raters"]:
         table.add_row("one person", "all", "", formats.score(document["raters"]["spearman"]), "")
     return table

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.terminal_text import one_line, print_beside, readable, stdout_console
+from edit_eval.reporting.terminal_text import Name, one_line, print_beside, readable, stdout_console
 from edit_eval.reporting.texts import short_category
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.power import ALPHA, POWER, fewest_clusters
@@ -142,8 +142,8 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str]) 
         complete = column.scored == column.total
         table.add_row(
             Text(letters[column.name], style="bold"),
-            Text(one_line(column.name)),
-            *([Text(one_line(column.edit_model))] if with_models else []),
+            Name(column.name),
+            *([Name(column.edit_model)] if with_models else []),
             Text(f"{column.scored}/{column.total}", style="" if complete else _PROBLEM),
             Text(formats.score(column.mean), style="bold"),
             formats.span(column.ci95),

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, category_names, entries
-from edit_eval.reporting.terminal_text import one_line
+from edit_eval.reporting.terminal_text import Name, one_line
 from edit_eval.reporting.texts import name_of, short_category, text
 
 _PROBLEM = "yellow"
@@ -37,7 +37,7 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
     if (summary.get("timing") or {}).get("devices"):
         console.print()
         console.print(device_times_table(summary, language))
-    if (summary.get("timing") or {}).get("memory"):
+    if _on_gpus((summary.get("timing") or {}).get("memory") or {}):
         console.print()
         console.print(memory_table(summary, language))
         devices = len(summary["timing"]["memory"])
@@ -75,7 +75,7 @@ def results_table(parts: Sequence[Entry], language: str = "en") -> Table:
     table = _table(text("edit_model", language), roomy=not incomplete)
     _add_numbers(table, _number_names(language, incomplete))
     for part in parts:
-        table.add_row(_plain(part.edit_model), *_numbers(part.overall, part.coverage, incomplete))
+        table.add_row(Name(part.edit_model), *_numbers(part.overall, part.coverage, incomplete))
     return table
 
 
@@ -86,13 +86,13 @@ def categories_table(parts: Sequence[Entry], language: str = "en") -> Table:
     table = _table(text("category", language), roomy=not incomplete)
     _add_numbers(table, _number_names(language, incomplete))
     for name in category_names(parts):
-        title = _plain(short_category(name, language))
+        title = Name(short_category(name, language), "bold" if len(parts) > 1 else "")
         if len(parts) > 1:
-            table.add_row(title, style="bold")
+            table.add_row(title)
         for part in parts:
             if name in part.categories:
                 block = part.categories[name]
-                first = Text("  ").append_text(_plain(part.edit_model)) if len(parts) > 1 else title
+                first = Name(part.edit_model, indent=2) if len(parts) > 1 else title
                 table.add_row(first, *_numbers(block, block.get("coverage"), incomplete))
     return table
 
@@ -114,8 +114,15 @@ def device_times_table(summary: Mapping[str, Any], language: str = "en") -> Tabl
             row.append(formats.share(busy[device]["mean"], 1) if device in busy else formats.NOTHING)
         if memory:
             row.append(formats.memory(memory[device]["peak"]) if device in memory else formats.NOTHING)
-        table.add_row(_plain(device), *row)
+        table.add_row(Name(device), *row)
     return table
+
+
+def _on_gpus(memory: Mapping[str, Any]) -> bool:
+    """Whether anybody could tell what was in use before or after a model: nobody can of workers on the CPU."""
+    return any(
+        stage[when] is not None for one in memory.values() for stage in one["stages"] for when in ("before", "after")
+    )
 
 
 def memory_table(summary: Mapping[str, Any], language: str = "en") -> Table:
@@ -133,7 +140,7 @@ def memory_table(summary: Mapping[str, Any], language: str = "en") -> Table:
     _add_numbers(table, [text(f"memory.{moment}", language) for moment in moments])
     for (kind, model), row in highest.items():
         figures = (formats.memory(row[moment]) for moment in moments)
-        table.add_row(_plain(name_of("kind", kind, language)), _plain(model), *figures)
+        table.add_row(_plain(name_of("kind", kind, language)), Name(model), *figures)
     return table
 
 

@@ -47,6 +47,39 @@ class Beginning:
         yield Text(whole_words(self._text, options.max_width), self._style, no_wrap=True)
 
 
+class Name:
+    """A name in as many lines as its column needs, broken after `_`, `-`, `.`, `/` or a space where it can be."""
+
+    def __init__(self, text: object, style: str = "", *, indent: int = 0) -> None:
+        self._name, self._style, self._indent = one_line(text), style, indent
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        widest = max(map(cell_len, _parts(self._name)), default=0) + self._indent
+        whole = cell_len(self._name) + self._indent
+        return Measurement(min(widest, options.max_width), min(whole, options.max_width))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in broken(self._name, max(1, options.max_width - self._indent)):
+            yield Text(" " * self._indent + line, self._style, no_wrap=True, overflow="crop")
+
+
+def broken(name: str, cells: int) -> list[str]:
+    """`name` in lines of at most `cells` columns; only a part without a place to break is cut in the middle."""
+    lines = [""]
+    for part in _parts(name):
+        if lines[-1] and cell_len(lines[-1]) + cell_len(part.rstrip()) > cells:
+            lines.append("")
+        lines[-1] += part
+        while cell_len(lines[-1].rstrip()) > cells:
+            fits = set_cell_size(lines[-1], cells).rstrip() or lines[-1][:1]
+            lines[-1:] = [fits, lines[-1][len(fits) :]]
+    return [line.rstrip() for line in lines if line.strip()] or [""]
+
+
+def _parts(name: str) -> list[str]:
+    return re.findall(r"[^_\-./ ]*[_\-./ ]+|[^_\-./ ]+", name)
+
+
 def whole_words(line: str, cells: int) -> str:
     """The beginning of `line` within `cells` columns, cut between two words unless that would cost half of it.
 

@@ -30,3 +30,14 @@ class Estimates:
 
     unit: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
     load: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
+
+
+def roughly(seconds: float) -> str:
+    """A time that is only foretold, in words that claim no more: `25 s`, `7 min`, `2 h 5 min`, `31 h`."""
+    if seconds < 57.5:
+        return f"{max(5, 5 * round(seconds / 5))} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, rest = divmod(5 * round(minutes / 5), 60)
+    return f"{hours} h {rest} min" if rest and hours < 10 else f"{round(minutes / 60)} h"

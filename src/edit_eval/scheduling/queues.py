@@ -1,44 +1,69 @@
 """Who gets which task. `pull` is the product's way; the others are for people who come from the base system.
 
-They deal out edits; a judge's batches are pulled under every schedule.
+They deal out edits; a judge's batches are pulled under every schedule. Within a queue the rank of a task decides: the
+pilot first, then the benchmark's order, and suspects after the healthy tasks of their phase.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
+from collections.abc import Iterable
 
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Task
 
 
-class PullQueue:
-    """First come, first served; suspects after all others."""
+class Ranked:
+    """Tasks by their rank."""
 
-    def __init__(self, replicas: int) -> None:
-        self._ready: deque[Task] = deque()
-        self._suspects: deque[Task] = deque()
+    def __init__(self, tasks: Iterable[Task] = ()) -> None:
+        self._heap = [(*task.rank, task) for task in tasks]
+        heapq.heapify(self._heap)
 
     def put(self, task: Task) -> None:
-        """A task can start."""
-        (self._suspects if task.alone else self._ready).append(task)
+        """One more."""
+        heapq.heappush(self._heap, (*task.rank, task))
 
-    def give_back(self, task: Task) -> None:
-        """A task that was handed out and not begun comes back: it is the next."""
-        self._ready.appendleft(task)
+    def pop(self) -> Task:
+        """Takes out the first. Raises `IndexError` when there is none."""
+        return heapq.heappop(self._heap)[-1]
+
+    @property
+    def first(self) -> Task | None:
+        """The one of the lowest rank."""
+        return self._heap[0][-1] if self._heap else None
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def in_order(self) -> list[Task]:
+        """All of them, the first first."""
+        return [entry[-1] for entry in sorted(self._heap)]
+
+
+class PullQueue:
+    """Whoever is free takes the first task. A suspect goes only to empty hands, so a healthy task never follows it."""
+
+    def __init__(self, replicas: int) -> None:
+        self._tasks = Ranked()
+
+    def put(self, task: Task) -> None:
+        """A task can start, or comes back from a replica that had not begun it."""
+        self._tasks.put(task)
 
     def take(self, replica: Replica) -> Task | None:
         """The task that this replica is to run next."""
-        if self._ready:
-            return self._ready.popleft()
-        if self._suspects and not replica.hands:
-            return self._suspects.popleft()
-        return None
+        return _take(self._tasks, replica)
 
     def finish(self, task: Task) -> None:
-        """A task that was handed out has come to an end."""
+        """A task that was handed out is in nobody's hands any more."""
 
     def retire(self, index: int) -> None:
         """This replica will not come again."""
+
+    def open_to(self, index: int) -> int:
+        """How many of the tasks that can start this replica may take, now or when its turn comes."""
+        return len(self._tasks)
 
     def belongs_to(self, index: int) -> bool:
         """Whether a task waits for this replica and for no other."""
@@ -46,67 +71,76 @@ class PullQueue:
 
     def dealt(self) -> list[list[Task]]:
         """The tasks that can start: those of each replica, or all of them in one list where nobody owns any."""
-        return [list(self._ready)]
+        return [self._tasks.in_order()]
 
     def __len__(self) -> int:
-        return len(self._ready) + len(self._suspects)
+        return len(self._tasks)
+
+
+def _take(tasks: Ranked, replica: Replica) -> Task | None:
+    if tasks.first is None or (tasks.first.alone and replica.hands):
+        return None
+    return tasks.pop()
 
 
 class RoundRobinQueue(PullQueue):
-    """Edit i belongs to replica i mod N, as in the base system."""
+    """Edit i belongs to replica i mod N, as in the base system; suspects belong to nobody."""
 
     def __init__(self, replicas: int) -> None:
         super().__init__(replicas)
-        self._own: list[deque[Task]] = [deque() for _ in range(replicas)]
+        self._own = [Ranked() for _ in range(replicas)]
         self._owners = list(range(replicas))
 
     def put(self, task: Task) -> None:
         if task.alone:
             return super().put(task)
-        self._own[self._owners[task.units[0] % len(self._owners)]].append(task)
+        self._own[self._owners[task.units[0] % len(self._owners)]].put(task)
 
     def take(self, replica: Replica) -> Task | None:
-        return self._own[replica.index].popleft() if self._own[replica.index] else super().take(replica)
+        own, everybodys = self._own[replica.index], self._tasks
+        if own.first is None or (everybodys.first is not None and everybodys.first.rank < own.first.rank):
+            return _take(everybodys, replica)
+        return own.pop()
 
     def retire(self, index: int) -> None:
         if index in self._owners and len(self._owners) > 1:
             self._owners.remove(index)
-        orphans, self._own[index] = self._own[index], deque()
-        self._ready.extend(orphans)
+        orphans, self._own[index] = self._own[index], Ranked()
+        for task in orphans.in_order():
+            self._tasks.put(task)
+
+    def open_to(self, index: int) -> int:
+        return len(self._own[index]) + len(self._tasks)
 
     def belongs_to(self, index: int) -> bool:
-        return bool(self._own[index])
+        return len(self._own[index]) > 0
 
     def dealt(self) -> list[list[Task]]:
-        return [list(own) for own in self._own]
+        return [own.in_order() for own in self._own]
 
     def __len__(self) -> int:
-        return super().__len__() + sum(map(len, self._own))
+        return len(self._tasks) + sum(map(len, self._own))
 
 
 class BatchSyncQueue(PullQueue):
-    """Round robin with a barrier: the next N tasks are handed out when the last N are finished."""
+    """Round robin with a barrier: the next N tasks are handed out when the last N are finished.
+
+    Nobody ever has two in hand, so suspects need no care of their own.
+    """
 
     def __init__(self, replicas: int) -> None:
         super().__init__(replicas)
-        self._out: set[int] = set()
         self._batch: dict[int, Task] = {}
+        self._out: set[int] = set()
         self._owners = list(range(replicas))
 
     def take(self, replica: Replica) -> Task | None:
         if not self._batch and not self._out:
-            for owner in self._owners[: len(self._ready)]:
-                self._batch[owner] = self._ready.popleft()
+            self._batch = {owner: self._tasks.pop() for owner in self._owners[: len(self._tasks)]}
         task = self._batch.pop(replica.index, None)
-        if task is None and not self._ready and not self._batch and self._suspects and not replica.hands:
-            task = self._suspects.popleft()
         if task is not None:
             self._out.add(task.number)
         return task
-
-    def give_back(self, task: Task) -> None:
-        self._out.discard(task.number)
-        super().give_back(task)
 
     def finish(self, task: Task) -> None:
         self._out.discard(task.number)
@@ -115,17 +149,21 @@ class BatchSyncQueue(PullQueue):
         if index in self._owners and len(self._owners) > 1:
             self._owners.remove(index)
         if index in self._batch:
-            self._ready.appendleft(self._batch.pop(index))
+            self._tasks.put(self._batch.pop(index))
+
+    def open_to(self, index: int) -> int:
+        rounds = range(self._owners.index(index), len(self._tasks), len(self._owners)) if index in self._owners else ()
+        return (index in self._batch) + len(rounds)
+
+    def belongs_to(self, index: int) -> bool:
+        return self.open_to(index) > 0
 
     def dealt(self) -> list[list[Task]]:
         count = len(self._owners)
-        return [list(self._ready)[index::count] for index in range(count)]
-
-    def belongs_to(self, index: int) -> bool:
-        return index in self._batch or (not self._batch and index in self._owners[: len(self._ready)])
+        return [self._tasks.in_order()[index::count] for index in range(count)]
 
     def __len__(self) -> int:
-        return super().__len__() + len(self._batch)
+        return len(self._tasks) + len(self._batch)
 
 
 QUEUES = {"pull": PullQueue, "round_robin": RoundRobinQueue, "batch_sync": BatchSyncQueue}

@@ -21,6 +21,10 @@ class State(Enum):
     RETIRED = auto()  # it cannot be loaded here, or failed too often: not tried again in this run
 
 
+Leaving = Literal["", "early", "pilot"]
+"""Why a replica gives up its place when its hands are empty: for the judge (rule 4), or for a pilot (rule 5)."""
+
+
 @dataclass(slots=True, eq=False)
 class Replica:
     """One model on one place."""
@@ -35,10 +39,9 @@ class Replica:
     hands: dict[int, Task] = field(default_factory=dict)
     worked: bool = False
     """It has finished a task since it was loaded."""
-    leaving: bool = False
-    """It gives up its place for the judge when its hands are empty."""
+    leaving: Leaving = ""
     wanted: bool = False
-    """It is to be loaded as soon as it is prepared and its devices are free."""
+    """It holds its place: it is loaded, or will be as soon as it is prepared."""
 
     @property
     def key(self) -> str:

@@ -9,6 +9,10 @@ from typing import Literal
 
 Kind = Literal["edit", "judge"]
 
+PILOT = -1
+"""The phase of the pilot: the few tasks that show early whether every model works. It comes before all others and,
+unlike the phases after it, holds none of them back."""
+
 
 @dataclass(frozen=True)
 class Model:
@@ -39,9 +43,12 @@ class Task:
     missing: int = 0
     """Edits that must be settled before it can start."""
     alone: bool = False
-    """A suspect: it runs after healthy work, with nothing else in its worker's hands."""
-    pilot: bool = False
-    """One of the batches that show early whether everything works."""
+    """A suspect: it runs after the healthy work of its phase, with nothing else in its worker's hands."""
+
+    @property
+    def rank(self) -> tuple[int, bool, int]:
+        """Of the tasks that can start, the one of the lowest rank comes first."""
+        return (self.phase, self.alone, self.number)
 
 
 @dataclass
@@ -55,21 +62,14 @@ class Work:
     _waiting: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))
     _left: dict[int, dict[str, int]] = field(default_factory=dict)  # phase -> model -> tasks not finished
     _units: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> units not finished
-    _pilots: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # pilots that wait for an edit
+    _pilot_waiting: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # its pilots without their edits
     _held: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))  # phase -> ready before its time
 
     def add(
-        self,
-        model: str,
-        units: Sequence[int],
-        *,
-        after: Iterable[int] = (),
-        phase: int = 0,
-        alone: bool = False,
-        pilot: bool = False,
+        self, model: str, units: Sequence[int], *, after: Iterable[int] = (), phase: int = 0, alone: bool = False
     ) -> Task:
-        """Adds a task that can start once the edits `after` are settled."""
-        task = Task(self._count, model, tuple(units), phase, alone=alone, pilot=pilot)
+        """Adds a task that can start once the edits `after` are settled. Tasks of earlier phases are added first."""
+        task = Task(self._count, model, tuple(units), phase, alone=alone)
         self._count += 1
         for edit in after:
             self._waiting[edit].append(task)
@@ -77,14 +77,11 @@ class Work:
         left = self._left.setdefault(phase, {})
         left[model] = left.get(model, 0) + 1
         self._units[model] += len(task.units)
-        self._pilots[model] += pilot
         if not task.missing:
-            self._ready(task)
+            self._begin(task)
+        elif phase == PILOT:
+            self._pilot_waiting[model] += 1
         return task
-
-    def _ready(self, task: Task) -> None:
-        self._pilots[task.model] -= task.pilot
-        self._begin(task)
 
     def _begin(self, task: Task) -> None:
         if task.phase > self.phase:
@@ -96,32 +93,42 @@ class Work:
 
     @property
     def phase(self) -> int:
-        """The earliest phase in which something is left."""
-        return min(self._left, default=0)
+        """The earliest phase in which something is left, the pilot apart."""
+        return min((phase for phase in self._left if phase != PILOT), default=0)
 
     @property
     def finished(self) -> bool:
         """Whether nothing is left."""
         return not self._left
 
+    @property
+    def piloting(self) -> bool:
+        """Whether something of the pilot is left."""
+        return PILOT in self._left
+
     def left(self, model: str) -> int:
-        """Tasks of `model` that are not finished, in the present phase."""
-        return self._left[self.phase].get(model, 0) if self._left else 0
+        """Tasks of `model` that are not finished, in the pilot and in the present phase."""
+        return self.pilot_left(model) + self._left.get(self.phase, {}).get(model, 0)
 
     def units_left(self, model: str) -> int:
         """Units of `model` that are not finished, in all phases."""
         return self._units[model]
 
-    def pilots_waiting(self, model: str) -> int:
-        """Pilot tasks of `model` that still wait for an edit."""
-        return self._pilots[model]
+    def pilot_left(self, model: str) -> int:
+        """Tasks of `model` that are not finished, in the pilot."""
+        return self._left[PILOT].get(model, 0) if PILOT in self._left else 0
+
+    def pilot_ready(self, model: str) -> bool:
+        """Whether something of the pilot is left for `model`, and none of it waits for an edit."""
+        return self.pilot_left(model) > 0 and not self._pilot_waiting[model]
 
     def settle(self, edit: int) -> None:
         """The edit has come to an end, good or bad: what waited for it waits for one less."""
         for task in self._waiting.pop(edit, ()):
             task.missing -= 1
             if not task.missing:
-                self._ready(task)
+                self._pilot_waiting[task.model] -= task.phase == PILOT
+                self._begin(task)
 
     def finish(self, task: Task) -> None:
         """The task has come to an end. With the last of its phase the next phase begins."""

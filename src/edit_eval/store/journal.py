@@ -127,7 +127,7 @@ class Damage:
 
 @contextlib.contextmanager
 def no_garbage() -> Iterator[None]:
-    """Makes a hundred thousand objects without looking for garbage among them, which takes as long as making them."""
+    """Lets a hundred thousand objects be made without a search for garbage among them, which takes as long."""
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -262,6 +262,7 @@ class Matrix:
 
     # -- records --
 
+    @no_garbage()
     def recall(
         self,
         edits: Iterable[Record],
@@ -277,17 +278,6 @@ class Matrix:
         pixels are those that were recorded. `retry` tells which failures are to be forgotten, so that they are tried
         again.
         """
-        with no_garbage():
-            return self._recall(edits, answers, folder, retry, verify)
-
-    def _recall(
-        self,
-        edits: Iterable[Record],
-        answers: Iterable[Record],
-        folder: Path,
-        retry: Callable[[Status], bool],
-        verify: bool,
-    ) -> list[str]:
         fresh = "edits" not in vars(self)  # then each is made once: as it was recorded, or anew
         count = len(self._edit_keys)
         if fresh:
@@ -417,11 +407,6 @@ def edit_record(edit: Edit) -> Record:
     """An edit as a line of the journal."""
     record = {name: getattr(edit, name) for name in Edit.__dataclass_fields__}
     return {**record, "status": edit.status.value, "flags": list(edit.flags)}
-
-
-def edit_of(record: Record) -> Edit:
-    """The edit of a line of the journal."""
-    return msgspec.convert(record, Edit)
 
 
 def answer_of(record: Record) -> Answer:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from edit_eval.records import Status
+import msgspec
+
+from edit_eval.records import Edit, Status
 from edit_eval.store.journal import Record
-from edit_eval.store.matrix import Matrix, answer_of, edit_of, edit_record, is_there
+from edit_eval.store.matrix import AnswerLine, Matrix, answer_of, edit_record, is_there
 from edit_eval.store.run_directory import RunDirectory
 
 
@@ -16,13 +18,12 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
 
     Returns one line that says how much. Pictures are linked where the file system can, and copied where it cannot.
     """
-    edits: dict[str, Record] = {r["key"]: r for r in source.read("edits")}
+    edits = {edit.key: edit for edit in source.read("edits").of(Edit)}
     taken = 0
     for number, mine in enumerate(matrix.edits):
-        record = edits.get(mine.key)
-        if mine.status is not Status.PENDING or record is None or record["status"] != Status.OK.value:
+        found = edits.get(mine.key)
+        if mine.status is not Status.PENDING or found is None or found.status is not Status.OK:
             continue
-        found = edit_of(record)
         if not is_there(found, source.path):
             continue
         path = directory.image_path(mine.edit_model, mine.sample_id, mine.key)
@@ -42,8 +43,12 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
 def _reuse_answers(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> int:
     answers: dict[str, dict[tuple[object, ...], list[Record]]] = {}
     for record in source.read("judgements"):
-        place = tuple(record[name] for name in ("sample", "edit_model", "edit_seed", "judge", "repeat"))
-        answers.setdefault(record["key"], {}).setdefault(place, []).append(record)
+        try:
+            line = msgspec.convert(record, AnswerLine)
+        except msgspec.ValidationError:  # somebody else's line
+            continue
+        place = (line.sample, line.edit_model, line.edit_seed, line.judge, line.repeat)
+        answers.setdefault(line.key, {}).setdefault(place, []).append(record)
     taken = 0
     for number in range(len(matrix.answers)):
         if matrix.answers[number] or matrix.edits[matrix.place(number).edit].status is not Status.OK:

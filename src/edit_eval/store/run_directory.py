@@ -221,13 +221,13 @@ class RunDirectory:
         """The samples as the last start had them."""
         return self._samples(self.damage)
 
+    @no_garbage()
     def _samples(self, damage: Damage) -> tuple[Sample, ...]:
         files = segments(self.path / "samples")
         if not files:
             return ()
         seen = Damage()
-        with no_garbage():
-            found = tuple(read_segment(files[-1], seen, Sample))
+        found = tuple(read_segment(files[-1], seen, Sample))
         if seen.total:  # damage, or a benchmark of the user's own that is not strict about its types
             lines = read_segment(files[-1], damage, dict)
             found = tuple(Sample(**{**line, "tags": tuple(line["tags"])}) for line in lines)

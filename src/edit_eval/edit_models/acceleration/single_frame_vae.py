@@ -4,8 +4,8 @@ Qwen-Image's VAE is one for video: each causal convolution sees two frames of ze
 weights over time only the last takes part. What it should save (counted for 1024 x 1024): 7.0 to 2.5 TFLOP of
 encoding, 11.3 to 4.3 TFLOP of decoding; on a CPU 2.2 to 3 times the time; on a GPU it is not measured. It also keeps
 clear of the three-dimensional convolution that torch 2.9 computes 10 to 20 times slower in bfloat16 (pytorch issue
-166122). The arithmetic is the same and the sums are made in another
-order, so the numbers are equal up to rounding (1e-6 in float32, of pixels from -1 to 1).
+166122). The arithmetic is the same and the sums are made in another order, so the numbers are equal up to rounding
+(1e-6 in float32, of pixels from -1 to 1).
 """
 
 from __future__ import annotations

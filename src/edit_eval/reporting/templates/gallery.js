@@ -12,7 +12,7 @@ function linkTo(sample) {
 
 function tile(frame, caption, edit, judge) {
   return make('figure', { class: 'tile' }, frame,
-    make('figcaption', {}, edit ? scoreLabel(edit, judge) : null, caption));
+    make('figcaption', {}, edit && edit.status === 'ok' ? scoreLabel(edit, judge) : null, caption));
 }
 
 function card({ sample, edits }, view, judge) {

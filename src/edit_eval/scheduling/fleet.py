@@ -1,0 +1,154 @@
+"""The fleet: every replica, the devices that it holds, and the steps of its life. What is to happen is decided in
+`policies.py`; here is how it is carried out, as commands.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from edit_eval.scheduling.replicas import Command, Replica, State
+from edit_eval.scheduling.tasks import Model, Task
+
+
+class Fleet:
+    """All replicas. Each begins without a process; `residents` of them may hold a device at a time."""
+
+    def __init__(self, models: Sequence[Model], residents: int, load_concurrency: int | None) -> None:
+        self.replicas: list[Replica] = []
+        self.of: dict[str, list[Replica]] = {model.key: [] for model in models}
+        self.on: dict[str, list[Replica]] = {}
+        """Device -> the replicas that may hold it, in the order of the models."""
+        for model in models:
+            for index, place in enumerate(model.places):
+                replica = Replica(len(self.replicas), model, index, place)
+                self.replicas.append(replica)
+                self.of[model.key].append(replica)
+                for device in place:
+                    self.on.setdefault(device, []).append(replica)
+        self.active = dict.fromkeys(self.of, 0)
+        """Model -> its replicas that hold a place."""
+        self.coming = dict.fromkeys(self.of, 0)
+        """Model -> those of them that are not loaded yet."""
+        self.free: dict[str, None] = dict.fromkeys(self.on)
+        """Devices with room, in order."""
+        self._residents = residents
+        self._holders: dict[str, list[Replica]] = {device: [] for device in self.on}
+        self._load_limit = load_concurrency or 1 << 30
+        self._to_load: deque[Replica] = deque()
+        self._loading = 0
+        self._commands: list[Command] = []
+
+    # -- places --
+
+    def has_room(self, replica: Replica) -> bool:
+        """Whether its devices are free for it."""
+        return all(len(self._holders[device]) < self._residents for device in replica.place)
+
+    def next_free(self) -> str | None:
+        """A device with room. Whoever asks again is told another one: each gets its turn."""
+        if not self.free:
+            return None
+        device = next(iter(self.free))
+        self.free[device] = self.free.pop(device)
+        return device
+
+    def neighbours(self, replica: Replica) -> Iterator[Replica]:
+        """The replicas that hold its devices beside it."""
+        return (other for device in replica.place for other in self._holders[device] if other is not replica)
+
+    def rivals(self, replica: Replica) -> Iterator[Replica]:
+        """The replicas of other models that could hold its devices in its stead."""
+        for device in replica.place:
+            for other in self.on[device]:
+                if other is not replica and not other.wanted and other.state not in (State.STOPPING, State.RETIRED):
+                    yield other
+
+    # -- commands --
+
+    def take_commands(self) -> list[Command]:
+        """What has been commanded since it was last asked."""
+        commands, self._commands = self._commands, []
+        return commands
+
+    @property
+    def commanded(self) -> bool:
+        """Whether there are commands to take."""
+        return bool(self._commands)
+
+    def claim(self, replica: Replica) -> None:
+        """It gets its place, and goes on until it is loaded."""
+        replica.wanted = True
+        self.active[replica.key] += 1
+        self.coming[replica.key] += 1
+        for device in replica.place:
+            self._holders[device].append(replica)
+            if len(self._holders[device]) >= self._residents:
+                self.free.pop(device, None)
+        if replica.state is State.PREPARED:
+            self._queue_load(replica)
+        elif replica.state is State.OFF:
+            self.prepare(replica)
+
+    def prepare(self, replica: Replica) -> None:
+        """Its process starts with its imports, which need no place."""
+        replica.state = State.PREPARING
+        self._commands.append(Command("prepare", replica))
+
+    def run(self, replica: Replica, task: Task) -> None:
+        """It gets a task into its hands."""
+        replica.hands[task.number] = task
+        self._commands.append(Command("run", replica, task))
+
+    def stop(self, replica: Replica) -> None:
+        """Its process is to end. It holds its place until that is reported."""
+        self._count_out(replica)
+        replica.state = State.STOPPING
+        self._commands.append(Command("stop", replica))
+
+    # -- what has happened --
+
+    def prepared(self, replica: Replica) -> None:
+        """Its process has done its imports."""
+        replica.state = State.PREPARED
+        if replica.wanted:
+            self._queue_load(replica)
+
+    def loaded(self, replica: Replica, capacity: int) -> None:
+        """It is ready for tasks."""
+        self._loading -= 1
+        self.coming[replica.key] -= 1
+        replica.state, replica.capacity = State.LOADED, capacity
+        self._load_next()
+
+    def ended(self, replica: Replica, *, retired: bool) -> None:
+        """Its process is gone, and its place is free."""
+        self._count_out(replica)
+        replica.state = State.RETIRED if retired else State.OFF
+        replica.worked = False
+        for device in replica.place:
+            if replica in self._holders[device]:
+                self._holders[device].remove(replica)
+                self.free[device] = None
+        self._load_next()
+
+    def _count_out(self, replica: Replica) -> None:
+        if replica.state is State.LOADING:
+            self._loading -= 1
+        if replica in self._to_load:
+            self._to_load.remove(replica)
+        if replica.wanted:
+            self.active[replica.key] -= 1
+            self.coming[replica.key] -= replica.state is not State.LOADED
+            replica.wanted = False
+
+    def _queue_load(self, replica: Replica) -> None:
+        self._to_load.append(replica)
+        self._load_next()
+
+    def _load_next(self) -> None:
+        while self._to_load and self._loading < self._load_limit:
+            replica = self._to_load.popleft()
+            replica.state = State.LOADING
+            self._loading += 1
+            self._commands.append(Command("load", replica))

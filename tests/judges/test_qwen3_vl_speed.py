@@ -1,0 +1,151 @@
+"""What makes the judge `qwen3_vl` faster than the library's own road, on the real classes: the answers stay."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from edit_eval.errors import LoadError
+from edit_eval.judges.answers import read_answer
+from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.records import Status
+from judges.local_judges import JUDGES, loaded, picture, request, rewrite
+
+
+@pytest.fixture(params=JUDGES)
+def copy(request: pytest.FixtureRequest, tiny_models: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_models / request.param, tmp_path / "copy"))
+
+
+@pytest.mark.real_models
+class TestSpeed:
+    """What is faster than the library's own road gives the same."""
+
+    @pytest.mark.parametrize("name", JUDGES)
+    def test_patches_are_the_librarys_own(self, name: str, tiny_models: Path) -> None:
+        import torch
+
+        from edit_eval.judges.picture_patches import patches
+        from edit_eval.pretrained.processors import PROCESSORS, load_processor
+
+        folder = tiny_models / name
+        judge = loaded(folder)
+        kind = json.loads((folder / "config.json").read_text())["model_type"]
+        stock = load_processor(str(folder), PROCESSORS[kind], {})
+        every_level = Image.frombytes("RGB", (256, 64), bytes(range(256)) * 3 * 64)
+        pictures = [every_level, *(picture(n, size) for n, size in enumerate([(64, 64), (300, 200), (31, 99)]))]
+        text = "<|vision_start|><|image_pad|><|vision_end|>" * len(pictures)
+        theirs = stock(text=[text], images=pictures, return_tensors="pt")
+        ours = judge._processor(text=[text], images=pictures, return_tensors="pt")
+        assert torch.equal(ours["input_ids"], theirs["input_ids"])
+        assert torch.equal(ours["image_grid_thw"], theirs["image_grid_thw"])
+        assert ours["pixel_values"].dtype == torch.uint8
+        made = patches(ours, judge._processor.image_processor, judge._numbers)
+        assert torch.equal(made, theirs["pixel_values"])
+        assert len(theirs["pixel_values"].unique()) >= 256
+
+    def test_a_step_left_out_in_the_models_files_is_left_to_the_library(self, copy: Path) -> None:
+        rewrite(copy / "processor_config.json", image_processor={**image_settings(copy), "do_normalize": False})
+        judge = loaded(copy)
+        assert judge._numbers is None
+        assert read_answer(judge.judge([request(0)])[0]).status is Status.OK
+
+    @pytest.mark.parametrize("name", JUDGES)
+    def test_a_shared_prefix_is_read_once(self, name: str, tiny_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        rubric = "score the light and shadow of this image, " * 20
+        users = [f"Rate the edit: {'make the sky red ' * number}." for number in (1, 3, 2, 7, 0)]
+        requests = [
+            JudgeRequest(rubric, user, request(number).images, sample_id=str(number))
+            for number, user in enumerate(users)
+        ]
+        plain = loaded(tiny_models / name).judge(requests)
+        judge = loaded(tiny_models / name, shared_prefix=True)
+        read: list[tuple[int, int]] = []
+        forward = judge._model.model.language_model.forward
+
+        def look(*args: Any, **keywords: Any) -> Any:
+            read.append(tuple(keywords["inputs_embeds"].shape[:2]))
+            return forward(*args, **keywords)
+
+        monkeypatch.setattr(judge._model.model.language_model, "forward", look)
+        assert judge.judge(requests) == plain
+        longest = max(len(judge._processor.tokenizer.encode(judge._text(one))) for one in requests)
+        (one, shared), (rows, rest) = read[:2]
+        assert (one, rows) == (1, 5)
+        assert shared >= 100
+        assert rest >= longest - shared
+        assert all(step == (5, 1) for step in read[2:])
+        assert judge.judge(requests) == plain  # nothing is left over from the batch before
+
+    @pytest.mark.parametrize("name", JUDGES)
+    def test_rows_that_share_little_or_a_single_row_are_read_as_ever(self, name: str, tiny_models: Path) -> None:
+        judge, plain = loaded(tiny_models / name, shared_prefix=True), loaded(tiny_models / name)
+        different = [request(number, 30) for number in range(4)]
+        assert judge.judge(different) == plain.judge(different)
+        assert judge.judge(different[:1]) == plain.judge(different[:1])
+        twins = [different[0], different[0]]
+        assert judge.judge(twins) == plain.judge(twins)
+
+    def test_one_kernel_of_the_experts_for_prompt_and_answer(
+        self, tiny_models: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        requests = [request(number) for number in range(4)]
+        answers = []
+        for kernel in ("grouped_mm", "batched_mm", "eager", None):
+            judge = loaded(tiny_models / "qwen3-vl-moe", experts_implementation=kernel)
+            seen = set()
+            forward = judge._model.model.language_model.forward
+
+            def look(*args: Any, **keywords: Any) -> Any:
+                seen.add(judge._model.model.language_model.config._experts_implementation)  # noqa: B023
+                return forward(*args, **keywords)  # noqa: B023
+
+            with monkeypatch.context() as patch:
+                patch.setattr(judge._model.model.language_model, "forward", look)
+                # As on a GPU, where transformers changes the kernel when the answer begins.
+                patch.setattr(type(judge._model), "_optimize_model_for_decode", _changes_kernel)
+                answers.append(judge.judge(requests))
+            assert seen == ({kernel} if kernel else {"grouped_mm", "batched_mm"})
+        assert answers == [answers[0]] * 4
+
+    def test_prepare_imports_what_loading_needs(self, tiny_models: Path) -> None:
+        code = (
+            "import sys; from edit_eval.judges.qwen3_vl import Qwen3VL\n"
+            "judge = Qwen3VL(Qwen3VL.Parameters(model_name=sys.argv[1]))\n"
+            "assert 'torch' not in sys.modules\n"
+            "judge.prepare()\n"
+            "before = set(sys.modules)\n"
+            "judge.load(['cpu'])\n"
+            "late = [m for m in set(sys.modules) - before if m.startswith('transformers.models.qwen3')]\n"
+            "print(late, 'transformers.models.qwen3_vl.modeling_qwen3_vl' in before)"
+        )
+        command = [sys.executable, "-c", code, str(tiny_models / "qwen3-vl")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+        assert done.returncode == 0, done.stderr[-500:]
+        assert done.stdout.split("]")[1].strip() == "True"
+        with pytest.raises(LoadError, match="there is no folder"):
+            Qwen3VL(Qwen3VL.Parameters(model_name=str(tiny_models / "nothing"))).prepare()
+
+
+@contextmanager
+def _changes_kernel(model: Any) -> Iterator[None]:
+    before = model.get_experts_implementation()
+    changed = {name: "batched_mm" if kernel == "grouped_mm" else kernel for name, kernel in before.items()}
+    model.set_experts_implementation(changed)
+    yield
+    model.set_experts_implementation(before)
+
+
+def image_settings(folder: Path) -> dict[str, Any]:
+    settings: dict[str, Any] = json.loads((folder / "processor_config.json").read_text())["image_processor"]
+    return settings

@@ -1,0 +1,353 @@
+"""Any run at all: whatever the models, places, times, failures and settings are, the work is done, once and well.
+
+The engine, the policy, the work and the pilot are the real ones; only devices are simulated, and nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edit_eval.errors import Stopped
+from edit_eval.execution.driver import Event, WorkerSpecification
+from edit_eval.execution.engine import Engine, Limits
+from edit_eval.execution.pilot import Pilot, PilotCells, choose_pilot
+from edit_eval.execution.simulated import Fate, SimulatedDriver
+from edit_eval.execution.workload import fill_work
+from edit_eval.records import Answer, Status
+from edit_eval.scheduling.batches import cut_batches
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.tasks import Model, Task, Work
+from edit_eval.workers.messages import Message
+from small_matrix import small_matrix, small_samples
+
+Place = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything that a run can meet. Seconds throughout."""
+
+    samples: int
+    edit_models: dict[str, tuple[Place, ...]]
+    judges: dict[str, tuple[Place, ...]]
+    load: dict[str, float]
+    unit: dict[str, float]
+    known: bool
+    capacity: dict[str, int]
+    batch_size: int
+    edit_seeds: int
+    options: dict[str, Any]
+    by_category: bool
+    pilot: bool
+    prepare: float
+    unload: float
+    made_before: tuple[int, ...] = ()
+    """Edits that an earlier start has left."""
+    ends: dict[tuple[str, int], str] = field(default_factory=dict)
+    """(Kind, unit) -> how it always ends: `failed`, `dies` or `hangs`."""
+    flaky: frozenset[tuple[str, int]] = frozenset()
+    """What fails once, then works."""
+    broken: frozenset[tuple[str, Place]] = frozenset()
+    """Models that cannot be loaded on a place."""
+    unclear: frozenset[int] = frozenset()
+    """Judgements whose first answer cannot be read."""
+
+
+SECONDS = st.sampled_from([0.0, 0.1, 1.0, 7.0, 20.0])
+
+
+@st.composite
+def situations(draw: st.DrawFn, calm: bool = False) -> Situation:
+    """Any of them; in a calm one nothing fails, and every replica has one device."""
+    devices = [f"gpu:{n}" for n in range(draw(st.integers(1, 5)))]
+    single = tuple((device,) for device in devices)
+    pairs = tuple(zip(devices[::2], devices[1::2], strict=False))
+    layouts = [single, single[::2], single[::-1], single[-1:], (("other",),)] + ([pairs] if pairs and not calm else [])
+    some_places = st.sampled_from(layouts)
+    edit_models = {name: draw(some_places) for name in draw(st.sampled_from(["a", "a", "ab"]))}
+    judges = {name: draw(some_places) for name in draw(st.sampled_from(["x", "x", "xy"]))}
+    keys = [f"edit:{name}" for name in edit_models] + [f"judge:{name}" for name in judges]
+    samples = draw(st.integers(1, 16))
+    edit_seeds = draw(st.sampled_from([1, 1, 2]))
+    edits = samples * edit_seeds * len(edit_models)
+    judgements = edits * len(judges)
+    spots = [(f"edit:{name}", place) for name, places in edit_models.items() for place in places]
+    spots += [(f"judge:{name}", place) for name, places in judges.items() for place in places]
+    units = st.one_of(
+        st.tuples(st.just("edit"), st.integers(0, edits - 1)),
+        st.tuples(st.just("judge"), st.integers(0, judgements - 1)),
+    )
+    trouble: dict[str, Any] = {}
+    if not calm:
+        trouble["ends"] = draw(st.dictionaries(units, st.sampled_from(["failed", "dies", "hangs"]), max_size=4))
+        trouble["flaky"] = draw(st.frozensets(units, max_size=2))
+        trouble["broken"] = draw(st.frozensets(st.sampled_from(spots), max_size=2))
+        trouble["unclear"] = draw(st.frozensets(st.integers(0, judgements - 1), max_size=3))
+    return Situation(
+        samples=samples,
+        edit_models=edit_models,
+        judges=judges,
+        load={key: draw(SECONDS) for key in keys},
+        unit={key: draw(SECONDS) for key in keys},
+        known=draw(st.booleans()),
+        capacity={key: draw(st.sampled_from([1, 1, 3])) for key in keys},
+        batch_size=draw(st.integers(1, 3)),
+        edit_seeds=edit_seeds,
+        options={
+            "schedule": draw(st.sampled_from(["pull", "pull", "round_robin", "batch_sync"])),
+            "start": draw(st.sampled_from(["asap", "asap", "together"])),
+            "placement": draw(st.sampled_from(["swap", "swap", "together"])),
+            "load_concurrency": draw(st.sampled_from([None, 1, 2])),
+        },
+        by_category=draw(st.booleans()),
+        pilot=draw(st.booleans()),
+        prepare=draw(st.sampled_from([0.0, 3.0])),
+        unload=draw(st.sampled_from([0.0, 1.0])),
+        made_before=tuple(draw(st.sets(st.integers(0, edits - 1), max_size=5))),
+        **trouble,
+    )
+
+
+class Silence:
+    """Hears nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments, **named: None
+
+
+class Driver(SimulatedDriver):
+    """Looks at what the policy has left undone whenever everybody has been told what to do."""
+
+    def __init__(self, run: Run, **more: Any) -> None:
+        super().__init__(**more)
+        self._run = run
+
+    def poll(self, seconds: float) -> tuple[float, Sequence[Event]]:
+        self._run.look()
+        return super().poll(seconds)
+
+
+class Run:
+    """One run, and the records that it leaves: what has become of every edit and every judgement."""
+
+    def __init__(self, situation: Situation) -> None:
+        self.situation = situation
+        self.models = [Model(name, "edit", places) for name, places in situation.edit_models.items()]
+        self.models += [Model(name, "judge", places) for name, places in situation.judges.items()]
+        self.matrix = small_matrix(
+            small_samples(situation.samples),
+            models=tuple(situation.edit_models),
+            judges=tuple(situation.judges),
+            edit_seeds=situation.edit_seeds,
+        )
+        self.results: Counter[tuple[str, int]] = Counter()
+        self.loads: Counter[tuple[str, Place]] = Counter()
+        self.attempts: Counter[tuple[str, int]] = Counter()
+        self.order_of_edits: list[int] = []
+        self.looks = 0
+        self.over = 0
+        for number in situation.made_before:
+            self._made(number)
+        self.cells = choose_pilot(self.matrix) if situation.pilot else PilotCells()
+        self.work, estimates = Work(in_vain=self._in_vain), Estimates()
+        for key in situation.load if situation.known else ():
+            estimates.load[key].add(situation.load[key])
+            estimates.unit[key].add(situation.unit[key])
+        self.policy = Policy(self.models, self.work, estimates, **situation.options)
+        self.pilot = Pilot(self.matrix, self.cells, Silence(), self._over)
+        batches = cut_batches([sample.category for sample in self.matrix.samples], situation.batch_size)
+        fill_work(
+            self.work,
+            self.matrix,
+            dict.fromkeys(situation.judges, batches),
+            by_category=situation.by_category,
+            pilot=self.cells,
+        )
+        places = [(model.key, place) for model in self.models for place in model.places]
+        self.driver = Driver(
+            self,
+            load=self._load,
+            task=self._fate,
+            prepare=lambda model, device: situation.prepare,
+            unload=situation.unload,
+            capacity=situation.capacity.__getitem__,
+        )
+        self.engine = Engine(
+            self.driver,
+            self.policy,
+            self.work,
+            self,
+            Silence(),
+            {(key, place): WorkerSpecification(key, key, "", place, "") for key, place in places},
+            {model.key: Limits(timeout=20_000.0, load_timeout=20_000.0) for model in self.models},
+            poll_seconds=5_000.0,
+        )
+
+    def _made(self, number: int) -> None:
+        made = replace(self.matrix.edits[number], status=Status.OK, image=f"{number}.png", pixels=str(number))
+        self.matrix.set_edit(number, made)
+
+    def _over(self, all_work: bool) -> None:
+        self.over += 1
+
+    def _in_vain(self, task: Task) -> bool:
+        judged = task.model.startswith("judge:")
+        return judged and all(self.matrix.judgement(unit).status is not Status.PENDING for unit in task.units)
+
+    # -- fates --
+
+    def _load(self, model: str, device: str) -> Fate:
+        place = tuple(device.split("+"))
+        broken = (model, place) in self.situation.broken
+        self.loads[model, place] += 1
+        return Fate(self.situation.load[model], "failed" if broken else "done", "no kernel image")
+
+    def _fate(self, model: str, message: Message) -> Fate:
+        kind, end = model.split(":")[0], "done"
+        for unit in message["units"]:
+            self.attempts[kind, unit] += 1
+            once = (kind, unit) in self.situation.flaky and self.attempts[kind, unit] == 1
+            if end == "done":
+                end = self.situation.ends.get((kind, unit), "failed" if once else "done")
+        return Fate(self.situation.unit[model] * len(message["units"]), end, f"{end} on purpose")
+
+    # -- the records that the engine keeps --
+
+    def about(self, task: Task) -> str:
+        return ""
+
+    def order(self, task: Task) -> Message:
+        if task.model.startswith("edit:"):
+            self.order_of_edits.append(task.units[0])
+        return {"do": "run", "task": task.number, "units": task.units}
+
+    def done(self, task: Task, message: dict[str, Any], device: str) -> None:
+        if task.model.startswith("edit:"):
+            self._made(task.units[0])
+            return self._settle(task.units[0])
+        for unit in task.units:
+            if self.matrix.judgement(unit).status is Status.PENDING:
+                unclear = unit in self.situation.unclear and not self.matrix.answers[unit]
+                self._answer(task, unit, Answer("hm" if unclear else "Score: 7"))
+
+    def failed(self, task: Task, reason: str, device: str) -> None:
+        if task.model.startswith("edit:"):
+            number = task.units[0]
+            self.matrix.set_edit(number, replace(self.matrix.edits[number], status=Status.EDIT_FAILED, reason=reason))
+            return self._settle(number)
+        for unit in task.units:
+            if self.matrix.judgement(unit).status is Status.PENDING:
+                self._answer(task, unit, Answer("", reason, final=True))
+
+    def _settle(self, number: int) -> None:
+        self.results["edit", number] += 1
+        self.pilot.edit(self.matrix.edits[number])
+        self.work.settle(number)
+
+    def _answer(self, task: Task, unit: int, answer: Answer) -> None:
+        judgement = self.matrix.add_answer(unit, answer)
+        if judgement.status is Status.PENDING:
+            self.work.add(task.model, [unit], phase=task.phase)
+        else:
+            self.results["judge", unit] += 1
+            self.pilot.judgement(judgement)
+
+    def attempt(self, task: Task, reason: str) -> None: ...
+    def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None: ...
+    def event(self, name: str, **fields: Any) -> None: ...
+    def sync(self) -> None: ...
+
+    # -- what must hold at every moment --
+
+    def look(self) -> None:
+        self.looks += 1
+        assert self.looks < 2_000, "the run does not come to its end"
+        holders: dict[str, list[Replica]] = defaultdict(list)
+        for replica in self.policy.replicas:
+            if replica.state in (State.LOADING, State.LOADED):
+                for device in replica.place:
+                    holders[device].append(replica)
+            if any(task.alone for task in replica.hands.values()):
+                assert len(replica.hands) == 1, "a suspect has company"
+            assert len(replica.hands) <= replica.capacity + 1
+            self._has_what_it_can_do(replica)
+        if self.situation.options["placement"] == "swap":
+            assert all(len(there) == 1 for there in holders.values())
+
+    def _has_what_it_can_do(self, replica: Replica) -> None:
+        """With `pull` no loaded replica has a free hand while a task that it may take waits."""
+        options = self.situation.options
+        if (options["schedule"], options["placement"], options["start"]) != ("pull", "swap", "asap"):
+            return
+        if replica.state is not State.LOADED or replica.leaving or len(replica.hands) >= replica.capacity:
+            return
+        (waiting,) = self.policy.dealt(replica.key)
+        held = replica.hands and ((waiting[:1] and waiting[0].alone) or any(t.alone for t in replica.hands.values()))
+        assert held or not waiting, f"{replica.name} idles"
+
+    def go(self) -> Run:
+        self.engine.run()
+        return self
+
+
+def could_stop(run: Run) -> bool:
+    """Whether a model has no place left on which it can be loaded."""
+    return any(all((m.key, place) in run.situation.broken for place in m.places) for m in run.models)
+
+
+@settings(max_examples=250, deadline=None)
+@given(situations())
+def test_all_of_it_is_done_once_whatever_happens(situation: Situation) -> None:
+    run = Run(situation)
+    try:
+        run.go()
+    except Stopped as stopped:
+        stopped_by_the_pilot = str(stopped).startswith("pilot:")
+    else:
+        return finished_well(run)
+    assert stopped_by_the_pilot or could_stop(run)
+    assert set(run.results.values()) <= {1}
+
+
+def finished_well(run: Run) -> None:
+    """Nothing is pending, nothing was done twice, and only what was to fail has failed."""
+    situation = run.situation
+    edits = {n for n in range(len(run.matrix.edits)) if n not in situation.made_before}
+    assert {n: run.results["edit", n] for n in edits} == dict.fromkeys(edits, 1)
+    for number in edits:
+        bad = ("edit", number) in situation.ends
+        assert run.matrix.edits[number].status is (Status.EDIT_FAILED if bad else Status.OK)
+    for unit in range(len(run.matrix.answers)):
+        status = run.matrix.judgement(unit).status
+        if run.matrix.edits[run.matrix.place(unit).edit].status is Status.EDIT_FAILED:
+            assert status is Status.EDIT_FAILED
+            assert ("judge", unit) not in run.results
+        else:
+            assert status is (Status.JUDGE_ERROR if ("judge", unit) in situation.ends else Status.OK)
+            assert run.results["judge", unit] == 1
+    assert run.over == bool(run.cells.edits or run.cells.judgements)
+
+
+@settings(max_examples=150, deadline=None)
+@given(situations(calm=True))
+def test_no_model_is_loaded_twice_on_a_place_in_the_default_order(situation: Situation) -> None:
+    options = {**situation.options, "schedule": "pull", "start": "asap"}
+    run = Run(replace(situation, options=options, by_category=False, pilot=False)).go()
+    assert set(run.loads.values()) <= {1}
+
+
+@settings(max_examples=100, deadline=None)
+@given(situations(calm=True))
+def test_a_pilot_costs_at_most_one_more_load_a_model_and_a_return(situation: Situation) -> None:
+    options = {**situation.options, "schedule": "pull", "start": "asap"}
+    calm = replace(situation, options=options, by_category=False)
+    with_, without = (Run(replace(calm, pilot=pilot)).go() for pilot in (True, False))
+    assert with_.loads.total() <= without.loads.total() + 2 * len(with_.models)
