@@ -25,7 +25,7 @@ from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryErro
 from edit_eval.execution import examination
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.planning import Plan, make_plan
-from edit_eval.execution.run_folders import RUNS, Made, choose_folder, reusable, was_another
+from edit_eval.execution.run_folders import RUNS, Made, Place, choose_place
 from edit_eval.execution.session import Session, Spectator
 from edit_eval.protocols.rubric_score import RubricScore
 from edit_eval.records import Results, Sample, Status
@@ -78,36 +78,27 @@ def evaluate(
     protocol.check(sample.category for sample in chosen)
     refuse_unknown(configuration.prompts, (sample.category for sample in samples))
     session = Session(configuration)
-    matrix = new_matrix(configuration, chosen, protocol)
-    plain, made_of = configuration.as_plain(), resolved(matrix, protocol)
     sources = [RunDirectory.existing(Path(folder)) for folder in reuse_from]
 
-    spectator = spectator or Silence()
-    now, goes_on = Made.of(plain, made_of, chosen), False
+    def everything_pending() -> Matrix:
+        return new_matrix(configuration, chosen, protocol)
+
+    matrix = everything_pending()
+    plain, made_of = configuration.as_plain(), resolved(matrix, protocol)
+    now = Made.of(plain, made_of, chosen)
     if run_dir is None:
-        folder, goes_on = choose_folder(
-            configuration.name, now, lambda: new_matrix(configuration, chosen, protocol), again.__contains__
-        )
+        place = choose_place(configuration.name, now, everything_pending, again.__contains__)
     else:
-        folder = Path(run_dir)
-    offer = reusable(configuration.name, matrix) if run_dir is None and not goes_on and not sources else ""
-    directory = RunDirectory(folder)
+        place = Place(Path(run_dir))
+
+    spectator = spectator or Silence()
+    directory = place.begin()
     try:
-        directory.begin()
-    except RunDirectoryError as error:
-        if goes_on:
-            error.add_note("it is the newest run of this configuration, not finished; `--run-dir` names another folder")
-        raise
-    try:
-        end = " (it was not finished, and goes on; `--run-dir` names another one)" if goes_on else ""
-        spectator.note(f"run directory: {directory.path}{end}")
-        for note in (was_another(directory, now), offer):
-            if note:
-                spectator.note(note)
+        for note in place.notes(directory, now):
+            spectator.note(note)
         # What is there already counts first, then what other runs have.
-        for note in matrix.recall(
-            directory.read("edits"), directory.read("judgements"), directory.path, again.__contains__, verify=verify
-        ):
+        edits, answers = directory.read("edits"), directory.read("judgements")
+        for note in matrix.recall(edits, answers, directory.path, again.__contains__, verify=verify):
             spectator.note(note)
         for source in sources:
             spectator.note(reuse(source, directory, matrix))

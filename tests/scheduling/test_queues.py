@@ -75,9 +75,13 @@ def test_what_is_dealt_is_open_to_its_owner_alone(schedule: str) -> None:
     queue = QUEUES[schedule](2)
     for task in tasks(3):
         queue.put(task)
-    assert [(queue.open_to(index), queue.belongs_to(index)) for index in (0, 1)] == [(2, True), (1, True)]
+    assert all(queue.belongs_to(index) and queue.awaits(index) for index in (0, 1))
+    second = replicas()[1]
+    assert queue.take(second) is not None
+    assert not queue.belongs_to(1)
+    assert not queue.awaits(1), "the third is for the first of the next round"
     queue.retire(0)
-    assert queue.open_to(1) == 3
+    assert queue.awaits(1)
 
 
 def test_pull_takes_in_order_and_a_returned_task_is_the_next() -> None:

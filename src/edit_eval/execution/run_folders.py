@@ -57,23 +57,51 @@ class Made:
             directory.damage = seen
 
 
-def choose_folder(
-    name: str, now: Made, new_matrix: Callable[[], Matrix], retry: Callable[[Status], bool]
-) -> tuple[Path, bool]:
-    """The folder of a run that was not told where to go, and whether it goes on with what is there.
+@dataclass(frozen=True)
+class Place:
+    """The folder of a run, and how it came to be that one."""
+
+    folder: Path
+    goes_on: bool = False
+    """Whether nobody named it, and an unfinished run is in it."""
+    offer: str = ""
+    """What another run has that this one could take over."""
+
+    def begin(self) -> RunDirectory:
+        """Makes the folder this process's own. Raises `RunDirectoryError` while another process works in it."""
+        directory = RunDirectory(self.folder)
+        try:
+            directory.begin()
+        except RunDirectoryError as error:
+            if self.goes_on:
+                error.add_note(
+                    "it is the newest run of this configuration, not finished; `--run-dir` names another folder"
+                )
+            raise
+        return directory
+
+    def notes(self, directory: RunDirectory, now: Made) -> list[str]:
+        """What whoever starts the run should know of the folder: where it is, what it was, what it could reuse."""
+        end = " (it was not finished, and goes on; `--run-dir` names another one)" if self.goes_on else ""
+        said = (f"run directory: {self.folder}{end}", was_another(directory, now), self.offer)
+        return [note for note in said if note]
+
+
+def choose_place(name: str, now: Made, new_matrix: Callable[[], Matrix], retry: Callable[[Status], bool]) -> Place:
+    """Where a run goes that was not told where to.
 
     The newest run of that configuration is gone on with if it is the same evaluation and has something left to do
     (with `retry`: failures that are to be tried again); otherwise a new folder is named. Nothing is written.
     """
     newest = newest_run(name)
-    if newest is not None:
-        directory = RunDirectory(newest)
-        if Made.recorded(directory) == now:
-            matrix = new_matrix()
-            matrix.recall(directory.read("edits"), directory.read("judgements"), newest, retry)
-            if any(judgement.status is Status.PENDING for judgement in matrix.judgements()):
-                return newest, True
-    return new_folder(name), False
+    if newest is None:
+        return Place(new_folder(name))
+    directory, matrix = RunDirectory(newest), new_matrix()
+    if Made.recorded(directory) == now:
+        matrix.recall(directory.read("edits"), directory.read("judgements"), newest, retry)
+        if any(judgement.status is Status.PENDING for judgement in matrix.judgements()):
+            return Place(newest, goes_on=True)
+    return Place(new_folder(name), offer=_offer(newest, new_matrix()))
 
 
 def newest_run(name: str) -> Path | None:
@@ -101,11 +129,7 @@ def _stem(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name)
 
 
-def reusable(name: str, matrix: Matrix) -> str:
-    """One line that says which results of the newest run of a configuration a new one could take over; or nothing."""
-    newest = newest_run(name)
-    if newest is None:
-        return ""
+def _offer(newest: Path, matrix: Matrix) -> str:
     wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
     there = {r["key"] for r in RunDirectory(newest).read("edits") if r["status"] == Status.OK.value} & wanted
     if not there:

@@ -246,7 +246,7 @@ class Policy:
             return True
         if self._is_kept_from(replica):
             return True
-        if self._queues[replica.key].open_to(replica.index):
+        if self._queues[replica.key].awaits(replica.index):
             return False
         for rival in self._fleet.rivals(replica):
             # A judge that waits for edits stays: they are made elsewhere, and coming back would cost two loads.
@@ -397,6 +397,16 @@ class Policy:
                 self._feed(replica)
         for device in list(self._fleet.free):
             self._fill(device)
+        if not self._fleet.commanded:
+            self._break_the_tie()
+
+    def _break_the_tie(self) -> None:
+        """Two barriers wait for each other: one who waits makes room for one to whom a task was dealt."""
+        for idle in self._idle.values():
+            for replica in list(idle.values()):
+                if any(self._queues[rival.key].belongs_to(rival.index) for rival in self._fleet.rivals(replica)):
+                    del idle[replica.number]
+                    return self._fleet.stop(replica)
 
     def _ready(self, task: Task) -> None:
         self._queues[task.model].put(task)

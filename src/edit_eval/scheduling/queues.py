@@ -62,8 +62,12 @@ class PullQueue:
         """This replica will not come again."""
 
     def open_to(self, index: int) -> int:
-        """How many of the tasks that can start this replica may take, now or when its turn comes."""
+        """How many of the tasks that can start this replica may take."""
         return len(self._tasks)
+
+    def awaits(self, index: int) -> bool:
+        """Whether this replica does well to wait: one of them will be open to it, if not now."""
+        return self.open_to(index) > 0
 
     def belongs_to(self, index: int) -> bool:
         """Whether a task waits for this replica and for no other."""
@@ -152,11 +156,13 @@ class BatchSyncQueue(PullQueue):
             self._tasks.put(self._batch.pop(index))
 
     def open_to(self, index: int) -> int:
-        rounds = range(self._owners.index(index), len(self._tasks), len(self._owners)) if index in self._owners else ()
-        return (index in self._batch) + len(rounds)
+        return int(self.belongs_to(index))
+
+    def awaits(self, index: int) -> bool:
+        return index in self._batch or index in self._owners[: len(self._tasks)]
 
     def belongs_to(self, index: int) -> bool:
-        return self.open_to(index) > 0
+        return index in self._batch or (not self._batch and self.awaits(index))
 
     def dealt(self) -> list[list[Task]]:
         count = len(self._owners)
