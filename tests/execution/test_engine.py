@@ -273,3 +273,22 @@ def test_what_was_said_before_the_end_was_heard_of_brings_nobody_back(said: str)
     assert sorted(case.notes.finished) == [0, 1]
     assert not policy.at_work
     assert (fleet._loading, fleet.coming, fleet.active) == (0, {"edit:m": 0}, {"edit:m": 0})
+
+
+def test_a_worker_that_was_idle_for_longer_than_its_timeout_is_not_silent_when_it_gets_work() -> None:
+    """The judge waits 100 s for its edits, and then gets two batches at once."""
+    editor, judge = Model("e", "edit", (("gpu:0",),)), Model("j", "judge", (("gpu:1",),))
+    seconds = {editor.key: 100.0, judge.key: 9.0}
+    work, driver = Work(), SimulatedDriver(load=lambda *_: 5.0, task=lambda model, _: Fate(seconds[model]))
+    policy = Policy([editor, judge], work, Estimates())
+    work.add(editor.key, [0])
+    for unit in range(6):
+        work.add(judge.key, [unit], after=[0])
+    notes = Notes(work)
+    notes.done = lambda task, *_: work.settle(0) if task.model == editor.key else None  # type: ignore[method-assign]
+    models = (editor, judge)
+    specifications = {(m.key, m.places[0]): WorkerSpecification("w", m.key, "", m.places[0], "") for m in models}
+    limits = {editor.key: Limits(timeout=500.0), judge.key: Limits(timeout=20.0)}
+    Engine(driver, policy, work, notes, Silence(), specifications, limits, poll_seconds=1.0).run()
+    assert work.finished
+    assert not [fields for name, fields in notes.events if name == "died"]

@@ -254,8 +254,8 @@ class Engine:
             elif verb == "run":
                 assert task is not None
                 self._tasks[task.number] = (worker, task)
-                if not worker.running and len(replica.hands) == 1:
-                    worker.last_sign = self._now
+                if not worker.running and next(iter(replica.hands)) == task.number:
+                    worker.last_sign = self._now  # it was idle, for however long: its silence begins now
                 self._driver.submit(worker.number, self._records.order(task))
             else:
                 worker.stopping = True
