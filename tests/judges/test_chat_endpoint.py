@@ -23,7 +23,6 @@ from edit_eval.judges.chat_endpoint import ChatEndpoint, Gate, retry_after
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Status
 from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
-from edit_eval.workers.process import key_parameters
 from small_benchmark import configuration, sample_id, write_benchmark
 
 pytest.importorskip("openai")
@@ -430,37 +429,6 @@ def test_the_package_is_missing(server: JudgeServer, monkeypatch: pytest.MonkeyP
 def test_a_judge_that_is_not_loaded_says_so() -> None:
     with pytest.raises(LoadError, match="not loaded"):
         ChatEndpoint(ChatEndpoint.Parameters(model="judge")).judge([request()])
-
-
-# -- parameters --
-
-
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({"images": ["source"]}, "images"),
-        ({"images": ["edited", "mask"]}, "images"),
-        ({"call": {"messages": []}}, "call: messages"),
-        ({"call": {"extra_headers": {}}}, "call: extra_headers"),
-        ({"base_url": "localhost:8000/v1"}, "base_url: localhost:8000/v1 does not begin"),
-        ({"api_key_env": "sk-123456"}, "api_key_env: it takes the NAME"),
-        ({"concurrency": 0}, "concurrency"),
-        ({"deadline": float("nan")}, "deadline"),
-        ({"attempt_timeout": 0.0}, "attempt_timeout"),
-        ({"retries": -1}, "retries"),
-        ({"max_tokens": 0}, "max_tokens"),
-    ],
-)
-def test_parameters_that_cannot_be_meant_are_refused(parameters: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        ChatEndpoint.Parameters(model="judge", **parameters)
-
-
-def test_where_the_server_is_and_how_often_it_is_asked_is_no_part_of_a_key() -> None:
-    values = vars(ChatEndpoint.Parameters(model="judge", base_url="http://node17:8000/v1"))
-    assert set(key_parameters(ChatEndpoint, values)) == {
-        *("model", "revision", "images", "max_pixels", "max_tokens", "temperature", "call")
-    }
 
 
 # -- in a worker --
