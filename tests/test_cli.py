@@ -338,7 +338,7 @@ def test_a_control_c_before_anything_was_done_is_an_interruption_too(
 
 def test_a_run_that_nothing_can_do_is_four(command: Command, tmp_path: Path) -> None:
     path = yaml_file(tmp_path, edit={"fail_to_load": "no weights\nin /nowhere"})
-    one_error(command("run", path, "--run-dir", tmp_path / "run", "--json"), 4, "no weights in /nowhere")
+    one_error(command("run", path, "--run-dir", tmp_path / "run"), 4, "no weights in /nowhere")
 
 
 def test_a_run_below_its_coverage_is_three_each_time_and_has_its_document(

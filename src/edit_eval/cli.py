@@ -5,6 +5,7 @@ Each verb imports what it needs when it runs, so that `--help` answers at once.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import re
@@ -16,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edit_eval.errors import EditEvalError
+from edit_eval.errors import EditEvalError, Stopped
 
 app = typer.Typer(
     add_completion=False,
@@ -109,6 +110,14 @@ def _words(text: str | None) -> list[str] | None:
 def _print_json(document: Any) -> None:
     escaped = not (sys.stdout.encoding or "").lower().startswith("utf")
     print(json.dumps(document, ensure_ascii=escaped, indent=2, allow_nan=False))
+
+
+def _print_what_is_there(run_dir: Path) -> None:
+    """The document of a run that ended early; nothing where nothing was recorded yet."""
+    from edit_eval.evaluation import Run
+
+    with contextlib.suppress(EditEvalError):
+        _print_json(Run(run_dir).summary)
 
 
 def _show(run: Any) -> None:
@@ -204,7 +213,13 @@ def run(
         where = [] if run_dir else ["--run-dir", str(end.run_dir)]
         print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
         print(f"  {shlex.join(['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
+        if as_json:
+            _print_what_is_there(end.run_dir)
         sys.exit(128 + end.signal)
+    except Stopped as stopped:
+        if as_json and stopped.run_dir is not None:
+            _print_what_is_there(stopped.run_dir)
+        raise
     if as_json:
         _print_json(made.summary)
     else:

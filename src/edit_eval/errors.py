@@ -15,6 +15,8 @@ Standard library only: workers in foreign environments import this file.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class EditEvalError(Exception):
     """Base of all errors raised on purpose. Its message is one line: what is wrong, where, what to do."""
@@ -54,9 +56,10 @@ class Unscored(EditEvalError):
 
 
 class Stopped(EditEvalError):
-    """The run ended before its end. All that was done is kept; the same command goes on."""
+    """The run ended before its end. All that was done is kept in `run_dir`; the same command goes on."""
 
     exit_code = 4
+    run_dir: Path | None = None
 
 
 class ModelError(EditEvalError):

@@ -21,7 +21,7 @@ from edit_eval.config.components import NotHere, import_class, own_source
 from edit_eval.config.faults import did_you_mean
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
+from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Stopped, Unscored
 from edit_eval.execution import examination
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.planning import Plan, make_plan
@@ -75,7 +75,7 @@ def evaluate(
     chosen = select(samples, **configuration.benchmark.filters.model_dump())
     refuse_nothing(chosen)
     protocol = load_protocol(configuration)
-    protocol.check(sample.category for sample in chosen)
+    protocol.check(sample.category for sample in chosen if not sample.fault)
     refuse_unknown(configuration.prompts, (sample.category for sample in samples))
     session = Session(configuration)
     sources = [RunDirectory.existing(Path(folder)) for folder in reuse_from]
@@ -122,6 +122,9 @@ def evaluate(
             report = False
         if report:
             run.draw()
+    except Stopped as stopped:
+        stopped.run_dir = directory.path
+        raise
     except KeyboardInterrupt as interruption:
         raise RunInterrupted(directory.path, int(getattr(interruption, "signal", 2))) from None
     finally:
@@ -212,7 +215,7 @@ def load_protocol(configuration: Configuration) -> RubricScore:
 
 def check_rubrics(configuration: Configuration, samples: Sequence[Sample], chosen: Sequence[Sample]) -> None:
     """Raises `ConfigurationError` where a category has no rubric, or `prompts:` names one that there is not."""
-    load_protocol(configuration).check(sample.category for sample in chosen)
+    load_protocol(configuration).check(sample.category for sample in chosen if not sample.fault)
     refuse_unknown(configuration.prompts, (sample.category for sample in samples))
 
 

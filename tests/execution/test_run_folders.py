@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from edit_eval.execution import run_folders
-from edit_eval.execution.run_folders import Made, new_folder, newest_run, was_another
+from edit_eval.execution.run_folders import Made, choose_place, new_folder, newest_run, was_another
 from edit_eval.records import Sample
 from edit_eval.store.run_directory import RunDirectory
+from small_matrix import small_matrix
 
 PLAIN: dict[str, Any] = {
     "benchmark": {"language": "en"},
@@ -82,6 +83,22 @@ def test_a_new_folder_is_one_that_is_not_there(tmp_path: Path, monkeypatch: pyte
     assert new_folder("demo") == Path("runs/demo-20260102-030405-3")
 
 
+def test_two_runs_that_begin_in_the_same_second_have_a_folder_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run_folders.time, "strftime", lambda form: "-20260102-030405")
+    places = [choose_place("demo", made(), small_matrix, lambda status: False) for _ in range(2)]
+    directories = [place.begin() for place in places]
+    assert [str(directory.path) for directory in directories] == [
+        "runs/demo-20260102-030405",
+        "runs/demo-20260102-030405-2",
+    ]
+    assert places[1].notes(directories[1], made()) == ["run directory: runs/demo-20260102-030405-2"]
+    for directory in directories:
+        directory.end()
+
+
 def test_the_same_evaluation_is_no_other(directory: RunDirectory) -> None:
     assert Made.recorded(directory) == made()
     assert was_another(directory, made()) == ""
@@ -93,6 +110,23 @@ def test_a_folder_that_is_new_or_damaged_was_nothing(directory: RunDirectory, tm
     assert was_another(RunDirectory(tmp_path / "nowhere"), made()) == ""
     (directory.path / "config" / "0001.json").write_text("{")
     assert was_another(directory, made(samples=())) == ""
+
+
+def test_a_newest_run_that_cannot_be_read_keeps_nobody_from_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder, file in (("config", "0001.yaml"), ("samples", "0001.jsonl"), ("edits", "0001.jsonl")):
+        path = tmp_path / "runs" / "demo-20260101-000000" / folder / file
+        path.parent.mkdir(parents=True)
+        path.symlink_to("/nowhere/at/all")
+    config = tmp_path / "runs" / "demo-20260101-000000" / "config"
+    (config / "0001.yaml").unlink()
+    (config / "0001.yaml").write_text(json.dumps(PLAIN))
+    (config / "0001.json").write_text("{}")
+    place = choose_place("demo", made(), small_matrix, lambda status: False)
+    assert not place.folder.exists()
+    assert (place.goes_on, place.offer) == (False, "")
 
 
 OTHERS: list[tuple[dict[str, Any], str]] = [

@@ -129,6 +129,15 @@ def test_categories_follow_each_other_as_phases() -> None:
     assert [t.phase for t in work.of("edit")] == sorted(t.phase for t in work.of("edit"))
 
 
+def test_a_category_that_waits_for_the_judge_alone_holds_the_next_one_back() -> None:
+    """As after an interruption while its first category was judged."""
+    matrix = small_matrix(9)
+    make(matrix, 0, 3, 6)
+    ready: list[Task] = []
+    fill_work(Work(on_ready=ready.append), matrix, batches_of(matrix), by_category=True)
+    assert [(t.model, t.units) for t in ready] == [("judge:critic", (0,)), ("judge:critic", (3, 6))]
+
+
 def test_the_pilot_comes_before_all_else() -> None:
     matrix = small_matrix(9)
     work = filled(matrix, by_category=True, pilot=choose_pilot(matrix))

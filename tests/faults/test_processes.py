@@ -253,8 +253,9 @@ def test_no_worker_outlives_its_engine(tmp_path: Path, engines: Nursery, deed: s
     write_benchmark(tmp_path)
     what = settings(tmp_path, **faulty("Rude", does=does(s0=deed), timeout=600, folder=str(tmp_path)))
     engine = engines.start(what, tmp_path / "run")
-    assert wait_until((tmp_path / "begun").exists, 60), engines.said(tmp_path / "run")
-    (worker,) = set(map(int, (tmp_path / "begun").read_text().split()))
+    begun = tmp_path / "begun"
+    assert wait_until(lambda: begun.exists() and begun.read_text().strip(), 60), engines.said(tmp_path / "run")
+    (worker,) = set(map(int, begun.read_text().split()))
     if deed == "stops":
         assert wait_until(lambda: state(worker) == "T")
     if deed == "nests":

@@ -199,7 +199,9 @@ class QwenImageEdit:
             share_prefix(pipeline.text_encoder)
         if parameters.source_cache:
             remember_sources(pipeline, vision=not by_layer)
-        modulation = "live" if by_layer else parameters.modulation
+        # Layers for which several devices have no room lie in host memory, and are fetched as they compute.
+        spilled = any(weight.is_meta for weight in pipeline.transformer.parameters())
+        modulation = "live" if by_layer or spilled else parameters.modulation
         use_modulation_tables(pipeline, modulation)
         if parameters.compile:
             compile_blocks(pipeline.transformer)

@@ -360,7 +360,7 @@ class Engine:
             "failed", replica=worker.replica.name, what=self._records.about(task), error=reason, trace=message["trace"]
         )
         if kind == "out_of_memory":
-            reason += memory_advice(message.get("memory", {}))
+            reason += memory_advice(worker.replica.model.kind, message.get("memory", {}))
         self._charge(worker, task, reason, final=kind in ("model", "out_of_memory"))
         if kind == "device":
             # After a device-side assert nothing that this process computes can be believed.
@@ -457,6 +457,8 @@ class Engine:
                 retired = True
         else:
             self._first_load_error.setdefault(replica.model.key, reason)
+            if worker.loading_since is None and "exit code" in reason:  # it ended by itself, before it could say why
+                self._unprepared.add(replica.model.key)
             self._load_failures[replica.number] += 1
             retired = bool(worker.broken or worker.killed) or self._load_failures[replica.number] >= LOAD_ATTEMPTS
         if retired:
@@ -479,8 +481,9 @@ class Engine:
             self._records.activity(device, kind, replica.model.key, begin, end, what)
 
 
-def memory_advice(memory: Mapping[str, int]) -> str:
-    """The figures behind an out-of-memory error, and the settings that would help."""
+def memory_advice(kind: str, memory: Mapping[str, int]) -> str:
+    """The figures behind an out-of-memory error, and the settings of an `edit` model or a `judge` that would help."""
     peak = memory.get("device_peak")
     figures = f" (at most {peak / 2**30:.1f} GiB were reserved)" if peak else ""
-    return figures + "; a smaller batch_size or canvas, offload: model, or devices_per_replica: 2 need less"
+    smaller = "a smaller batch_size or max_pixels" if kind == "judge" else "a smaller canvas"
+    return f"{figures}; {smaller}, offload: model, or devices_per_replica: 2 need less"

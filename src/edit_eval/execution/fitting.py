@@ -186,6 +186,8 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
 
 def _on_host(wanted: Wanted, need: Need, host_free: int | None) -> list[Finding]:
     workers = len(wanted.places)
+    if not workers:  # that there is no device for it is a finding of its own
+        return []
     wants = workers * (wanted.weights.loaded + CONTEXT)
     text = f"{wanted.who}: {gib(wants)} of host memory for {workers} CPU worker{'s' * (workers > 1)}"
     if host_free is not None and wants > host_free:

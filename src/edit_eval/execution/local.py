@@ -36,8 +36,11 @@ class Process:
     """Becomes readable when the process is gone."""
     into: int
     out: int
+    log: Path
     lines: Lines = field(default_factory=Lines)
     unsent: bytearray = field(default_factory=bytearray)
+    heard: bool = False
+    """Whether it has said anything: that it is prepared, or why it cannot be."""
     fault: str = ""
     """Why it had to be killed."""
 
@@ -84,7 +87,7 @@ class LocalDriver:
                 os.close(child_out)
         os.set_blocking(into, False)
         os.set_blocking(out, False)
-        made = Process(worker, process, sentinel_of(process), into, out)
+        made = Process(worker, process, sentinel_of(process), into, out, self._logs / f"{specification.name}.log")
         self._processes[worker] = made
         self._selector.register(out, selectors.EVENT_READ, (made, "out"))
         self._selector.register(made.sentinel, selectors.EVENT_READ, (made, "gone"))
@@ -151,6 +154,7 @@ class LocalDriver:
             for message in process.lines.feed(data):
                 if "event" not in message:
                     raise ValueError(f"not a message: {message}")
+                process.heard = True
                 self._events.append(Event(process.number, message))
         except ValueError:  # only a model that writes into every descriptor comes here
             process.fault = "it wrote something else into the pipe that is edit-eval's own, and was killed"
@@ -165,7 +169,10 @@ class LocalDriver:
         kill_group(process.process.pid)
         code = process.process.wait()
         self._forget(process)
-        self._events.append(Event(process.number, {"event": "died", "reason": process.fault or reason_of(code)}))
+        reason = process.fault or reason_of(code)
+        if code > 0 and not process.heard and (said := last_line(process.log)):
+            reason += f" ({said}; more in {process.log})"
+        self._events.append(Event(process.number, {"event": "died", "reason": reason}))
 
     def _forget(self, process: Process) -> None:
         for descriptor in (process.out, process.sentinel, process.into):
@@ -227,3 +234,14 @@ def reason_of(code: int) -> str:
     name = signal.Signals(-code).name if -code in signal.Signals._value2member_map_ else f"signal {-code}"
     hint = " (the kernel may have run out of memory)" if name == "SIGKILL" else ""
     return f"its process was killed by {name}{hint}"
+
+
+def last_line(log: Path) -> str:
+    """The last that a process wrote, at most 300 characters; empty where it wrote nothing."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 2000))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")

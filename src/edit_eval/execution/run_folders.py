@@ -46,12 +46,12 @@ class Made:
 
     @classmethod
     def recorded(cls, directory: RunDirectory) -> Made | None:
-        """What the last start in a run directory was made of; None where none is recorded, or it is damaged."""
+        """What the last start in a run directory was made of; None where none is recorded, or it cannot be read."""
         seen, directory.damage = directory.damage, Damage()
         try:
             plain = directory.configuration()
             return cls.of(plain, directory.resolved(), directory.samples()) if plain else None
-        except (RunDirectoryError, KeyError, TypeError):
+        except (RunDirectoryError, OSError, KeyError, TypeError):
             return None
         finally:
             directory.damage = seen
@@ -66,10 +66,12 @@ class Place:
     """Whether nobody named it, and an unfinished run is in it."""
     offer: str = ""
     """What another run has that this one could take over."""
+    new_for: str = ""
+    """The configuration for which the folder was thought of; another one is taken where somebody was faster."""
 
     def begin(self) -> RunDirectory:
         """Makes the folder this process's own. Raises `RunDirectoryError` while another process works in it."""
-        directory = RunDirectory(self.folder)
+        directory = RunDirectory(_made_now(self.folder, self.new_for) if self.new_for else self.folder)
         try:
             directory.begin()
         except RunDirectoryError as error:
@@ -83,7 +85,7 @@ class Place:
     def notes(self, directory: RunDirectory, now: Made) -> list[str]:
         """What whoever starts the run should know of the folder: where it is, what it was, what it could reuse."""
         end = " (it was not finished, and goes on; `--run-dir` names another one)" if self.goes_on else ""
-        said = (f"run directory: {self.folder}{end}", was_another(directory, now), self.offer)
+        said = (f"run directory: {directory.path}{end}", was_another(directory, now), self.offer)
         return [note for note in said if note]
 
 
@@ -95,13 +97,13 @@ def choose_place(name: str, now: Made, new_matrix: Callable[[], Matrix], retry: 
     """
     newest = newest_run(name)
     if newest is None:
-        return Place(new_folder(name))
+        return Place(new_folder(name), new_for=name)
     directory, matrix = RunDirectory(newest), new_matrix()
     if Made.recorded(directory) == now:
         matrix.recall(directory.read("edits"), directory.read("judgements"), newest, retry)
         if any(judgement.status is Status.PENDING for judgement in matrix.judgements()):
             return Place(newest, goes_on=True)
-    return Place(new_folder(name), offer=_offer(newest, new_matrix()))
+    return Place(new_folder(name), offer=_offer(newest, new_matrix()), new_for=name)
 
 
 def newest_run(name: str) -> Path | None:
@@ -125,13 +127,30 @@ def new_folder(name: str) -> Path:
     return folder
 
 
+def _made_now(folder: Path, name: str) -> Path:
+    """Makes the folder, or the next one: the jobs of an array begin in the same second."""
+    for _ in range(1000):
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            folder = new_folder(name)
+        except OSError:
+            break  # whoever begins the run says why
+        else:
+            break
+    return folder
+
+
 def _stem(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name)
 
 
 def _offer(newest: Path, matrix: Matrix) -> str:
     wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
-    there = {r["key"] for r in RunDirectory(newest).read("edits") if r["status"] == Status.OK.value} & wanted
+    try:
+        there = {r["key"] for r in RunDirectory(newest).read("edits") if r["status"] == Status.OK.value} & wanted
+    except OSError:  # somebody else's, or damaged: no reason not to begin
+        return ""
     if not there:
         return ""
     what = "all" if len(there) == len(wanted) else f"{len(there)}"

@@ -35,15 +35,25 @@ def fill_work(
     def phase(edit: int, is_pilot: bool) -> int:
         return PILOT if is_pilot else phases[edit % len(phases)]
 
-    edits = [(phase(number, number in first), number) for number in range(len(matrix.edits))]
-    for its_phase, number in sorted(edits):
-        if _is_pending(matrix, number):
-            work.add(f"edit:{matrix.edits[number].edit_model}", [number], phase=its_phase)
-    judging = [(phase(matrix.place(units[0]).edit, units[0] in early), units) for units in asked]
-    for its_phase, units in sorted(judging, key=lambda one: one[0]):
-        judge = f"judge:{matrix.judges[matrix.place(units[0]).judge].name}"
-        waits_for = [edit for unit in units if _is_pending(matrix, edit := matrix.place(unit).edit)]
-        work.add(judge, units, after=waits_for, phase=its_phase)
+    # In the order of their phases: a task begins at once where nothing of an earlier phase has been added.
+    edits = [
+        (phase(number, number in first), f"edit:{edit.edit_model}", [number])
+        for number, edit in enumerate(matrix.edits)
+        if _is_pending(matrix, number)
+    ]
+    judging = [
+        (
+            phase(matrix.place(units[0]).edit, units[0] in early),
+            f"judge:{matrix.judges[matrix.place(units[0]).judge].name}",
+            units,
+        )
+        for units in asked
+    ]
+    for its_phase, model, units in sorted([*edits, *judging], key=lambda task: task[0]):
+        waits_for = []
+        if model.startswith("judge:"):
+            waits_for = [edit for unit in units if _is_pending(matrix, edit := matrix.place(unit).edit)]
+        work.add(model, units, after=waits_for, phase=its_phase)
 
 
 def _is_pending(matrix: Matrix, edit: int) -> bool:

@@ -191,7 +191,7 @@ def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
         times = "once" if document["starts"] == 1 else f"{document['starts']} times"
         yield "started", f"{times}, {duration(document['wall_seconds'])} in all"
     directory = RunDirectory(Path(document["directory"]))
-    if (directory.path / "holder.json").is_file():
+    if directory.is_held():
         yield "at work", one_line(directory.holder())
 
 

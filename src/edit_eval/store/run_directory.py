@@ -139,6 +139,22 @@ class RunDirectory:
         except (OSError, ValueError, KeyError):
             return "another process"
 
+    def is_held(self) -> bool:
+        """Whether somebody is at work here, as far as can be seen: a process of this host that is gone is not."""
+        try:
+            holder = json.loads((self.path / "holder.json").read_text())
+        except (OSError, ValueError):
+            return False
+        if holder.get("host") != socket.gethostname():
+            return True
+        try:
+            os.kill(int(holder["process"]), 0)
+        except ProcessLookupError:
+            return False
+        except (OSError, KeyError, ValueError):
+            pass
+        return True
+
     def end(self) -> None:
         """Closes what was written and gives the lock back.
 

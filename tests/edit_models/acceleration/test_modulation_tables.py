@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from edit_eval.edit_models import qwen_image_edit
+from edit_eval.edit_models.acceleration.attention_backend import use_attention
 from edit_eval.edit_models.acceleration.modulation_tables import SCHEDULES, use_modulation_tables
 from edit_eval.errors import EditEvalError
 from edit_models.tiny_edits import PIPELINES, PLAIN, all_edits, edited, levels_apart, loaded, picture, pixels
@@ -75,6 +77,23 @@ def test_the_weights_leave_the_transformer(tiny_models: Path) -> None:
     assert gone / block == pytest.approx(1 / 3, abs=0.03)
     assert tables.bytes == 4 * gone
     assert use_modulation_tables(loaded(tiny_models / "qwen-image-edit", **LIVE)._pipeline, "live") is None
+
+
+def test_layers_that_lie_in_host_memory_compute_their_own(tiny_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As accelerate spreads a transformer over devices that are too small for it together."""
+    import accelerate
+
+    live = pixels(loaded(tiny_models / "qwen-image-edit", **LIVE))
+
+    def spill_first(transformer: Any, *arguments: Any) -> str:
+        accelerate.cpu_offload(transformer, execution_device="cpu")
+        return use_attention(transformer, *arguments)
+
+    monkeypatch.setattr(qwen_image_edit, "use_attention", spill_first)
+    spilled = loaded(tiny_models / "qwen-image-edit", **TABLE)
+    assert next(spilled._pipeline.transformer.parameters()).is_meta
+    assert spilled.about()["modulation"] == "live"
+    assert pixels(spilled) == live
 
 
 def test_an_edit_that_was_stopped_leaves_nothing_behind(tiny_models: Path) -> None:
