@@ -457,8 +457,6 @@ class Engine:
                 retired = True
         else:
             self._first_load_error.setdefault(replica.model.key, reason)
-            if worker.loading_since is None and "exit code" in reason:  # it ended by itself, before it could say why
-                self._unprepared.add(replica.model.key)
             self._load_failures[replica.number] += 1
             retired = bool(worker.broken or worker.killed) or self._load_failures[replica.number] >= LOAD_ATTEMPTS
         if retired:

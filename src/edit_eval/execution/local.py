@@ -170,8 +170,10 @@ class LocalDriver:
         code = process.process.wait()
         self._forget(process)
         reason = process.fault or reason_of(code)
-        if code > 0 and not process.heard and (said := last_line(process.log)):
-            reason += f" ({said}; more in {process.log})"
+        if code > 0 and not process.heard:  # its environment did not get as far as saying why
+            if said := last_line(process.log):
+                reason += f" ({said}; more in {process.log})"
+            self._events.append(Event(process.number, {"event": "broken", "error": reason, "trace": ""}))
         self._events.append(Event(process.number, {"event": "died", "reason": reason}))
 
     def _forget(self, process: Process) -> None:
