@@ -74,9 +74,7 @@ def evaluate(
     samples = load_samples(configuration)
     chosen = select(samples, **configuration.benchmark.filters.model_dump())
     refuse_nothing(chosen)
-    protocol = load_protocol(configuration)
-    protocol.check(sample.category for sample in chosen if not sample.fault)
-    refuse_unknown(configuration.prompts, (sample.category for sample in samples))
+    protocol = checked_protocol(configuration, samples, chosen)
     session = Session(configuration)
     sources = [RunDirectory.existing(Path(folder)) for folder in reuse_from]
 
@@ -154,7 +152,7 @@ def examine(source: str | Path | None = None, *, run_dir: Path = RUNS, **options
             return examination.examine(refused=error)
         return examination.examine(configuration, refused=error, run_folder=run_dir)
     return examination.examine(
-        configuration, load_samples=load_samples, check_rubrics=check_rubrics, run_folder=run_dir
+        configuration, load_samples=load_samples, check_rubrics=checked_protocol, run_folder=run_dir
     )
 
 
@@ -213,10 +211,18 @@ def load_protocol(configuration: Configuration) -> RubricScore:
     return RubricScore(rubrics, configuration.benchmark.language, evaluation.answer, evaluation.retries)
 
 
-def check_rubrics(configuration: Configuration, samples: Sequence[Sample], chosen: Sequence[Sample]) -> None:
-    """Raises `ConfigurationError` where a category has no rubric, or `prompts:` names one that there is not."""
-    load_protocol(configuration).check(sample.category for sample in chosen if not sample.fault)
+def checked_protocol(
+    configuration: Configuration, samples: Sequence[Sample], chosen: Sequence[Sample]
+) -> RubricScore:
+    """How the judge is asked.
+
+    Raises `ConfigurationError` where a category of a chosen sample has no rubric, or `prompts:` names one that there
+    is not. A sample that is skipped needs none.
+    """
+    protocol = load_protocol(configuration)
+    protocol.check(sample.category for sample in chosen if not sample.fault)
     refuse_unknown(configuration.prompts, (sample.category for sample in samples))
+    return protocol
 
 
 def new_matrix(configuration: Configuration, samples: Sequence[Sample], protocol: RubricScore) -> Matrix:

@@ -21,7 +21,7 @@ from edit_eval import evaluation
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, Stopped
-from edit_eval.evaluation import check_rubrics, load_samples
+from edit_eval.evaluation import checked_protocol, load_samples
 from edit_eval.execution import examination, machine
 from edit_eval.execution.examination import Finding, examine, refusal
 from edit_eval.execution.fitting import GIB
@@ -89,7 +89,7 @@ def examined(configuration: Configuration | None) -> list[Finding]:
     return examine(
         configuration,
         load_samples=load_samples,
-        check_rubrics=check_rubrics,
+        check_rubrics=checked_protocol,
     )
 
 

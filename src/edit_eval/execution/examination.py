@@ -31,7 +31,7 @@ from edit_eval.records import Sample
 __all__ = ["Finding", "examine", "refusal"]
 
 LoadSamples = Callable[[Configuration], Sequence[Sample]]
-CheckRubrics = Callable[[Configuration, Sequence[Sample], Sequence[Sample]], None]
+CheckRubrics = Callable[[Configuration, Sequence[Sample], Sequence[Sample]], object]
 
 
 def examine(

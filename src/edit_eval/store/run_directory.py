@@ -131,28 +131,32 @@ class RunDirectory:
         for folder in ("config", "environment", "samples", "images"):
             sweep_temporary(self.path / folder)
 
-    def holder(self) -> str:
-        """Who has the lock, for people to read."""
-        try:
-            holder = json.loads((self.path / "holder.json").read_text())
-            return f"process {holder['process']} on {holder['host']} since {holder['since']}"
-        except (OSError, ValueError, KeyError):
-            return "another process"
-
-    def is_held(self) -> bool:
-        """Whether somebody is at work here, as far as can be seen: a process of this host that is gone is not."""
+    def _recorded_holder(self) -> dict[str, Any]:
+        """Who took the lock last, as it was written; empty where nobody holds it, or it cannot be read."""
         try:
             holder = json.loads((self.path / "holder.json").read_text())
         except (OSError, ValueError):
-            return False
-        if holder.get("host") != socket.gethostname():
-            return True
+            return {}
+        return holder if isinstance(holder, dict) and {"host", "process", "since"} <= holder.keys() else {}
+
+    def holder(self) -> str:
+        """Who has the lock, for people to read."""
+        holder = self._recorded_holder()
+        if not holder:
+            return "another process"
+        return f"process {holder['process']} on {holder['host']} since {holder['since']}"
+
+    def is_held(self) -> bool:
+        """Whether somebody is at work here, as far as can be seen: a process of this host that is gone is not."""
+        holder = self._recorded_holder()
+        if not holder or holder["host"] != socket.gethostname():
+            return bool(holder)
         try:
             os.kill(int(holder["process"]), 0)
-        except ProcessLookupError:
+        except (ProcessLookupError, ValueError, TypeError, OverflowError):
             return False
-        except (OSError, KeyError, ValueError):
-            pass
+        except OSError:
+            pass  # it is somebody else's, and there
         return True
 
     def end(self) -> None:
