@@ -160,16 +160,14 @@ def test_a_record_cannot_make_us_read_elsewhere(tmp_path: Path, undisturbed: Run
 
     folder = copied(undisturbed, tmp_path)
     records = lines(folder, "edits")
+    victim = records[-1]
     secret = tmp_path / "secret.png"
-    shutil.copy(folder / records[0]["image"], secret)
-    if image:
-        records[0]["image"] = image if image.startswith("/") else str(image)
-    else:
-        records[0]["image"] = str(secret)
-    records[0].pop("crc", None)
+    shutil.copy(folder / victim["image"], secret)
+    victim["image"] = image or str(secret)
+    victim.pop("crc", None)
     (folder / "edits" / "0001.jsonl").write_bytes(b"".join(map(seal, records)))
-    first = Run(folder).results.edits[0]
-    assert first.status is Status.PENDING
+    (pending,) = [e for e in Run(folder).results.edits if e.status is Status.PENDING]
+    assert pending.sample_id == victim["sample_id"]
     made = run(tmp_path)
     assert verdicts(made) == verdicts(undisturbed)
     assert images(folder) == images(undisturbed.path)
