@@ -8,7 +8,7 @@ demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, 
 	$(BIN)/edit-eval run configs/demo.yaml
 
 test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 3 --dist loadfile  # three, because tests of real processes wait half of their time
 
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals; ten minutes
 	$(BIN)/pytest tests/faults -m chaos -n 2

@@ -52,15 +52,16 @@ def arrange(tab: Page, view: dict) -> None:
     """Brings the page into the state that the picture is to show."""
     if "language" in view:
         tab.click(f"#language button[value={view['language']}]")
-    tab.wait_for_function(
-        "() => [...document.querySelectorAll('.chart-body')].every((body) => body.querySelector('svg, canvas'))"
-    )
+    for figure in tab.locator("[data-chart]").all():  # a chart is drawn when it comes near to the window
+        figure.evaluate("(one) => one.scrollIntoView({ behavior: 'instant' })")
+        figure.locator(".chart-body svg, .chart-body canvas").first.wait_for()
     if view.get("detail"):
         tab.locator(".card .instruction a").nth(1).click()
         tab.mouse.move(0, 0)
-    elif "section" in view:
-        tab.evaluate("(section) => document.querySelector(section).scrollIntoView()", view["section"])
-    tab.wait_for_timeout(500)  # pictures are decoded, the last chart is drawn
+    else:
+        section = view.get("section", "body")
+        tab.evaluate("(section) => document.querySelector(section).scrollIntoView()", section)
+    tab.wait_for_timeout(500)  # pictures are decoded
 
 
 def main() -> int:

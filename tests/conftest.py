@@ -2,15 +2,56 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import re
+import signal
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadFileScheduling
 
 # Before any library reads them: no test reaches for the network, and torch does not fight its neighbours for the cores.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+# A shell has what it starts in the background ignore Ctrl-C, and every process under it would, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+TESTS = Path(__file__).parent
+ROOMS = ("torch", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
+"""What takes long comes first, so that the processes of a parallel run end together; all other folders follow."""
+
+
+@functools.cache
+def room(path: Path) -> str:
+    """The folder of a file of tests; of those that import torch, `torch`."""
+    found = re.search(r"\btiny_models: Path|importorskip\(\"(torch|diffusers|transformers)\"", path.read_text("utf-8"))
+    return "torch" if found else path.relative_to(TESTS).parts[0] if path.parent != TESTS else "."
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: ROOMS.index(room(item.path)) if room(item.path) in ROOMS else len(ROOMS))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """With `--dist loadfile`: all that imports torch counts as one file, so that one process pays for it."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "torch" if room(config.rootpath / file) == "torch" else file
+
+    config.option.loadscopereorder = False  # not by the number of tests: they are in the order that is meant
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -239,9 +239,9 @@ def test_a_bad_sample_is_named_before_anything_is_loaded_or_skipped_and_counted(
 
 
 def test_a_filter_that_nothing_passes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no sample has `zebra`"):
+    with pytest.raises(ConfigurationError, match=r"no sample of .*benchmark\.json has `zebra`"):
         run(tmp_path, benchmark={"tags": ["zebra"]})
-    with pytest.raises(ConfigurationError, match="no sample passes"):
+    with pytest.raises(ConfigurationError, match=r"no sample of .*benchmark\.json passes"):
         run(tmp_path, benchmark={"sample_ids": [sample_id(0)], "tags": ["odd"]})
     assert not (tmp_path / "run").exists()
 
@@ -271,7 +271,7 @@ evaluate(json.loads(sys.argv[1]), run_dir=sys.argv[2], report=False)
 
 def start(settings: dict[str, Any], folder: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", START, json.dumps(settings), str(folder)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def workers_of(folder: Path) -> list[int]:
@@ -302,7 +302,7 @@ def test_killed_at_random_moments_the_run_goes_on_to_the_same_end(tmp_path: Path
             time.sleep(draw.uniform(0.0, 0.3))
         engine.kill()
         engine.wait()
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while workers_of(tmp_path / "run") and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not workers_of(tmp_path / "run"), "no worker outlives its engine"
@@ -325,7 +325,7 @@ def test_a_second_engine_is_refused_and_told_who_has_the_run(tmp_path: Path) -> 
     settings = configuration(tmp_path, edit={"seconds": 5})
     engine = start(settings, tmp_path / "run")
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not (tmp_path / "run" / "holder.json").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         with pytest.raises(RunDirectoryError, match=f"process {engine.pid} on "):
@@ -344,7 +344,7 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path: Path, numbe
     path.write_text(json.dumps(settings))
     command = [sys.executable, "-m", "edit_eval", "run", str(path), "--run-dir", str(tmp_path / "run")]
     engine = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not workers_of(tmp_path / "run") and time.monotonic() < deadline:
         time.sleep(0.02)
     time.sleep(1.0)
@@ -352,9 +352,9 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path: Path, numbe
     for _ in range(times):
         engine.send_signal(number)
         time.sleep(0.3)
-    _, errors = engine.communicate(timeout=30)
+    _, errors = engine.communicate(timeout=60)
     assert engine.returncode == code, errors
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 50, "an edit takes 60 s where the second signal must end it"
     assert f"all that was done is kept in {tmp_path / 'run'}; to go on:" in errors
     assert not workers_of(tmp_path / "run")
     edits = lines(Run(tmp_path / "run"), "edits") if (tmp_path / "run" / "edits").exists() else []
@@ -367,7 +367,8 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path: Path, numbe
 
 def test_scores_are_a_table_with_a_row_for_every_judgement(tmp_path: Path) -> None:
     made = evaluate(configuration(tmp_path, judge={"answers": ANSWERS}), run_dir=tmp_path / "run")
-    rows = list(csv.DictReader((made.path / "report" / "scores.csv").open(encoding="utf-8", newline="")))
+    with (made.path / "report" / "scores.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
     assert [(r["sample_id"], r["status"], float(r["score"])) for r in rows] == [
         (sample_id(n), "ok", n + 0.5) for n in range(9)
     ]

@@ -19,9 +19,10 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import Run, RunInterrupted, identity
 from edit_eval.execution.session import Session
+from edit_eval.records import Status
 from edit_eval.reporting.status import going_on
 from edit_eval.store.run_directory import RunDirectory
-from small_benchmark import configuration, write_benchmark
+from small_benchmark import configuration, sample_id, write_benchmark
 
 MY_MODELS = '''
 from dataclasses import dataclass
@@ -188,8 +189,8 @@ def test_a_folder_that_becomes_another_evaluation_is_said_to_be(here: Path, monk
     assert not [line for line in said if "another evaluation" in line]
     _, said = start(run_dir="run", overrides=["diffusion_model.params.steps=7", "benchmark.limit=1"])
     assert said[1] == (
-        "until now this run directory was another evaluation (testing: steps 4 -> 7; samples 9 -> 3); results that no "
-        "longer belong to it stay in the records and are not shown"
+        "until now this run directory was another evaluation (edit model testing: steps 4 -> 7; samples 9 -> 3); "
+        "results that no longer belong to it stay in the records and are not shown"
     )
     overrides = ["reward_model={class_path: my_models:Judge}", "benchmark.limit=1", "diffusion_model.params.steps=7"]
     _, said = start(run_dir="run", overrides=overrides)
@@ -276,7 +277,7 @@ def test_changed_code_makes_its_results_anew(here: Path) -> None:
     assert edits_of(here / "run") == 9
     (here / "my_models.py").write_text(MY_MODELS.replace("min(255, level + ", "min(250, level + "))
     _, said = start(run_dir="run")
-    assert "(Editor: its weights or its code have changed)" in said[1]
+    assert "(edit model Editor: its weights or its code have changed)" in said[1]
     assert edits_of(here / "run") == 18
 
 
@@ -350,8 +351,29 @@ def test_a_category_of_the_benchmarks_own_may_have_prompts_although_a_filter_lea
     prompts = "prompts={weather: {system_prompt: Judge the weather.}}"
     made, _ = start(overrides=[prompts, "benchmark.categories=[physical]"])
     assert made.reached
-    with pytest.raises(ConfigurationError, match="no rubric for `weather`"):
+    with pytest.raises(BenchmarkError, match="no rubric for its category `weather`"):
         start()
+
+
+def test_samples_without_a_rubric_are_bad_samples_named_by_file_index_and_id(here: Path) -> None:
+    items = json.loads((here / "benchmark.json").read_text())
+    for number in (4, 7):
+        items[number]["subset"] = "weather"
+    (here / "benchmark.json").write_text(json.dumps(items))
+    with pytest.raises(BenchmarkError) as caught:
+        start()
+    said = str(caught.value)
+    assert f"{here / 'benchmark.json'}: sample 4 ({sample_id(4)}): no rubric for its category `weather`" in said
+    assert "add `prompts.weather.system_prompt` (and 1 more bad sample); mend the file, or set" in said
+    assert not Path("runs").exists()
+    made, _ = start(overrides=["benchmark.on_bad_sample=skip"])
+    assert made.summary["coverage"]["by_status"] == {"ok": 7, "skipped": 2}
+    assert not made.reached
+    reasons = {j.reason for j in Run(made.path).results.judgements if j.status is Status.SKIPPED}
+    assert reasons == {"no rubric for its category `weather`: add `prompts.weather.system_prompt`"}
+    mended = ["benchmark.on_bad_sample=skip", "prompts={weather: {system_prompt: Judge the weather.}}"]
+    made, _ = start(overrides=mended)
+    assert made.reached
 
 
 def test_a_benchmark_of_bad_samples_only_is_refused(here: Path) -> None:

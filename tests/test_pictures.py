@@ -124,6 +124,14 @@ class TestOpening:
         with pytest.raises(PictureError, match="truncated"):
             open_picture(whole)
 
+    @pytest.mark.parametrize("kind", ["EPS", "PCX", "ICO"])
+    def test_formats_that_nobody_needs_are_not_even_tried(self, tmp_path: Path, kind: str) -> None:
+        """Pillow has an interpreter of PostScript started for EPS; whatever the file calls itself."""
+        path = tmp_path / "a.png"
+        coloured().save(path, kind)
+        with pytest.raises(PictureError, match="not a picture in a known format"):
+            open_picture(path)
+
     # Below Pillow's warning, with its warning, and beyond its own limit.
     @pytest.mark.parametrize("side", [8_000, 12_000, 60_000])
     @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
@@ -387,6 +395,29 @@ class TestWriting:
         sweep_temporary(tmp_path)
         assert os.listdir(tmp_path) == ["a.png"]
 
+    def test_whole_on_the_disk_before_it_has_its_name(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What a power cut needs, and no killed process shows: contents, then the name, then the folder's entry."""
+        done: list[str] = []
+        sync, rename = os.fsync, os.replace
+
+        def synced(descriptor: int) -> None:
+            path = Path(f"/proc/self/fd/{descriptor}").readlink()
+            what = f"folder {path.name}" if path.is_dir() else f"{path.stat().st_size} bytes of {path.name[:5]}"
+            done.append(f"synced {what}")
+            sync(descriptor)
+
+        def renamed(old: Path, new: Path) -> None:
+            done.append(f"renamed to {Path(new).name}")
+            rename(old, new)
+
+        monkeypatch.setattr(os, "fsync", synced)
+        monkeypatch.setattr(os, "replace", renamed)
+        write_durably(b"x" * 3000, tmp_path / "new" / "a")
+        write_durably(b"x" * 70, tmp_path / "new" / "a")
+        named = ["renamed to a", "synced folder new"]
+        first = [f"synced folder {tmp_path.name}", "synced 3000 bytes of .tmp-", *named]
+        assert done == [*first, "synced 70 bytes of .tmp-", *named]
+
     def test_file_modes_follow_the_umask(self, tmp_path: Path) -> None:
         before = os.umask(0o022)
         try:
@@ -440,6 +471,7 @@ class TestSlugs:
             ("-rf", "rf"),
             ("v1.5-final", "v1.5-final"),
             ("人" * 300, "人" * 40),
+            ("x" * 300, "x" * 60),
         ],
     )
     def test_examples(self, text: str, expected: str) -> None:

@@ -6,12 +6,16 @@ Each verb imports what it needs when it runs, so that `--help` answers at once.
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import io
 import json
+import os
 import re
 import shlex
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,17 +32,52 @@ app = typer.Typer(
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Replaces one value of the YAML, by dotted key.")
-]
-Limit = Annotated[int | None, typer.Option(help="The first N samples of each category.")]
-Categories = Annotated[str | None, typer.Option(metavar="A,B", help="Only these categories.")]
-Difficulty = Annotated[str | None, typer.Option(metavar="A,B", help="Only these difficulties.")]
-Tags = Annotated[str | None, typer.Option(metavar="A,B", help="Only samples with one of these tags.")]
-SampleIds = Annotated[str | None, typer.Option(metavar="A,B", help="Only these samples.")]
-Devices = Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replaces every model's devices.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; all else on stderr.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Adds the trace to an error.")]
+
+
+Options = dict[str, Any]
+"""What the flags that every verb with a CONFIG has came to, as `load_configuration` takes it."""
+
+
+def _options(
+    limit: Annotated[int | None, typer.Option(help="The first N samples of each category.")] = None,
+    categories: Annotated[str | None, typer.Option(metavar="A,B", help="Only these categories.")] = None,
+    difficulty: Annotated[str | None, typer.Option(metavar="A,B", help="Only these difficulties.")] = None,
+    tags: Annotated[str | None, typer.Option(metavar="A,B", help="Only samples with one of these tags.")] = None,
+    sample_ids: Annotated[str | None, typer.Option(metavar="A,B", help="Only these samples.")] = None,
+    devices: Annotated[
+        str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replaces every model's devices.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Replaces one value of the YAML, by dotted key."),
+    ] = None,
+) -> Options:
+    return {
+        "limit": limit,
+        "categories": _words(categories),
+        "difficulty": _words(difficulty),
+        "tags": _words(tags),
+        "sample_ids": _words(sample_ids),
+        "devices": devices,
+        "overrides": set_ or (),
+    }
+
+
+def takes_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """Gives a verb the flags of `_options` in place of its parameter `options`, which gets what they came to."""
+    own, shared = (inspect.signature(function, eval_str=True).parameters for function in (verb, _options))
+
+    @functools.wraps(verb)
+    def with_flags(**given: Any) -> None:
+        options = _options(**{name: given.pop(name) for name in shared})
+        verb(**given, options=options)
+
+    flat = [p for name in own for p in (shared.values() if name == "options" else [own[name]])]
+    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in flat]
+    with_flags.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+    return with_flags
 
 
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -55,11 +94,41 @@ READABLE = (
 """Typer's way of saying it, and ours."""
 
 
+class Outlet(io.FileIO):
+    """A stream's descriptor. Once nobody reads what is written there any more (`| head -1`), it goes nowhere.
+
+    So a closed pipe is silence, the exit code is what it would have been, and a run goes on to its end.
+    """
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            return super().write(data)
+
+
+def _forgiving(stream: Any) -> Any:
+    """The stream, to which a reader that is gone or a character that the terminal does not know is no fault."""
+    if stream in (sys.__stdout__, sys.__stderr__) and isinstance(stream, io.TextIOWrapper):
+        stream.flush()
+        outlet = Outlet(stream.fileno(), "w", closefd=False)
+        stream = io.TextIOWrapper(
+            outlet if stream.write_through else io.BufferedWriter(outlet),
+            stream.encoding,
+            line_buffering=stream.line_buffering,
+            write_through=stream.write_through,
+        )
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
+
+
 def main() -> None:
     """Runs the command line and ends the process with the right exit code."""
-    for stream in (sys.stdout, sys.stderr):  # a character that the terminal does not know is no reason to fail
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    sys.stdout, sys.stderr = _forgiving(sys.stdout), _forgiving(sys.stderr)
     try:
         code = app(standalone_mode=False)
         if code == 130:  # so typer passes a Ctrl-C on
@@ -150,19 +219,15 @@ def edit_eval(
 
 
 @app.command()
+@takes_options
 def run(
     config: Config,
+    *,
     run_dir: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Where; an existing run goes on. Default: a folder in runs/."),
     ] = None,
-    limit: Limit = None,
-    categories: Categories = None,
-    difficulty: Difficulty = None,
-    tags: Tags = None,
-    sample_ids: SampleIds = None,
-    devices: Devices = None,
-    set_: Set = None,
+    options: Options,
     reuse: Annotated[
         list[Path] | None, typer.Option(metavar="DIR", help="Takes edits and judgements with equal keys from a run.")
     ] = None,
@@ -188,13 +253,7 @@ def run(
 
     configuration = load_configuration(
         config,
-        overrides=set_ or (),
-        devices=devices,
-        categories=_words(categories),
-        difficulty=_words(difficulty),
-        tags=_words(tags),
-        sample_ids=_words(sample_ids),
-        limit=limit,
+        **options,
         progress=progress,
     )
     for note in configuration.notes:
@@ -208,6 +267,7 @@ def run(
             verify=verify,
             strict_environment=strict_environment,
             spectator=live_progress(configuration.execution.progress),
+            command=("edit-eval", *sys.argv[1:]),
         )
     except RunInterrupted as end:
         where = [] if run_dir else ["--run-dir", str(end.run_dir)]
@@ -246,18 +306,14 @@ def report(
 
 
 @app.command(short_help="How long a run takes under every schedule, by simulation.")
+@takes_options
 def plan(
     config: Config,
+    *,
     gpus: Annotated[int | None, typer.Option(metavar="N", help="As if there were so many GPUs.")] = None,
     samples: Annotated[int | None, typer.Option(metavar="M", help="As if there were so many samples.")] = None,
     from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="With the times that a run took.")] = None,
-    set_: Set = None,
-    limit: Limit = None,
-    categories: Categories = None,
-    difficulty: Difficulty = None,
-    tags: Tags = None,
-    sample_ids: SampleIds = None,
-    devices: Devices = None,
+    options: Options,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -271,13 +327,7 @@ def plan(
         gpus=gpus,
         samples=samples,
         from_run=from_,
-        overrides=set_ or (),
-        devices=devices,
-        categories=_words(categories),
-        difficulty=_words(difficulty),
-        tags=_words(tags),
-        sample_ids=_words(sample_ids),
-        limit=limit,
+        **options,
     )
     if as_json:
         _print_json(made.as_plain())
@@ -340,7 +390,7 @@ def agreement(
 def status(
     run: RunFolder,
     sample: Annotated[
-        str | None, typer.Argument(metavar="[SAMPLE]", help="A sample's id: everything known about it.")
+        str | None, typer.Argument(metavar="SAMPLE", help="A sample's id: everything known about it.")
     ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -385,15 +435,11 @@ def describe(
 
 
 @app.command(short_help="Whether a configuration would run here, and what is missing.")
+@takes_options
 def doctor(
-    config: Annotated[str | None, typer.Argument(metavar="[CONFIG]", help="The YAML file.")] = None,
-    set_: Set = None,
-    limit: Limit = None,
-    categories: Categories = None,
-    difficulty: Difficulty = None,
-    tags: Tags = None,
-    sample_ids: SampleIds = None,
-    devices: Devices = None,
+    config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="The YAML file.")] = None,
+    *,
+    options: Options,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -403,13 +449,7 @@ def doctor(
 
     findings = examine(
         config,
-        overrides=set_ or (),
-        devices=devices,
-        categories=_words(categories),
-        difficulty=_words(difficulty),
-        tags=_words(tags),
-        sample_ids=_words(sample_ids),
-        limit=limit,
+        **options,
     )
     if as_json:
         _print_json([finding.as_plain() for finding in findings])

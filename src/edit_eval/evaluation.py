@@ -11,16 +11,18 @@ import hashlib
 import subprocess
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
 from edit_eval.config.components import NotHere, import_class, own_source
-from edit_eval.config.faults import did_you_mean
+from edit_eval.config.faults import did_you_mean, explain
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Stopped, Unscored
 from edit_eval.execution import examination
 from edit_eval.execution.findings import Finding
@@ -29,7 +31,7 @@ from edit_eval.execution.run_folders import RUNS, Made, Place, choose_place
 from edit_eval.execution.session import Session, Spectator
 from edit_eval.protocols.rubric_score import RubricScore
 from edit_eval.records import Results, Sample, Status
-from edit_eval.rubrics.loading import Rubric, load_rubrics, refuse_unknown
+from edit_eval.rubrics.loading import load_rubrics, refuse_unknown
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import people_agreement, read_people_file
 from edit_eval.statistics.summary import judges_document, summarise
@@ -52,6 +54,7 @@ def evaluate(
     strict_environment: bool = False,
     spectator: Spectator | None = None,
     report: bool = True,
+    command: Sequence[str] = (),
     **options: Any,
 ) -> Run:
     """Runs an evaluation, or goes on with one, and returns it with its numbers.
@@ -63,7 +66,7 @@ def evaluate(
     `judge_error`, ...) whose failures are forgotten and tried again. With `verify` every picture that is there is
     decoded and compared with what was recorded; one that differs is made again. With `strict_environment` a run that
     goes on with other libraries or GPUs than at its last start is refused; otherwise that is noted. With `report` the
-    report is drawn at the end.
+    report is drawn at the end. `command` is the command line that was typed, for the records.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `RunInterrupted` when the run ended early: all that was done is kept.
@@ -72,9 +75,9 @@ def evaluate(
     if not isinstance(configuration, Configuration):
         configuration = load_configuration(configuration, **options)
     samples = load_samples(configuration)
-    chosen = select(samples, **configuration.benchmark.filters.model_dump())
+    chosen = choose_samples(configuration, samples)
+    protocol, chosen = checked_protocol(configuration, samples, chosen)
     refuse_nothing(chosen)
-    protocol = checked_protocol(configuration, samples, chosen)
     session = Session(configuration)
     sources = [RunDirectory.existing(Path(folder)) for folder in reuse_from]
 
@@ -95,8 +98,8 @@ def evaluate(
         for note in place.notes(directory, now):
             spectator.note(note)
         # What is there already counts first, then what other runs have.
-        edits, answers = directory.read("edits"), directory.read("judgements")
-        for note in matrix.recall(edits, answers, directory.path, again.__contains__, verify=verify):
+        matrix, noticed = place.recall(directory, matrix, again.__contains__, verify=verify)
+        for note in noticed:
             spectator.note(note)
         for source in sources:
             spectator.note(reuse(source, directory, matrix))
@@ -115,7 +118,9 @@ def evaluate(
         if pending(matrix):
             # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
             categories = [sample.category for sample in samples]
-            session.run(matrix, directory, spectator, categories, strict_environment=strict_environment)
+            session.run(
+                matrix, directory, spectator, categories, strict_environment=strict_environment, command=command
+            )
         elif described and run.page.exists():
             report = False
         if report:
@@ -175,7 +180,7 @@ def plan(
     if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
         everything = load_samples(configuration)
         categories = [sample.category for sample in everything]
-        chosen = [s.index for s in select(everything, **benchmark.filters.model_dump()) if not s.fault]
+        chosen = [s.index for s in choose_samples(configuration, everything) if not s.fault]
     return make_plan(configuration, categories, chosen, gpus=gpus, samples=samples, seen=seen)
 
 
@@ -200,8 +205,14 @@ def load_samples(configuration: Configuration) -> tuple[Sample, ...]:
     benchmark_class = import_class("benchmark", section.class_path, configuration.folder)
     samples = tuple(benchmark_class(make_parameters(benchmark_class, section.parameters)).samples())
     if section.on_bad_sample == "error":
-        refuse_bad(samples)
+        refuse_bad(samples, section.source)
     return samples
+
+
+def choose_samples(configuration: Configuration, samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """Those that pass the benchmark's filters. Raises `ConfigurationError` for a filter that no sample passes."""
+    section = configuration.benchmark
+    return select(samples, **section.filters.model_dump(), source=section.source)
 
 
 def load_protocol(configuration: Configuration) -> RubricScore:
@@ -213,16 +224,18 @@ def load_protocol(configuration: Configuration) -> RubricScore:
 
 def checked_protocol(
     configuration: Configuration, samples: Sequence[Sample], chosen: Sequence[Sample]
-) -> RubricScore:
-    """How the judge is asked.
+) -> tuple[RubricScore, tuple[Sample, ...]]:
+    """How the judge is asked; and the chosen samples, of which those that have no rubric are bad ones from here on.
 
-    Raises `ConfigurationError` where a category of a chosen sample has no rubric, or `prompts:` names one that there
-    is not. A sample that is skipped needs none.
+    Raises `BenchmarkError` for those, as for all bad samples, and `ConfigurationError` where `prompts:` names a
+    category that there is not. A sample that is skipped needs no rubric.
     """
-    protocol = load_protocol(configuration)
-    protocol.check(sample.category for sample in chosen if not sample.fault)
+    protocol, section = load_protocol(configuration), configuration.benchmark
     refuse_unknown(configuration.prompts, (sample.category for sample in samples))
-    return protocol
+    seen = tuple(sample if sample.fault else replace(sample, fault=protocol.fault(sample)) for sample in chosen)
+    if section.on_bad_sample == "error":
+        refuse_bad(seen, section.source)
+    return protocol, seen
 
 
 def new_matrix(configuration: Configuration, samples: Sequence[Sample], protocol: RubricScore) -> Matrix:
@@ -318,26 +331,18 @@ class Run:
     def matrix(self) -> Matrix:
         """Every edit and judgement. Raises `RunDirectoryError` for a folder that is no run."""
         directory = RunDirectory.existing(self.path)
-        configuration, resolved = directory.configuration(), directory.resolved()
-        try:
-            evaluation = configuration["evaluation"]
-            rubrics = {
-                name: Rubric(**{**rubric, "criteria": tuple(rubric["criteria"])})
-                for name, rubric in resolved["rubrics"].items()
-            }
-            protocol = RubricScore(
-                rubrics, configuration["benchmark"]["language"], evaluation["answer"], evaluation["retries"]
-            )
-            matrix = Matrix(
-                directory.samples(),
-                [Identity(**model) for model in resolved["edit_models"]],
-                [Identity(**judge) for judge in resolved["judges"]],
-                protocol,
-                edit_seeds=evaluation["edit_seeds"],
-                repeats=evaluation["repeats"],
-            )
-        except (KeyError, TypeError) as error:
-            raise RunDirectoryError(f"{self.path}: its configuration cannot be read ({error})") from error
+        made, evaluation = Made.recorded(directory), self._evaluation
+        if made is None:
+            raise RunDirectoryError(f"{self.path} has no configuration; `edit-eval run CONFIG` writes it")
+        protocol = RubricScore(made.rubrics, made.language, evaluation.answer, evaluation.retries)
+        matrix = Matrix(
+            directory.samples(),
+            made.edit_models,
+            made.judges,
+            protocol,
+            edit_seeds=evaluation.edit_seeds,
+            repeats=evaluation.repeats,
+        )
         matrix.recall(directory.read("edits"), directory.read("judgements"), self.path, lambda status: False)
         return matrix
 
@@ -392,10 +397,24 @@ class Run:
         benchmark: Any = self.results.configuration["benchmark"]
         return str(benchmark["language"])
 
+    @cached_property
+    def _evaluation(self) -> EvaluationSection:
+        """What was asked, how often, and what counts as done."""
+        written = RunDirectory.existing(self.path).configuration().get("evaluation")
+        if isinstance(written, dict):  # another version may have known more
+            written = {key: value for key, value in written.items() if key in EvaluationSection.model_fields}
+        try:
+            return EvaluationSection.model_validate(written)
+        except ValidationError as error:
+            (place, text), *_ = explain(error, written)
+            problem = f"{'.'.join(('evaluation', *place))}: {text}"
+            raise RunDirectoryError(
+                f"{self.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it anew"
+            ) from error
+
     @property
     def _min_coverage(self) -> float:
-        evaluation: Any = self.results.configuration["evaluation"]
-        return float(evaluation["min_coverage"])
+        return self._evaluation.min_coverage
 
     @property
     def reached(self) -> bool:

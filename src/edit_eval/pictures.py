@@ -216,7 +216,7 @@ def write_durably(data: bytes | memoryview, path: str | os.PathLike[str]) -> Non
     folder = target.parent
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
     temporary = folder / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(6)}"
     try:
         with open(temporary, "xb") as file:
@@ -228,7 +228,20 @@ def write_durably(data: bytes | memoryview, path: str | os.PathLike[str]) -> Non
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
-    _sync_folder(folder)
+    sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes new names in a folder last. Some network file systems cannot: then it is as good as they get."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sweep_temporary(folder: str | os.PathLike[str], *, older_than: float = 0.0) -> int:
@@ -323,16 +336,3 @@ def _words(error: BaseException) -> str:
     """What an exception says, in one short line."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split())[:120] or type(error).__name__
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes a rename in a folder last. Some network file systems cannot: then it is as good as they get."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return
-    try:
-        with contextlib.suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -79,6 +79,12 @@ def test_a_filter_that_nothing_passes_is_named(filters: dict[str, Any], words: s
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("filters", [{"tags": ["x"]}, {"sample_ids": ["s0"], "difficulty": ["hard"]}])
+def test_the_file_in_which_a_filter_finds_nothing_is_named(filters: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=r"no sample of data/pairs\.json (has|passes)"):
+        select(SAMPLES, **filters, source="data/pairs.json")
+
+
 def test_a_benchmark_without_any_tags_says_so() -> None:
     with pytest.raises(ConfigurationError, match="no sample has `x`; there are: none"):
         select(SAMPLES[3:4], tags=["x"])
@@ -102,8 +108,9 @@ def test_bad_samples_are_all_named() -> None:
         refuse_bad(one)
     assert str(caught.value) == ("sample 6 (s6): bad base64; mend the file, or set benchmark.on_bad_sample: skip")
     two = (sample(7, "social", "", fault="cut off"), *one)
-    with pytest.raises(BenchmarkError, match=r"^sample 7 \(s7\): cut off \(and 1 more bad sample\); mend") as caught:
-        refuse_bad(two)
+    said = r"^pairs\.json: sample 7 \(s7\): cut off \(and 1 more bad sample\); mend"
+    with pytest.raises(BenchmarkError, match=said) as caught:
+        refuse_bad(two, "pairs.json")
     assert caught.value.faults == ("sample 7 (s7): cut off", "sample 6 (s6): bad base64")
     with pytest.raises(BenchmarkError, match="and 2 more bad samples"):
         refuse_bad((*two, sample(8, "social", "", fault="gone")))

@@ -122,6 +122,27 @@ def test_models_that_ask_for_both(here: Path) -> None:
         load(raw)
 
 
+def test_a_registered_benchmark_wins_over_its_class(here: Path) -> None:
+    old = "src.benchmarks.image_pairs.ImagePairs"
+    raw = yaml.safe_load(OLD)
+    raw["benchmark"] |= {"type": "five_dimensions", "class_path": old}
+    configuration = load(raw)
+    assert configuration.benchmark.class_path == "edit_eval.benchmarks.five_dimensions:FiveDimensions"
+    said = f"benchmark.class_path `{old}` is the base system's and is ignored; type five_dimensions is used"
+    assert said in configuration.notes
+    raw["benchmark"]["class_path"] = "mine.image_pairs.ImagePairs"
+    with pytest.raises(ConfigurationError, match="names a class already; leave one of them out"):
+        load(raw)
+
+
+def test_a_folder_of_the_users_own_may_be_called_src(here: Path) -> None:
+    (here / "src").mkdir()
+    (here / "src" / "mine.py").write_text("class Pairs:\n    def samples(self):\n        return []\n")
+    raw = yaml.safe_load(OLD)
+    raw["benchmark"] = {"class_path": "src.mine.Pairs"}
+    assert load(raw).benchmark.class_path == "src.mine:Pairs"
+
+
 def test_its_own_classes_do_not_run_here(here: Path) -> None:
     raw = yaml.safe_load(OLD)
     raw["diffusion_model"] = {"type": "mine", "class_path": "src.models.diffusion.implementations.mine.Mine"}

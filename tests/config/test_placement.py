@@ -197,3 +197,15 @@ def test_a_flag_that_does_not_suit_a_model(load: Callable[..., Configuration]) -
 )
 def test_what_is_written_is_read_again(placement: Placement) -> None:
     assert read(**placement.as_plain()) == placement
+
+
+def test_an_error_names_a_key_as_it_was_written(load: Callable[..., Configuration]) -> None:
+    def named(key: str, *overrides: str, **keywords: Any) -> str:
+        return load(*overrides, **keywords).edit_models["Editor"].named(key)
+
+    assert named("conda_env") == "diffusion_model.params.conda_env"
+    assert named("device_ids") == "diffusion_model.params.device_ids"
+    assert named("device_ids", "diffusion_model.params.device=1") == "--set diffusion_model.params.device"
+    assert named("python", "diffusion_model.params.python_path=python3") == "--set diffusion_model.params.python_path"
+    assert named("device_ids", devices="cpu:2") == "--devices"
+    assert named("uv", devices="cpu:2") == "diffusion_model.params.uv"

@@ -15,7 +15,7 @@ from fake_nvml import GIB, gpu, install
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
-from edit_eval.execution import choices
+from edit_eval.execution import choices, planning
 from edit_eval.execution.choices import Choices, choose
 from edit_eval.execution.planning import make_plan
 from edit_eval.execution.session import Session
@@ -194,7 +194,45 @@ def test_plan_takes_the_same_choice_where_the_devices_are_known(
     assert elsewhere.combinations[elsewhere.chosen].placement == "swap"
     assert "not known" in elsewhere.notes[0]
     told = make_plan(settings(tmp_path, placement="together", load_concurrency=1), ["a"] * 4, gpus=2)
-    assert (told.combinations[told.chosen].placement, told.notes) == ("together", ())
+    assert told.combinations[told.chosen].placement == "together"
+    assert [note.partition(":")[2][:25] for note in told.notes] == [" together, memory unknown"]
+
+
+@pytest.mark.parametrize(("free", "memory"), [(139, "enough"), (79, "too little"), (None, "unknown")])
+def test_no_plan_advises_what_is_not_known_to_fit(
+    free: float | None, memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """60.2 and 61.4 GiB: on a GPU of 141 GB, of 80 GB, and on one that nobody has seen."""
+    install(monkeypatch, *([] if free is None else [gpu(0, free, free + 1), gpu(1, free, free + 1)]))
+    for placement in ("auto", "swap", "together"):
+        plan = make_plan(settings(tmp_path, placement=placement), ["a"] * 40, gpus=2 if free is None else None)
+        ways = plan.combinations
+        assert {way.memory for way in ways if way.placement == "together"} == {memory}
+        assert {way.memory for way in ways if way.placement == "swap"} == {"enough"}
+        fastest = min(range(len(ways)), key=lambda k: ways[k].prediction.makespan)
+        assert ways[fastest].placement == "together", "or there would be nothing to be advised against"
+        assert plan.best is not None
+        assert ways[plan.best].placement == ("together" if memory == "enough" else "swap")
+        assert any("about 12" in note for note in plan.notes) or memory == "enough"
+
+
+def test_of_two_lists_of_devices_both_placements_have_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, gpu(0, 79, 80), gpu(1, 79, 80))
+    plan = make_plan(settings(tmp_path, {"device_ids": [0]}, {"device_ids": [1]}), ["a"] * 9)
+    assert {way.memory for way in plan.combinations} == {"enough"}
+    assert plan.best is not None
+    assert plan.combinations[plan.best].placement == "swap", "the simpler one of two equals"
+
+
+def test_where_only_a_doubtful_way_was_simulated_none_is_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "ALL_COMBINATIONS_UP_TO", 3)
+    plan = make_plan(settings(tmp_path, placement="together"), ["a"] * 9, gpus=2)
+    assert (plan.best, plan.chosen, len(plan.combinations)) == (None, 0, 1)
+    assert plan.as_plain()["best"] is None
 
 
 class Ears:

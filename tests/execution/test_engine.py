@@ -121,7 +121,7 @@ def test_a_device_on_which_the_model_cannot_be_loaded_is_dropped_with_its_reason
     case = Case(10, 3, lambda model, message: Fate(1.0), load=load).run()
     assert sorted(case.notes.finished) == list(range(10))
     retired = [fields for name, fields in case.notes.events if name == "retired"]
-    assert [(r["replica"], r["reason"]) for r in retired] == [("m on gpu:1", "CUDA error: no kernel image")]
+    assert [(r["replica"], r["reason"]) for r in retired] == [("edit model m on gpu:1", "CUDA error: no kernel image")]
 
 
 def test_without_any_device_left_the_run_stops_with_the_first_reason() -> None:
@@ -136,8 +136,10 @@ def test_a_load_that_takes_too_long_is_given_up() -> None:
     def load(model: str, device: str) -> Any:
         return Fate(1.0, "hangs") if device == "gpu:0" else 5.0
 
-    case = Case(4, 2, lambda model, message: Fate(1.0), load=load).run()
-    assert sorted(case.notes.finished) == list(range(4))
+    case = Case(80, 2, lambda model, message: Fate(1.0), load=load).run()
+    assert sorted(case.notes.finished) == list(range(80))
+    retired = [fields for name, fields in case.notes.events if name == "retired"]
+    assert [(r["replica"].split()[-1], r["reason"]) for r in retired] == [("gpu:0", "not loaded after 50 s")]
 
 
 def test_the_same_failure_again_and_again_stops_the_run() -> None:
@@ -145,6 +147,15 @@ def test_the_same_failure_again_and_again_stops_the_run() -> None:
     with pytest.raises(Stopped, match="of the last 50 tasks failed in the same way"):
         case.run()
     assert len(case.notes.set_aside) < 100
+
+
+def test_failures_among_many_successes_stop_nothing() -> None:
+    """Not even their second attempts, which come last and all together."""
+    bad = set(range(0, 1000, 16))
+    fates = {unit: "failed" if unit in bad else "done" for unit in range(1000)}
+    case = Case(1000, 4, lambda model, message: Fate(1.0, fates[message["units"][0]], "RuntimeError: on purpose")).run()
+    assert set(case.notes.set_aside) == bad
+    assert len(case.notes.finished) == 1000 - len(bad)
 
 
 def test_a_device_that_kills_everything_it_touches_is_retired_and_nobody_is_blamed() -> None:
@@ -165,7 +176,89 @@ def test_a_device_that_kills_everything_it_touches_is_retired_and_nobody_is_blam
     case.run()
     assert sorted(case.notes.finished) == list(range(60))
     assert not case.notes.set_aside
-    assert [fields["replica"] for name, fields in case.notes.events if name == "retired"] == ["m on gpu:0"]
+    assert [fields["replica"] for name, fields in case.notes.events if name == "retired"] == ["edit model m on gpu:0"]
+
+
+def retired(case: Case) -> list[str]:
+    return [fields["replica"] for name, fields in case.notes.events if name == "retired"]
+
+
+def test_the_last_device_is_not_given_up_for_bad_samples() -> None:
+    case = Case(30, 1, lambda model, message: Fate(1.0, "dies" if message["units"][0] < 8 else "done")).run()
+    assert set(case.notes.set_aside) == set(range(8))
+    assert sorted(case.notes.finished) == list(range(8, 30))
+    assert not retired(case)
+
+
+def test_only_failures_in_a_row_give_up_a_device() -> None:
+    """A third of the tasks die at their first attempt, on either device."""
+    seen: set[int] = set()
+
+    def task(model: str, message: Message) -> Fate:
+        unit = message["units"][0]
+        dies = unit % 3 == 0 and unit not in seen
+        seen.add(unit)
+        return Fate(1.0, "dies" if dies else "done")
+
+    case = Case(60, 2, task).run()
+    assert sorted(case.notes.finished) == list(range(60))
+    assert not retired(case)
+
+
+def test_samples_that_are_proven_bad_give_up_no_device() -> None:
+    """Phase after phase of nothing but bad samples: each is set aside at its second attempt, and so acquits."""
+    case = Case(0, 2, lambda model, message: Fate(1.0, "dies"))
+    for unit in range(20):
+        case.work.add("edit:m", [unit], phase=unit // 4)
+    case.run()
+    assert set(case.notes.set_aside) == set(range(20))
+    assert not retired(case)
+
+
+def test_a_task_in_the_hands_of_a_worker_that_died_idle_keeps_both_its_attempts() -> None:
+    failed: set[int] = set()
+
+    class Driver(SimulatedDriver):
+        def _begin(self, number: int, worker: Any) -> None:
+            if number > 1:
+                super()._begin(number, worker)
+            elif len(worker.queue) == 2:
+                self._later(0.0, number, {"event": "died", "reason": "nobody knows"})
+
+    def task(model: str, message: Message) -> Fate:
+        unit = message["units"][0]
+        first = unit not in failed
+        failed.add(unit)
+        return Fate(1.0, "failed" if first else "done")
+
+    case = Case(4, 1, task)
+    case.engine._driver = Driver(load=lambda model, device: 1.0, task=task)
+    case.run()
+    assert next(fields["reason"] for name, fields in case.notes.events if name == "died") == "nobody knows"
+    assert sorted(case.notes.finished) == list(range(4))
+    assert not case.notes.set_aside
+
+
+def test_only_deaths_of_idle_workers_in_a_row_give_up_a_device() -> None:
+    """Of each four workers three die before they begin anything, and the fourth after its first task."""
+    worked: set[int] = set()
+
+    class Driver(SimulatedDriver):
+        def _begin(self, number: int, worker: Any) -> None:
+            if number % 4 == 0 and number not in worked:
+                worked.add(number)
+                super()._begin(number, worker)
+            elif worker.queue and not worker.running:
+                self._later(0.0, number, {"event": "died", "reason": "nobody knows"})
+
+    fate = lambda model, message: Fate(1.0)  # noqa: E731
+    case = Case(8, 1, fate)
+    case.engine._driver = Driver(load=lambda model, device: 1.0, task=fate)
+    case.run()
+    assert sorted(case.notes.finished) == list(range(8))
+    assert not case.notes.set_aside
+    assert len(worked) == 8
+    assert not retired(case)
 
 
 def test_out_of_memory_is_final_and_names_what_would_help() -> None:

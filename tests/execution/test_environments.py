@@ -18,6 +18,8 @@ import pytest
 from PIL import Image
 
 import edit_eval
+from edit_eval.config.placement import Placement
+from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import Run, evaluate
 from edit_eval.execution import environments, installation
@@ -39,6 +41,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of this test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "edit-eval"
+
+
+def model(**placement: Any) -> ModelSection:
+    """A judge that is placed like this."""
+    names = {key: f"judge.params.{key}" for key in placement}
+    return ModelSection(name="j", type="", class_path="", placement=Placement(**placement), placement_names=names)
 
 
 def program(path: Path, text: str) -> Path:
@@ -211,7 +219,7 @@ def test_a_bare_python_imports_everything_that_travels(bare_python: str) -> None
 
 class TestPython:
     def test_none_is_this_one(self) -> None:
-        assert interpreter(None, None, ()) == ""
+        assert interpreter(model()) == ""
 
     def test_a_path_is_taken_as_it_is_and_no_link_is_followed(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -220,21 +228,21 @@ class TestPython:
         link.parent.mkdir(parents=True)
         link.symlink_to(sys.executable)
         monkeypatch.chdir(tmp_path)
-        assert interpreter("venv/bin/python", None, ()) == str(link)
+        assert interpreter(model(python="venv/bin/python")) == str(link)
 
     def test_a_name_is_looked_for_on_the_path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         found = program(tmp_path / "python-of-mine", "#!/bin/sh\n")
         monkeypatch.setenv("PATH", str(tmp_path))
-        assert interpreter("python-of-mine", None, ()) == str(found)
+        assert interpreter(model(python="python-of-mine")) == str(found)
 
-    def test_what_is_not_there_is_said(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigurationError, match="is not there"):
-            interpreter(str(tmp_path / "python"), None, ())
+    def test_what_is_not_there_is_said_with_its_key(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigurationError, match=rf"^judge\.params\.python: {tmp_path}/python is not there"):
+            interpreter(model(python=str(tmp_path / "python")))
 
     def test_what_cannot_be_run_is_said(self, tmp_path: Path) -> None:
         (tmp_path / "python").touch(mode=0o644)
         with pytest.raises(ConfigurationError, match="cannot be run"):
-            interpreter(str(tmp_path / "python"), None, ())
+            interpreter(model(python=str(tmp_path / "python")))
 
 
 class TestConda:
@@ -263,7 +271,7 @@ class TestConda:
 
     def test_by_name(self, conda: Callable[..., list[Path]]) -> None:
         _, _, judge = conda("edit", "judge")
-        assert interpreter(None, "judge", ()) == str(judge / "bin" / "python")
+        assert interpreter(model(conda_env="judge")) == str(judge / "bin" / "python")
 
     def test_base_is_the_installation_itself(self, conda: Callable[..., list[Path]]) -> None:
         base, *_ = conda("edit")
@@ -302,8 +310,8 @@ class TestConda:
         conda("qwen-edit", "qwen-judge")
         with pytest.raises(ConfigurationError, match="no environment `qwen-jugde`; did you mean `qwen-judge`"):
             conda_interpreter("qwen-jugde")
-        with pytest.raises(ConfigurationError, match="there are: miniforge3, qwen-edit, qwen-judge"):
-            conda_interpreter("x")
+        with pytest.raises(ConfigurationError, match=r"^judge\.params\.conda_env: .*: miniforge3, qwen-edit, qwen"):
+            interpreter(model(conda_env="x"))
 
     def test_a_name_that_two_have_is_refused(self, conda: Callable[..., list[Path]]) -> None:
         conda("judge", called="bin/mamba", root="mambaforge")
@@ -364,16 +372,16 @@ class TestUv:
         self, fake_uv: Callable[[], list[str]], cache: Path
     ) -> None:
         notes: list[str] = []
-        python = interpreter(None, None, ("torch==2.13.0", "transformers"), notes.append)
+        python = interpreter(model(uv=("torch==2.13.0", "transformers")), notes.append)
         assert Path(python).is_relative_to(cache / "environments")
         venv, install = fake_uv()
         assert venv.startswith(f"venv --quiet --python {sys.executable} {cache}")
         assert install.startswith(f"pip install --python {python} --quiet torch==2.13.0 transformers pillow |")
         assert "torch==2.13.0, transformers" in notes[0]
-        assert interpreter(None, None, ("torch==2.13.0", "transformers"), notes.append) == python
+        assert interpreter(model(uv=("torch==2.13.0", "transformers")), notes.append) == python
         assert len(fake_uv()) == 2
         assert len(notes) == 1
-        assert interpreter(None, None, ("transformers",), notes.append) != python
+        assert interpreter(model(uv=("transformers",)), notes.append) != python
 
     def test_pillow_is_added_only_where_it_is_not_asked_for(self, fake_uv: Callable[[], list[str]]) -> None:
         uv_interpreter(["Pillow>=11"], print)

@@ -239,7 +239,7 @@ class TestEnvironments:
     ) -> None:
         findings = self.foreign(load, conda_env=str(tmp_path / "envs" / "judge"))
         (text,) = stoppers(findings)
-        assert text.startswith(f"judge testing: conda_env: {tmp_path}/envs/judge: ")
+        assert text.startswith(f"judge testing: reward_model.params.conda_env: {tmp_path}/envs/judge is not")
         assert [question.who for question in no_probes] == ["edit model testing"]
 
     def test_one_that_the_first_run_will_make_is_not_made_here(
@@ -293,8 +293,16 @@ class TestBenchmark:
         assert "benchmark.categories" in text
 
     def test_a_category_without_rubric_stops_the_run(self, load: Load) -> None:
-        (text,) = stoppers(examined(load([item(0), item(1, "风格")])))
-        assert "风格" in text
+        items = [item(0), *(item(number, "风格") for number in range(1, 23))]
+        texts = stoppers(examined(load(items)))
+        assert texts[0] == "sample 1 (00001_风格): no rubric for its category `风格`: add `prompts.风格.system_prompt`"
+        assert (len(texts), texts[-1]) == (21, "and 2 more bad samples")
+
+    def test_a_category_without_rubric_can_be_skipped(self, load: Load) -> None:
+        findings = examined(load([item(0), item(1, "风格")], benchmark={"on_bad_sample": "skip"}))
+        assert stoppers(findings) == []
+        (warning,) = (finding.text for finding in findings if finding.level == "warning")
+        assert warning.startswith("sample 1 (00001_风格) will be skipped: no rubric for its category `风格`")
 
     def test_a_file_that_is_no_benchmark(self, load: Load, tmp_path: Path) -> None:
         configuration = load()

@@ -71,7 +71,7 @@ def test_two_of_any_kind_are_at_once_and_the_first_decides_the_exit_code(second:
 def test_the_handlers_from_before_come_back_even_after_an_error() -> None:
     def mine(number: int, frame: object) -> None: ...
 
-    before = signal.signal(signal.SIGTERM, mine)
+    before, control_c = signal.signal(signal.SIGTERM, mine), signal.getsignal(signal.SIGINT)
 
     def fail() -> None:
         with Interruption():
@@ -82,7 +82,7 @@ def test_the_handlers_from_before_come_back_even_after_an_error() -> None:
         with pytest.raises(KeyError):
             fail()
         assert signal.getsignal(signal.SIGTERM) is mine
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.getsignal(signal.SIGINT) is control_c
     finally:
         signal.signal(signal.SIGTERM, before)
 

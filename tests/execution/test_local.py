@@ -49,6 +49,12 @@ class Model:
 """
 
 
+NOBODY_IS_LEFT_BEHIND = """
+for child in open(f"/proc/self/task/{os.getpid()}/children").read().split():
+    os.kill(int(child), signal.SIGKILL)
+"""
+
+
 class Spoken:
     """A driver, and all that was heard of its workers."""
 
@@ -204,7 +210,18 @@ def test_an_interpreter_that_is_none_dies_with_its_exit_code(spoken: Spoken) -> 
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o755)
     spoken.start(python=str(program))
+    assert spoken.hear(1, "broken")["error"] == "its process ended with exit code 3"
     assert spoken.hear(1, "died")["reason"] == "its process ended with exit code 3"
+
+
+def test_an_interpreter_that_is_none_has_the_last_word(tmp_path: Path) -> None:
+    program, log = tmp_path / "python", tmp_path / "logs" / "worker-1.log"
+    program.write_text("#!/bin/sh\necho no licence >&2\nexit 3\n")
+    program.chmod(0o755)
+    spoken = Spoken(tmp_path)
+    spoken.start(python=str(program))
+    assert spoken.hear(1, "broken")["error"] == f"its process ended with exit code 3 (no licence; more in {log})"
+    spoken.driver.close()
 
 
 def test_a_log_that_cannot_be_written_is_the_disk_s_fault_and_no_interpreter_s(spoken: Spoken) -> None:
@@ -283,8 +300,10 @@ def test_how_a_worker_died_is_told_after_all_that_it_said(spoken: Spoken, comman
     assert spoken.driver.poll(0.0)[1] == []
 
 
-def test_a_child_that_keeps_the_pipe_open_neither_hides_a_death_nor_outlives_it(spoken: Spoken) -> None:
-    spoken.load()
+@pytest.mark.parametrize("at_load", ["pass", NOBODY_IS_LEFT_BEHIND], ids=["watched", "unwatched"])
+def test_a_child_that_keeps_the_pipe_open_neither_hides_a_death_nor_outlives_it(spoken: Spoken, at_load: str) -> None:
+    """Also where no second process waits for the worker's end: then it is the driver's affair alone."""
+    spoken.load(**{"at load": [at_load]})  # type: ignore[arg-type]
     note = spoken.folder / "child"
     spoken.edit(
         1,
@@ -324,6 +343,7 @@ def test_closing_ends_everybody_and_gives_everything_back(tmp_path: Path, kernel
     processes = [int(spoken.load(worker)["pid"]) for worker in (1, 2)]
     spoken.edit(1, "time.sleep(1e6)")
     spoken.start(3)
+    os.kill(processes[1], signal.SIGSTOP)  # deaf: it would never notice the end of its pipe
     spoken.driver.close()
     assert not any(map(is_there, processes))
     assert soon(lambda: descriptors() == before), descriptors() - before

@@ -12,11 +12,11 @@ import pytest
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.evaluation import Run
-from edit_eval.execution.pilot import Pilot, choose_pilot
+from edit_eval.execution.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.records import Answer, Status
 from edit_eval.store.matrix import Matrix
 from small_benchmark import configuration, sample_id, write_benchmark
-from small_matrix import small_matrix
+from small_matrix import CATEGORIES, small_matrix, small_samples
 
 COUNT = 24
 
@@ -32,6 +32,10 @@ class Ears:
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments, **named: None
+
+
+QUICK = {"seconds": 0.0}
+"""Where no run ends before its time: nothing is seen by waiting."""
 
 
 def run(folder: Path, edit: dict[str, Any], judge: dict[str, Any], ears: Ears | None = None, **more: Any) -> Run:
@@ -105,21 +109,21 @@ def test_an_environment_without_the_judges_library_is_a_wrong_configuration(tmp_
 
 
 def test_single_failures_are_results_like_any_other(tmp_path: Path) -> None:
-    made = run(tmp_path, {"fail": PILOT[:1]}, {"answers": {PILOT[1]: "hm"}})
+    made = run(tmp_path, {"fail": PILOT[:1], **QUICK}, {"answers": {PILOT[1]: "hm"}})
     assert made.summary["coverage"]["by_status"] == {"ok": COUNT - 2, "edit_failed": 1, "unparseable": 1}
 
 
 def test_the_pilot_is_skipped_when_the_records_show_both_at_work(tmp_path: Path) -> None:
     ears = Ears()
-    run(tmp_path, {}, {}, benchmark={"limit": 3})
-    run(tmp_path, {}, {}, ears)
+    run(tmp_path, QUICK, {}, benchmark={"limit": 3})
+    run(tmp_path, QUICK, {}, ears)
     assert not any(note.startswith("pilot") for note in ears.notes)
 
 
 def test_without_a_pilot_the_same_records_come_out(tmp_path: Path) -> None:
     for name in ("with", "without"):
         (tmp_path / name).mkdir()
-        run(tmp_path / name, {}, {"batch_size": 4}, execution={"pilot": name == "with"})
+        run(tmp_path / name, QUICK, {"batch_size": 4}, execution={"pilot": name == "with"})
     with_, without = Run(tmp_path / "with" / "run"), Run(tmp_path / "without" / "run")
     assert [e.pixels for e in with_.results.edits] == [e.pixels for e in without.results.edits]
     company = [
@@ -200,6 +204,62 @@ def test_edits_that_fail_leave_the_judge_fewer_to_show_itself() -> None:
     assert run.over == []
     run.edits(0, reason="black")
     assert run.over == [True]
+
+
+def test_one_sample_that_fails_stops_no_run_of_a_single_category(tmp_path: Path) -> None:
+    """Its edit, or what the judge says about it: the pilot goes on to the next ones of the category."""
+    single = {"benchmark": {"categories": ["physical"]}}
+    physical = [sample_id(n) for n in range(0, COUNT, 3)]
+    for name, edit, judge in (
+        ("edit", {"fail": physical[:1]}, {}),
+        ("judge", {}, {"answers": {physical[0]: "hm"}}),
+        ("both", {"fail": physical[:2]}, {"answers": {physical[2]: "hm"}, "batch_size": 4}),
+    ):
+        (tmp_path / name).mkdir()
+        ears = Ears()
+        made = run(tmp_path / name, {"seconds": 0.1, **edit}, judge, ears, **single)
+        failed = 3 if name == "both" else 1
+        assert made.summary["coverage"]["by_status"]["ok"] == len(physical) - failed
+        assert any(note.startswith("pilot: every edit model and judge works") for note in ears.notes)
+
+
+@pytest.mark.parametrize(("categories", "count"), [(1, 3), (2, 3), (3, 3)])
+def test_three_samples_at_least_are_in_a_pilot(categories: int, count: int) -> None:
+    samples = [replace(s, category=CATEGORIES[s.index % categories]) for s in small_samples(7)]
+    cells = choose_pilot(small_matrix(samples))
+    assert sorted(cells.edits) == sorted(cells.judgements) == list(range(count))
+    assert choose_pilot(small_matrix(samples[:count])) == PilotCells(), "it would be all there is"
+
+
+def test_where_too_few_could_be_tried_the_next_ones_decide() -> None:
+    run = Recorded(small_matrix(9))
+    run.edits(0, 1, reason="black")
+    run.edits(2, 3, 4, 5)
+    run.answers(2, text="")
+    assert run.over == [False], "the pilot is over, but one answer says nothing about the judge"
+    run.answers(3, text="")
+    with pytest.raises(Stopped, match="none of the first 3 answers by critic is a score"):
+        run.answers(4, text="")
+    run = Recorded(small_matrix(9))
+    run.edits(0, 1, reason="black")
+    run.edits(2, 3, 4, 5)
+    run.answers(2, 3, text="")
+    run.answers(4)
+    run.answers(5, text="")
+    assert run.over == [False]
+
+
+def test_what_failed_before_is_not_held_against_what_was_mended() -> None:
+    matrix = small_matrix(18)
+    before = Recorded(matrix)
+    before.edits(0, 1, 2)
+    with pytest.raises(Stopped, match="none of the first 3 answers"):
+        before.answers(0, 1, 2, text="")
+    again = Recorded(matrix)
+    again.edits(3)
+    again.edits(4, 5, reason="black")
+    again.answers(3, text="")
+    assert again.over == [False]
 
 
 def test_an_edit_of_the_pilot_that_fails_once_is_tried_again_before_the_bulk(tmp_path: Path) -> None:

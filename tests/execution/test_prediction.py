@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from edit_eval.execution import prediction
 from edit_eval.execution.prediction import Durations, Prediction, lower_bound, predict_rest, simulate
 from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import State
 from edit_eval.scheduling.tasks import Model, Work
 
 LOAD, EDIT, JUDGE_LOAD, JUDGE = 10.0, 4.0, 6.0, 0.5
@@ -67,8 +70,20 @@ def test_two_edit_models_are_loaded_and_judged_one_after_the_other() -> None:
 
 
 def test_a_pilot_that_would_be_all_there_is_is_left_out() -> None:
-    assert run(models(), 2, pilot=True).makespan == run(models(), 2).makespan
-    assert run(models(), 3, pilot=True).makespan > run(models(), 3).makespan
+    assert run(models(), 3, pilot=True).makespan == run(models(), 3).makespan
+    assert run(models(), 4, pilot=True).makespan > run(models(), 4).makespan
+
+
+@pytest.mark.parametrize("schedule", ["pull", "batch_sync"])
+def test_nobody_waits_for_the_device_that_is_away_for_the_pilot(schedule: str) -> None:
+    """Two loads of one device in six, and what it would have done meanwhile; not six times as much."""
+    layout = models(6)
+    timing = durations(layout, known=True)
+    with_, without = (
+        simulate(layout, ["a", "b", "c"] * 30, timing, schedule=schedule, pilot=pilot).makespan
+        for pilot in (True, False)
+    )
+    assert with_ - without < (LOAD + JUDGE_LOAD + 3 * JUDGE) / 6 + 2 * EDIT
 
 
 def test_a_replica_on_two_devices_keeps_both_busy() -> None:
@@ -159,6 +174,15 @@ def begun(layout: list[Model], edits: dict[str, int], judgements: int) -> tuple[
     return work, estimates
 
 
+def rest(layout: list[Model], work: Work, estimates: Estimates, *loaded: tuple[str, str], **options: Any) -> float:
+    """What is left is predicted, with these models loaded on these devices."""
+    policy = Policy(layout, Work(), Estimates(), **options)
+    for replica in policy.replicas:
+        if (replica.key, *replica.place) in loaded:
+            replica.state = State.LOADED
+    return predict_rest(layout, work, estimates, policy)
+
+
 @pytest.mark.parametrize(
     ("edits", "judgements", "seconds"),
     [
@@ -171,16 +195,73 @@ def begun(layout: list[Model], edits: dict[str, int], judgements: int) -> tuple[
 def test_what_is_left_on_one_device(edits: int, judgements: int, seconds: float) -> None:
     layout = models()
     work, estimates = begun(layout, {"e0": edits}, judgements)
-    assert predict_rest(layout, work, estimates) == pytest.approx(seconds)
+    there = ("edit:e0" if edits else "judge:j", "cuda:0")
+    assert rest(layout, work, estimates, there) == pytest.approx(seconds)
 
 
 def test_what_is_left_of_two_models_that_are_not_equally_far() -> None:
     layout = models(editors=2)
     work, estimates = begun(layout, {"e0": 4, "e1": 12}, 20)
-    assert predict_rest(layout, work, estimates) == pytest.approx(16 * EDIT + LOAD + JUDGE_LOAD + 20 * JUDGE)
+    assert rest(layout, work, estimates, ("edit:e0", "cuda:0")) == pytest.approx(
+        16 * EDIT + LOAD + JUDGE_LOAD + 20 * JUDGE
+    )
 
 
 def test_what_nobody_has_seen_yet_costs_nothing() -> None:
     layout = models()
     work, _ = begun(layout, {"e0": 5}, 5)
-    assert predict_rest(layout, work, Estimates()) == 0.0
+    assert rest(layout, work, Estimates()) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("loaded", "seconds"),
+    [
+        ([("edit:e0", "cuda:0"), ("judge:j", "cuda:1")], 2 * EDIT + JUDGE),
+        ([("edit:e0", "cuda:0")], max(2 * EDIT, JUDGE_LOAD) + JUDGE),
+        ([("judge:j", "cuda:1")], LOAD + 2 * EDIT + JUDGE),
+    ],
+)
+def test_what_is_loaded_is_not_loaded_again(loaded: list[tuple[str, str]], seconds: float) -> None:
+    """Of a run of a few samples, a load that is behind it would be most of what is foretold."""
+    layout = models(2)
+    work, estimates = begun(layout, {"e0": 2}, 2)
+    assert rest(layout, work, estimates, *loaded) == pytest.approx(seconds, abs=2 * JUDGE)
+
+
+def test_the_rest_is_done_as_the_run_does_it() -> None:
+    layout, there = models(), ("edit:e0", "cuda:0")
+    work, estimates = begun(layout, {}, 0)
+    for phase in range(3):
+        for number in range(4):
+            work.add("edit:e0", [10 * phase + number], phase=phase)
+        work.add("judge:j", range(4), phase=phase)
+    busy = 12 * EDIT + 12 * JUDGE
+    assert rest(layout, work, estimates, there) == pytest.approx(busy + 3 * JUDGE_LOAD + 2 * LOAD)
+    both = (there, ("judge:j", "cuda:0"))
+    assert rest(layout, work, estimates, *both, placement="together") == pytest.approx(busy)
+
+
+def test_a_server_that_answers_several_at_a_time_takes_less() -> None:
+    layout = models()
+    work, estimates = begun(layout, {}, 40)
+    policy = Policy(layout, Work(), Estimates())
+    (judge,) = policy.of("judge:j")
+    judge.state, judge.capacity = State.LOADED, 8
+    assert predict_rest(layout, work, estimates, policy) == pytest.approx(40 * JUDGE / 8)
+
+
+def test_a_long_rest_is_foretold_in_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = models(4)
+    work, estimates = begun(layout, {"e0": 3_000}, 3_000)
+    exact = rest(layout, work, estimates, ("edit:e0", "cuda:0"))
+    simulated: list[int] = []
+    whole = prediction._simulated
+
+    def counted(models: Any, work: Work, *more: Any, **options: Any) -> Any:
+        simulated.append(sum(work.units_left(model.key) for model in models))
+        return whole(models, work, *more, **options)
+
+    monkeypatch.setattr(prediction, "TASKS_OF_A_REST", 600)
+    monkeypatch.setattr(prediction, "_simulated", counted)
+    assert rest(layout, work, estimates, ("edit:e0", "cuda:0")) == pytest.approx(exact, rel=0.02)
+    assert simulated == [600]

@@ -176,6 +176,17 @@ def test_an_edit_is_in_the_journal_before_anybody_hears_of_it(desk: Desk) -> Non
     assert line["at"] > 1.6e9
 
 
+def test_an_answer_is_in_the_journal_before_anybody_hears_of_it(desk: Desk) -> None:
+    seen: list[tuple[str, int]] = []
+    desk.add(batch=2)
+    desk.make()
+    desk.make()
+    desk.judgement = lambda made: seen.append((made.status.value, len(desk.lines("judgements"))))  # type: ignore[method-assign]
+    desk.work.on_ready = lambda task: seen.append((task.model, len(desk.lines("judgements"))))
+    desk.answer(GOOD, "no idea")
+    assert seen == [("ok", 1), ("judge:critic", 2)]
+
+
 def test_an_answer_is_kept_as_it_came_with_what_it_amounts_to(desk: Desk) -> None:
     desk.add(batch=2)
     desk.make()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edit_eval.evaluation import evaluate
 from edit_eval.execution import run_folders
-from edit_eval.execution.run_folders import Made, choose_place, new_folder, newest_run, was_another
+from edit_eval.execution.run_folders import Made, Place, choose_place, new_folder, newest_run, was_another
 from edit_eval.records import Sample
+from edit_eval.rubrics.loading import load_rubrics
+from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
+from small_benchmark import configuration, sample_id
 from small_matrix import small_matrix
 
 PLAIN: dict[str, Any] = {
@@ -106,10 +111,29 @@ def test_the_same_evaluation_is_no_other(directory: RunDirectory) -> None:
     assert was_another(directory, made(samples=moved)) == "", "where a source lies is no matter"
 
 
-def test_a_folder_that_is_new_or_damaged_was_nothing(directory: RunDirectory, tmp_path: Path) -> None:
+def test_a_folder_that_is_new_was_nothing(tmp_path: Path) -> None:
     assert was_another(RunDirectory(tmp_path / "nowhere"), made()) == ""
-    (directory.path / "config" / "0001.json").write_text("{")
-    assert was_another(directory, made(samples=())) == ""
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{",
+        "[]",
+        "{}",
+        json.dumps({"edit_models": [{}], "judges": [], "rubrics": {}}),
+        json.dumps({"edit_models": [model("qwen")], "judges": [3], "rubrics": {}}),
+        json.dumps({"edit_models": [{**model("qwen"), "parameters": "none"}], "judges": [], "rubrics": {}}),
+        json.dumps({"edit_models": {"qwen": model("qwen")}, "judges": [], "rubrics": {}}),
+        json.dumps({"edit_models": [], "judges": [], "rubrics": ["physical"]}),
+    ],
+)
+def test_of_one_that_is_damaged_one_line_says_that_nothing_is_known(directory: RunDirectory, written: str) -> None:
+    (directory.path / "config" / "0001.json").write_text(written)
+    said = was_another(directory, made(samples=()))
+    assert said.startswith(f"what this run directory was until now is not known: {directory.path}/config")
+    assert "is damaged" in said
+    assert "\n" not in said
 
 
 def test_a_newest_run_that_cannot_be_read_keeps_nobody_from_a_new_one(
@@ -130,13 +154,16 @@ def test_a_newest_run_that_cannot_be_read_keeps_nobody_from_a_new_one(
 
 
 OTHERS: list[tuple[dict[str, Any], str]] = [
-    ({"edit_models": [model("qwen", steps=15)]}, "qwen: steps 50 -> 15"),
-    ({"edit_models": [model("qwen", steps=50, text="x" * 50)]}, f"qwen: text null -> {'x' * 37}..."),
-    ({"edit_models": [{**model("qwen", steps=50), "revision": "b"}]}, "qwen: its weights or its code have changed"),
-    ({"edit_models": [{**model("qwen", steps=50), "seed": 7}]}, "qwen: seed 0 -> 7"),
-    ({"edit_models": [{**model("qwen", steps=50), "type": "mine"}]}, "qwen: type qwen -> mine"),
+    ({"edit_models": [model("qwen", steps=15)]}, "edit model qwen: steps 50 -> 15"),
+    ({"edit_models": [model("qwen", steps=50, text="x" * 50)]}, f"edit model qwen: text null -> {'x' * 37}..."),
+    (
+        {"edit_models": [{**model("qwen", steps=50), "revision": "b"}]},
+        "edit model qwen: its weights or its code have changed",
+    ),
+    ({"edit_models": [{**model("qwen", steps=50), "seed": 7}]}, "edit model qwen: seed 0 -> 7"),
+    ({"edit_models": [{**model("qwen", steps=50), "type": "mine"}]}, "edit model qwen: type qwen -> mine"),
     ({"judges": [model("judge"), model("second")]}, "judge judge -> judge, second"),
-    ({"rubrics": {"causal": {"version": "prompts"}}}, "the rubrics of causal"),
+    ({"rubrics": {"causal": asdict(load_rubrics(None, "zh")["causal"])}}, "the rubrics of causal"),
     ({"samples": (sample(0),)}, "samples 2 -> 1"),
     ({"samples": (sample(0), sample(1, instruction="do not"))}, "other samples"),
     ({"plain": {**PLAIN, "benchmark": {"language": "zh"}}}, "language en -> zh"),
@@ -151,12 +178,40 @@ def test_what_differs_is_named(directory: RunDirectory, change: dict[str, Any], 
 
 def test_of_many_differences_the_first_are_named(directory: RunDirectory) -> None:
     many = [model("qwen", steps=15, a=1, b=2, c=3)]
-    assert "(qwen: steps 50 -> 15; qwen: a null -> 1; qwen: b null -> 2 and 1 more)" in was_another(
-        directory, made(edit_models=many)
-    )
+    said = was_another(directory, made(edit_models=many))
+    one = "edit model qwen: "
+    assert f"({one}steps 50 -> 15; {one}a null -> 1; {one}b null -> 2 and 1 more)" in said
 
 
 def test_gates_and_retries_make_no_other_evaluation(directory: RunDirectory) -> None:
     other = json.loads(json.dumps(PLAIN))
     other["evaluation"] |= {"min_coverage": 0.5, "retries": 0}
     assert was_another(directory, made(plain=other)) == ""
+
+
+@pytest.mark.parametrize(("written_meanwhile", "reads"), [(False, 1), (True, 2)])
+def test_a_run_that_goes_on_is_read_once_unless_somebody_has_written_to_it(
+    written_meanwhile: bool, reads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = configuration(tmp_path, edit={"fail": [sample_id(4)]})
+    first = evaluate(source, report=False)
+    recall, begin = Matrix.recall, Place.begin
+    read: list[Path] = []
+
+    def counted(matrix: Matrix, edits: Any, answers: Any, folder: Path, *more: Any, **options: Any) -> list[str]:
+        read.append(folder)
+        return recall(matrix, edits, answers, folder, *more, **options)
+
+    def begun(place: Place) -> RunDirectory:
+        if written_meanwhile:
+            with next(first.path.glob("edits/*.jsonl")).open("a") as file:
+                file.write("torn\n")
+        return begin(place)
+
+    monkeypatch.setattr(Matrix, "recall", counted)
+    monkeypatch.setattr(Place, "begin", begun)
+    again = evaluate(source, report=False, retry=["edit_failed"])
+    assert [folder.resolve() for folder in read] == [first.path.resolve()] * reads
+    assert again.path.resolve() == first.path.resolve()
+    assert again.summary["coverage"]["by_status"] == {"ok": 8, "edit_failed": 1}

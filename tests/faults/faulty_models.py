@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import random
 import signal
@@ -138,6 +139,12 @@ class Mixed(Plain):
 
     def _fails(self, image: Any) -> None:
         raise RuntimeError("on purpose")
+
+    def _refuses(self, image: Any) -> None:
+        raise ValueError("height and width have to be divisible by 16")
+
+    def _mishears(self, image: Any) -> None:
+        json.loads('{"half": ')
 
     def _hangs(self, image: Any) -> None:
         time.sleep(1e6)

@@ -132,7 +132,7 @@ class Command:
         """What it has said so far."""
         return self._said.read_text("utf-8")
 
-    def wait(self, seconds: float = 60.0) -> Said:
+    def wait(self, seconds: float = 120.0) -> Said:
         """Waits for its end."""
         code = self.process.wait(seconds)
         return Said(code, self.text)
@@ -173,7 +173,7 @@ def is_alive(process: int) -> bool:
         return False
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 5.0) -> bool:
+def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> bool:
     """Waits for a condition; tells whether it came true in time."""
     end = time.monotonic() + seconds
     while not condition():
@@ -234,6 +234,9 @@ class Nursery:
         """Ends it; engines that still run go on."""
         self._process.kill()
         self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                pipe.close()
 
 
 @contextlib.contextmanager

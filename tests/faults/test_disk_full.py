@@ -71,7 +71,7 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
 @pytest.mark.parametrize(
     "part",
     [
-        *(0.0, 0.15, 0.3, 0.5, 0.7, 0.9),
+        *(0.0, 0.15, 0.4, 0.9),
         *(pytest.param(n / 40, marks=pytest.mark.chaos) for n in range(40)),
     ],
 )
@@ -105,13 +105,13 @@ def test_a_full_disk_stops_the_run_and_a_free_one_lets_it_go_on(
 @pytest.mark.parametrize("what", ["pictures", "journals"])
 def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, engines: Nursery, what: str) -> None:
     """RLIMIT_FSIZE, as a quota: it hits the workers' pictures first, or the engine's journals."""
-    write_benchmark(tmp_path, 60, (400, 200) if what == "pictures" else (16, 16))
+    write_benchmark(tmp_path, *((9, (400, 200)) if what == "pictures" else (60, (16, 16))))
     judge = {"answers": {}, "default_answer": "word " * 400}
     run(tmp_path, "clean", judge=judge)
     description = max(p.stat().st_size for p in (tmp_path / "clean" / "config").iterdir())
     limit = max(description, max(p.stat().st_size for p in (tmp_path / "clean" / "samples").iterdir())) + 4096
     engine = engines.start(settings(tmp_path, judge=judge), tmp_path / "run", limit)
-    assert wait_until(lambda: not is_alive(engine), 60)
+    assert wait_until(lambda: not is_alive(engine))
     said = engines.said(tmp_path / "run")
     assert said.startswith("CannotWrite: "), said
     assert not [r for r in lines(tmp_path / "run", "edits") if r["status"] != "ok"], "no edit is blamed"
@@ -155,7 +155,7 @@ def test_a_run_directory_that_is_removed_ends_the_run_at_once(tmp_path: Path) ->
 
     class Vandal(Ears):
         def edit(self, edit: Any) -> None:
-            shutil.rmtree(tmp_path / "run")
+            shutil.rmtree(tmp_path / "run", ignore_errors=True)  # a worker may be writing there
 
     with pytest.raises(CannotWrite, match="its journals were removed"):
         run(tmp_path, edit={"seconds": 0.1}, ears=Vandal())

@@ -27,6 +27,7 @@ from small_benchmark import write_benchmark
 
 SAMPLES = 24
 EDIT, JUDGE = {"seconds": 0.03}, {"seconds": 0.01, "batch_size": 2}
+SECONDS_TO_LIVE = 0.7  # on average
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +46,10 @@ def test_killed_anywhere_a_run_comes_to_the_same_end(tmp_path: Path, clean: Run,
     while done < kills:
         folder = tmp_path / f"run{finished}"
         acknowledged: dict[str, str] = {}
+        patience = SECONDS_TO_LIVE
         while True:
             engine = engines.start(what, folder)
-            over = time.monotonic() + draw.expovariate(1 / 0.7)
+            over = time.monotonic() + draw.expovariate(1 / patience)
             wait_until(lambda engine=engine, over=over: not is_alive(engine) or time.monotonic() > over, 60)
             if not is_alive(engine):
                 break
@@ -69,6 +71,8 @@ def test_killed_anywhere_a_run_comes_to_the_same_end(tmp_path: Path, clean: Run,
             ok = {r["key"]: r["pixels"] for r in lines(folder, "edits") if r["status"] == "ok"}
             assert len(ok) == sum(r["status"] == "ok" for r in lines(folder, "edits")), "no edit is made twice"
             assert acknowledged.items() <= ok.items(), "what was acknowledged stays"
+            # Where a start takes longer than that, the next may live longer, or the run would never come to its end.
+            patience = SECONDS_TO_LIVE if len(ok) > len(acknowledged) else 1.5 * patience
             acknowledged = ok
         assert engines.said(folder) == "done"
         finished += 1
@@ -88,7 +92,7 @@ def test_in_its_very_first_moments(tmp_path: Path, clean: Run, engines: Nursery)
     folder = tmp_path / "run"
     for _ in range(10):
         engine = engines.start(what, folder)
-        assert wait_until(lambda engine=engine: (folder / "lock").exists() or not is_alive(engine), 20)
+        assert wait_until(lambda engine=engine: (folder / "lock").exists() or not is_alive(engine), 60)
         time.sleep(draw.uniform(0.0, 0.02))
         kill(engine)
         assert wait_until(lambda engine=engine: not is_alive(engine) and not workers_of(folder))

@@ -7,6 +7,7 @@ import random
 import signal
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def test_a_plug_in_without_manners(tmp_path: Path) -> None:
 def test_what_a_dying_worker_started_dies_with_it(tmp_path: Path) -> None:
     made = run(tmp_path, **faulty("Rude", does=does(s2="leaves")))
     assert statuses(made).count(Status.EDIT_FAILED) == 1
-    assert wait_until(lambda: not workers_of(made.path), 5)
+    assert wait_until(lambda: not workers_of(made.path))
 
 
 @pytest.mark.parametrize("deed", ["stops", "holds"])
@@ -84,7 +85,7 @@ def test_a_process_that_makes_no_step_is_replaced(tmp_path: Path, deed: str) -> 
     """SIGSTOP, and C code that holds the interpreter: no thread of the worker could report anything."""
     begin = time.monotonic()
     made = run(tmp_path, **faulty("Rude", device_ids="cpu:2", does=does(s4=deed), timeout=2))
-    assert time.monotonic() - begin < 60
+    assert time.monotonic() - begin < 120
     (failed,) = [e for e in made.results.edits if e.status is not Status.OK]
     assert failed.sample_id == sample_id(4)
     assert "no step for 2 s" in failed.reason
@@ -146,6 +147,17 @@ def test_exactly_the_bad_ones_are_set_aside(tmp_path: Path, seed: int) -> None:
     assert made.summary["coverage"]["by_status"] == {"ok": 25, "edit_failed": 5}
 
 
+def test_what_another_attempt_cannot_change_is_not_tried_again(tmp_path: Path) -> None:
+    """A model that refuses what it was asked will refuse it again; one that failed otherwise has a second chance."""
+    made = run(tmp_path, **faulty("Mixed", does=does(s1="refuses", s2="fails", s3="mishears")))
+    failed = {e.sample_id: e.reason for e in made.results.edits if e.status is Status.EDIT_FAILED}
+    attempts = Counter(r["what"] for r in lines(made.path, "events") if r["event"] == "failed")
+    assert attempts == {sample_id(1): 1, sample_id(2): 2, sample_id(3): 2}
+    assert failed[sample_id(1)] == "ValueError: height and width have to be divisible by 16"
+    assert "failed 2 times" in failed[sample_id(2)]
+    assert "failed 2 times" in failed[sample_id(3)]
+
+
 def test_the_same_failure_again_and_again_stops_the_run(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 60)
     with pytest.raises(Stopped, match="of the last 50 tasks failed in the same way") as stopped:
@@ -173,7 +185,7 @@ def test_a_model_that_cannot_be_loaded_stops_the_run_with_the_first_reason(
     with pytest.raises((Stopped, ConfigurationError), match=said) as stopped:
         run(tmp_path, **faulty(model, device_ids="cpu:2", load_timeout=1))
     assert "\n" not in str(stopped.value)
-    assert time.monotonic() - begin < 60
+    assert time.monotonic() - begin < 120
     assert not workers_of(tmp_path / "run")
     assert not [e for e in Run(tmp_path / "run").results.edits if e.status is not Status.PENDING], "nobody is blamed"
 
@@ -263,7 +275,7 @@ def test_no_worker_outlives_its_engine(tmp_path: Path, engines: Nursery, deed: s
     workers = workers_of(tmp_path / "run")
     assert worker in workers
     kill(engine)
-    assert wait_until(lambda: not any(map(is_alive, workers)), 5)
+    assert wait_until(lambda: not any(map(is_alive, workers)))
 
 
 def test_a_disk_that_is_full_elsewhere_is_no_fault_of_the_sample(tmp_path: Path, undisturbed: Run) -> None:

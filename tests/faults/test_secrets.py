@@ -86,8 +86,23 @@ def test_planted_keys_are_found_nowhere(tmp_path: Path) -> None:
     for file in files:
         assert not with_their(file.read_bytes()), file
     kept = b"".join(p.read_bytes() for p in files)
+    recorded = json.loads((tmp_path / "run" / "environment" / "0001.json").read_text())
+    assert recorded["command"] == f"edit-eval run {path} --run-dir {tmp_path / 'run'} --debug"
     assert b"<OPENAI_API_KEY>" in kept, "the words around them are kept"
     assert b"401: <HF_TOKEN> is not valid for <OPENAI_API_KEY>" in kept
+
+
+def test_a_run_is_as_private_as_the_umask_asks(tmp_path: Path) -> None:
+    """Nothing is opened wider than the user's other files, and nothing is kept from a group that may read and write."""
+    before = os.umask(0o007)
+    try:
+        made = evaluate(settings(tmp_path), run_dir=tmp_path / "run")
+    finally:
+        os.umask(before)
+    kept = [made.path, *made.path.rglob("*"), *(tmp_path / "cache").rglob("*")]
+    assert {p.suffix for p in kept} >= {".jsonl", ".png", ".log", ".html", ".yaml"}
+    assert {oct(p.stat().st_mode & 0o777) for p in kept if p.is_file()} == {"0o660"}
+    assert {oct(p.stat().st_mode & 0o777) for p in kept if p.is_dir()} == {"0o770"}
 
 
 @pytest.mark.parametrize(
@@ -105,6 +120,17 @@ def test_a_key_in_the_configuration_is_refused_and_not_repeated(tmp_path: Path, 
     what["reward_model"] = {"type": "chat_endpoint", "params": {"model": "judge", "device_ids": "cpu:1", **params}}
     with pytest.raises(ConfigurationError) as refused:
         evaluate(what, run_dir=tmp_path / "run", report=False)
+    assert "CANARY" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("key", ["api_key", "call.extra_headers.Authorization", "call"])
+def test_a_key_that_a_later_override_takes_back_is_refused_all_the_same(tmp_path: Path, key: str) -> None:
+    """The command line is recorded as it was typed."""
+    value = "{extra_body: {token: sk-CANARY}}" if key == "call" else "sk-CANARY"
+    overrides = [f"reward_model.params.{key}={value}", "reward_model.params={device_ids: cpu}"]
+    with pytest.raises(ConfigurationError, match=r"^--set reward_model\.params\..*: a secret has no place") as refused:
+        evaluate(settings(tmp_path), run_dir=tmp_path / "run", report=False, overrides=overrides)
     assert "CANARY" not in str(refused.value)
     assert not (tmp_path / "run").exists()
 

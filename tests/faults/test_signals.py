@@ -29,8 +29,8 @@ from faults.faulty_runs import (
 
 pytestmark = pytest.mark.timeout(150)
 
-SOON = 8.0
-"""Seconds in which somebody who has interrupted twice has his terminal back, on a machine that is busy."""
+SOON = 40.0
+"""Seconds in which somebody who has interrupted twice has his terminal back, on a machine that is very busy."""
 
 
 class Place:
@@ -68,7 +68,7 @@ def place(tmp_path: Path) -> Place:
 def test_what_is_under_way_is_finished_and_nothing_else_is_begun(place: Place, undisturbed: Run) -> None:
     with place.command() as command:
         os.killpg(command.process.pid, signal.SIGINT)
-        assert wait_until(lambda: "stopping: what is under way is finished first" in command.text, 20)
+        assert wait_until(lambda: "stopping: what is under way is finished first" in command.text, 60)
         assert command.process.poll() is None
         place.let_go()
         said = command.wait()
@@ -78,7 +78,7 @@ def test_what_is_under_way_is_finished_and_nothing_else_is_begun(place: Place, u
 def test_the_second_is_at_once(place: Place, undisturbed: Run) -> None:
     with place.command() as command:
         command.process.send_signal(signal.SIGINT)
-        assert wait_until(lambda: "interrupt again to stop at once" in command.text, 20)
+        assert wait_until(lambda: "interrupt again to stop at once" in command.text, 60)
         workers = workers_of(place.run)
         assert len(workers) >= 2
         command.process.send_signal(signal.SIGINT)
@@ -102,7 +102,7 @@ def test_sigterm_to_everybody_as_slurm_and_systemd_send_it_gives_the_same_grace(
     with place.command() as command:
         for process in (*workers_of(place.run), command.process.pid):
             kill(process, signal.SIGTERM)
-        assert wait_until(lambda: "stopping: what is under way is finished first" in command.text, 20)
+        assert wait_until(lambda: "stopping: what is under way is finished first" in command.text, 60)
         place.let_go()
         said = command.wait()
     goes_on(place, said, 143, undisturbed, range(2, 5))
@@ -132,7 +132,7 @@ def test_a_load_is_not_waited_for(tmp_path: Path, number: int) -> None:
         command.process.send_signal(number)
         begin = time.monotonic()
         said = command.wait()
-        assert time.monotonic() - begin < SOON
+        assert time.monotonic() - begin < 10, "not even for the grace that SIGTERM gives"
     assert said.code == 128 + number, said.text
     assert not workers_of(tmp_path / "run")
     assert not lines(tmp_path / "run", "edits")

@@ -85,6 +85,19 @@ def test_another_range():
     assert read_answer("0.5", lowest=1, highest=5).status is Status.OUT_OF_RANGE
 
 
+def test_a_score_among_thoughts_that_do_not_end_is_no_answer():
+    reading = read_answer("<think>At first sight:\nScore: 8.000", "reason_then_score")
+    assert (reading.status, reading.score) == (Status.UNPARSEABLE, None)
+
+
+def test_what_did_not_stop_is_no_answer_whatever_it_ends_with():
+    longest = "word " * (LONGEST_ANSWER // 5 - 3) + "\nScore: 7.125"
+    assert read_answer(longest, "reason_then_score").score == 7.125
+    reading = read_answer("word " * 3 + longest, "reason_then_score")
+    assert (reading.status, reading.score) == (Status.UNPARSEABLE, None)
+    assert "did not stop" in reading.reason
+
+
 def test_unknown_form_is_an_error_of_the_caller():
     with pytest.raises(ValueError, match="no such form of an answer: 'json'"):
         read_answer("8", form="json")

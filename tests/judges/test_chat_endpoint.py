@@ -6,35 +6,36 @@ import asyncio
 import email.utils
 import io
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from PIL import Image
 
-from edit_eval import evaluate
-from edit_eval.errors import LoadError, ModelError, Stopped
+from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges import chat_endpoint
 from edit_eval.judges.chat_endpoint import ChatEndpoint, Gate, retry_after
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Status
 from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
-from small_benchmark import configuration, sample_id, write_benchmark
 
 pytest.importorskip("openai")
 
 KEY = "sk-CANARY-4f1b09d2"
 
+MADE: list[ChatEndpoint] = []  # in the test that is running
+
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(chat_endpoint, "FIRST_PAUSE", 0.01)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    yield
+    while MADE:
+        MADE.pop().close()
 
 
 @pytest.fixture
@@ -46,8 +47,14 @@ def server() -> Iterator[JudgeServer]:
 def endpoint(server: JudgeServer, **parameters: Any) -> ChatEndpoint:
     """A loaded judge with more patience than a machine that is busy asks for."""
     settings = {"deadline": 90.0, "attempt_timeout": 30.0, "retries": 2, **parameters}
-    judge = ChatEndpoint(ChatEndpoint.Parameters(model="judge", base_url=server.base_url, **settings))
+    return loaded(ChatEndpoint.Parameters(model="judge", base_url=server.base_url, **settings))
+
+
+def loaded(parameters: ChatEndpoint.Parameters) -> ChatEndpoint:
+    """A loaded judge, closed after the test."""
+    judge = ChatEndpoint(parameters)
     judge.load(["cpu"])
+    MADE.append(judge)
     return judge
 
 
@@ -105,8 +112,7 @@ def test_a_text_cannot_forge_a_turn(server: JudgeServer) -> None:
 
 def test_the_address_may_come_from_the_environment(server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-    judge = ChatEndpoint(ChatEndpoint.Parameters(model="judge"))
-    judge.load(["cpu"])
+    judge = loaded(ChatEndpoint.Parameters(model="judge"))
     assert judge.about()["server"] == server.base_url
     assert judge.about()["model"] == "judge"
 
@@ -198,6 +204,14 @@ def test_retry_after_is_honoured(server: JudgeServer, status: int, wait: float |
     judge.judge([request()])
     first, second = (asked.at for asked in server.judged)
     assert second - first >= 0.5
+
+
+def test_a_busy_server_costs_no_retries(server: JudgeServer) -> None:
+    """A 429 counts against the deadline only; what failed otherwise counts against both."""
+    judge = endpoint(server, retries=1)
+    server.script.extend([Reply.error(429)] * 4 + [Reply.error(500)])
+    assert judge.judge([request()]) == ["Score: 5.000"]
+    assert len(server.judged) == 6
 
 
 def test_after_a_429_nobody_asks_before_the_time_is_over(server: JudgeServer) -> None:
@@ -387,12 +401,8 @@ def test_the_key_is_in_no_error_and_in_no_answer(server: JudgeServer) -> None:
     judge = endpoint(server)
     server.answer = Reply(f"Score: 5. Your key is {KEY}")
     assert judge.judge([request()]) == ["Score: 5. Your key is <OPENAI_API_KEY>"]
-    for reply in (
-        Reply.error(400, KEY),
-        Reply.error(500, KEY),
-        Reply.html(200, KEY),
-        Reply(body=b'{"error":"%s"}' % KEY.encode()),
-    ):
+    bare = Reply(body=b'{"error":"%s"}' % KEY.encode())
+    for reply in (Reply.error(400, KEY), Reply.error(500, KEY), Reply.html(200, KEY), bare):
         server.answer = reply
         with pytest.raises(ModelError) as failed:
             judge.judge([request()])
@@ -431,50 +441,14 @@ def test_a_judge_that_is_not_loaded_says_so() -> None:
         ChatEndpoint(ChatEndpoint.Parameters(model="judge")).judge([request()])
 
 
-# -- in a worker --
-
-
-def test_in_a_run_each_edit_gets_its_own_answer_several_at_a_time(tmp_path: Path, server: JudgeServer) -> None:
-    meeting = threading.Barrier(3)
-
-    def rate(asked: Asked) -> Reply:
-        if len(server.judged) <= 3:
-            meeting.wait(60)
-        number = int(asked.text.rpartition("turn it into ")[2].split()[0].strip(".\"'`"))
-        return Reply(f"Score: {number}.250" if number != 5 else "no idea")
-
-    server.answer = rate
-    write_benchmark(tmp_path, 9)
-    settings = configuration(tmp_path, execution={"pilot": False})
-    params = {"device_ids": "cpu:1", "model": "judge", "base_url": server.base_url, "concurrency": 3}
-    settings["reward_model"] = {"type": "chat_endpoint", "params": params}
-    made = evaluate(settings, run_dir=tmp_path / "run", report=False)
-    scores = {j.sample_id: j.score for j in made.results.judgements}
-    assert scores == {sample_id(n): n + 0.25 if n != 5 else None for n in range(9)}
-    assert server.most_at_once == 3
-    assert len(server.judged) == 8 + 3, "an answer that cannot be read is asked for again"
-
-
-def test_a_server_that_dies_stops_the_run_and_costs_no_sample_anything(tmp_path: Path) -> None:
-    answered = threading.Event()
-
-    with JudgeServer() as server:
-
-        def rate(asked: Asked) -> Reply:
-            if len(server.judged) > 4:
-                answered.set()
-                server.canary = Reply.error(503, "the engine has died")
-                return Reply.error(503, "the engine has died")
-            return Reply()
-
-        server.answer = rate
-        write_benchmark(tmp_path, 9)
-        settings = configuration(tmp_path, execution={"pilot": False})
-        params = {"device_ids": "cpu:1", "model": "judge", "base_url": server.base_url, "retries": 0, "concurrency": 2}
-        settings["reward_model"] = {"type": "chat_endpoint", "params": params}
-        with pytest.raises(Stopped, match="the engine has died"):
-            evaluate(settings, run_dir=tmp_path / "run", report=False)
-        assert answered.is_set()
-        server.answer = server.canary = "Score: 5.000"
-        made = evaluate(settings, run_dir=tmp_path / "run", report=False)
-    assert made.summary["coverage"]["by_status"] == {"ok": 9}
+def test_nothing_is_left_of_a_judge_that_is_closed(server: JudgeServer) -> None:
+    judge = endpoint(server)
+    server.answer = Reply(manner="hang")
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(judge.judge, [request()])
+        while not server.judged:
+            time.sleep(0.005)
+        judge.close()
+        assert isinstance(waiting.exception(30), CancelledError)
+    assert judge._client.is_closed()
+    assert not judge._thread.is_alive()

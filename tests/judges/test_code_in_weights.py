@@ -36,6 +36,22 @@ def test_code_beside_a_model_is_not_run(judge: Path, tmp_path: Path) -> None:
     assert canary.exists(), "by name it is run"
 
 
+def test_code_beside_a_processor_is_not_run(judge: Path, tmp_path: Path) -> None:
+    """Of a model that edit-eval does not know the library chooses the processor, and files may name a class."""
+    canary = tmp_path / "was run"
+    (judge / "evil.py").write_text(f"open({str(canary)!r}, 'w')\nclass Processor: pass\n")
+    auto_map = {"AutoProcessor": "evil.Processor"}
+    for name, change in (
+        ("config.json", {"model_type": "unheard_of"}),
+        ("processor_config.json", {"auto_map": auto_map}),
+    ):
+        settings = json.loads((judge / name).read_text())
+        (judge / name).write_text(json.dumps({**settings, **change}))
+    with pytest.raises(LoadError):
+        Qwen3VL(Qwen3VL.Parameters(model_name=str(judge), dtype="float32")).load(["cpu"])
+    assert not canary.exists()
+
+
 class Evil:
     """What a pickle may do when it is read."""
 

@@ -118,6 +118,21 @@ class TestSpeed:
             assert seen == ({kernel} if kernel else {"grouped_mm", "batched_mm"})
         assert answers == [answers[0]] * 4
 
+    @pytest.mark.parametrize("name", JUDGES)
+    def test_inputs_made_before_give_the_same_answers(self, name: str, tiny_models: Path) -> None:
+        import torch
+
+        judge = loaded(tiny_models / name)
+        requests = [request(number) for number in range(4)]
+        inputs = judge.make_inputs(requests)
+        before = {key: tensor.clone() for key, tensor in inputs.items()}
+        plain = judge.judge(requests)
+        assert judge.judge(requests, inputs) == plain
+        assert all(torch.equal(inputs[key], before[key]) for key in before)  # for a second attempt
+        assert judge.judge(requests, inputs) == plain
+        prompt = judge._text(requests[0])
+        assert judge._processor.tokenizer.decode(inputs["input_ids"][0]).endswith(prompt[-20:])
+
     def test_prepare_imports_what_loading_needs(self, tiny_models: Path) -> None:
         code = (
             "import sys; from edit_eval.judges.qwen3_vl import Qwen3VL\n"

@@ -49,23 +49,20 @@ class TestPrompt:
         assert protocol().prompt(sample("物理")) == protocol().prompt(sample("physical"))
 
 
-class TestCheck:
+class TestFault:
     def test_all_five_have_a_rubric(self):
-        protocol().check([*CATEGORIES, "物理"])
+        assert [protocol().fault(sample(category)) for category in (*CATEGORIES, "物理")] == [""] * 6
 
     def test_a_category_without_a_rubric_is_named_with_the_key_to_add(self):
-        with pytest.raises(ConfigurationError) as caught:
-            protocol().check(["physical", "typography", "typography", "layout"])
-        assert str(caught.value) == (
-            "no rubric for `typography`, `layout`: add `prompts.typography.system_prompt`, "
-            "`prompts.layout.system_prompt`"
-        )
+        said = "no rubric for its category `layout`: add `prompts.layout.system_prompt`"
+        assert protocol().fault(sample("layout")) == said
+        assert protocol().fault(sample(" ")) == "it has no category, and so no rubric"
 
     def test_the_key_that_it_names_is_enough(self):
-        protocol(prompts={"typography": {"system_prompt": "Judge."}}).check(["typography"])
+        assert protocol(prompts={"layout": {"system_prompt": "Judge."}}).fault(sample("layout")) == ""
 
     def test_a_sample_without_a_rubric_has_no_prompt(self):
-        with pytest.raises(ConfigurationError, match="no rubric for `typography`"):
+        with pytest.raises(ConfigurationError, match=r"sample 0 \(s\): no rubric for its category `typography`"):
             protocol().prompt(sample("typography"))
 
 

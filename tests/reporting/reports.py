@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from edit_eval.records import Results
 from edit_eval.reporting.files import ReportFiles, write_report
@@ -79,3 +80,17 @@ def report_on(results: Results, language: str = "en") -> Report:
     summary = summarise(results)
     files = write_report(results, summary, Path(results.directory) / "report", language=language)
     return Report(results, summary, files)
+
+
+# -- in a browser --
+
+
+def ids(tab: Any) -> list[str]:
+    """The samples whose cards are there."""
+    found: list[str] = tab.locator(".card .id").all_text_contents()
+    return found
+
+
+def link_to(report: Report, place: int) -> str:
+    """The end of the address that opens the sample at that place."""
+    return f"#sample={quote(report.results.samples[place].id, safe='')}"

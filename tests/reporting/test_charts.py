@@ -109,12 +109,29 @@ def test_rare_reasons_share_one_bar(incomplete: Report) -> None:
         replace(one, reason=f"reason {number}") if one.status is Status.REFUSED else one
         for number, one in enumerate(replaced_by_refusals(incomplete))
     )
-    results = replace(incomplete.results, judgements=judgements)
+    results = replace(incomplete.results, edits=(), judgements=judgements)
     [chart] = charts(results, summarise(results), "en")["failures"]
     labels = [row["label"] for row in rows_of(chart)]
     assert len(labels) == 11
     assert labels[-1] == "20 further reasons"
     assert sum(row["count"] for row in rows_of(chart)) == 30
+
+
+def test_what_belongs_to_no_judge_is_in_the_chart_without_a_colour(several: Report) -> None:
+    """One edit model, two judges, so a colour is a judge: a failed edit has none, and is one edit."""
+    results = replace(
+        several.results,
+        edit_models=("first",),
+        edits=tuple(edit for edit in several.results.edits if edit.edit_model == "first"),
+        judgements=tuple(one for one in several.results.judgements if one.edit_model == "first"),
+    )
+    edit = replace(results.edits[0], status=Status.EDIT_FAILED, reason="black", image="")
+    results = replace(results, edits=(edit, *results.edits[1:]))
+    [chart] = charts(results, summarise(results), "en")["failures"]
+    [bar] = [row for row in rows_of(chart) if row["reason"] == "black"]
+    assert (bar["count"], bar["series"]) == (1, "")
+    assert {row["series"] for row in rows_of(chart)} <= {"", "strict", "kind"}
+    assert vl_convert.vegalite_to_vega({**chart, "width": 300})["marks"]
 
 
 def replaced_by_refusals(report: Report) -> list[Any]:

@@ -41,3 +41,11 @@ def test_complete_means_everything() -> None:
     assert formats.is_complete({"scored": 3, "total": 3})
     assert not formats.is_complete({"scored": 2, "total": 3})
     assert not formats.is_complete(None)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.8, "0.8 秒"), (42, "42 秒"), (200, "3 分 20 秒"), (18240, "5 小时 04 分"), (None, "–")],
+)
+def test_durations_in_chinese(seconds: float | None, shown: str) -> None:
+    assert formats.duration(seconds, "zh") == shown

@@ -193,7 +193,7 @@ def test_a_display_that_hangs_holds_nothing_up(tmp_path: Path, monkeypatch: pyte
     run = SimulatedRun(tmp_path)
     began = time.monotonic()
     run.play(progress)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     assert all(judgement.status is Status.OK for judgement in run.matrix.judgements())
     display.go_on.set()
 
@@ -268,7 +268,7 @@ def test_a_terminal_that_somebody_made_non_blocking(tmp_path: Path) -> None:
         file.flush()
         file.write("end")
         file.flush()
-        reader.join(10)
+        reader.join(60)
     os.close(master)
     assert taken == b"line\r\n" * 20_000 + b"end"
 

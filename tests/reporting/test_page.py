@@ -79,6 +79,13 @@ def test_the_data_is_one_json_that_parses_back(report: Report) -> None:
     assert set(data["texts"]) == set(data["charts"]) == {"en", "zh"}
 
 
+def test_what_a_reader_needs_first_comes_first(several: Report) -> None:
+    """Numbers, data, the scripts that make the cards; only then Vega and tens of megabytes of thumbnails."""
+    marks = ("<table>", 'id="data">', "startGallery();", "window.vegaEmbed", 'id="thumbnail-0"')
+    places = [several.html.index(mark) for mark in marks]
+    assert places == sorted(places)
+
+
 def test_thumbnails_are_pictures_at_the_places_the_samples_name(several: Report) -> None:
     data = several.data
     pictures = [sample["source"] for sample in data["samples"]]

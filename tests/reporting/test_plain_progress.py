@@ -10,8 +10,8 @@ import pytest
 
 from edit_eval.execution.simulated import Fate
 from edit_eval.records import Edit, Judgement, Status
-from edit_eval.reporting.plain_progress import PlainProgress, devices, left, rate, sentences
-from edit_eval.reporting.progress_view import CategoryDone, Count, Died, EditFailed, Judged, Loaded, Note, Snapshot
+from edit_eval.reporting.plain_progress import PlainProgress, sentences
+from edit_eval.reporting.progress_view import CategoryDone, Died, EditFailed, Judged, Loaded, Note
 from reporting.simulated_runs import SimulatedRun, Watched
 
 
@@ -37,20 +37,20 @@ def test_a_run_with_every_kind_of_trouble(tmp_path: Path) -> None:
         "   0 edits by qwen_image_edit on cuda:0: 6, first 0, 1, 2, 3, 4, …",
         "   0 scores by qwen3_vl on cuda:0: 6",
         "  15 progress: 0 %, edits 0/6, scores 0/6, time left not known yet",
-        "  35 loaded: qwen_image_edit on cuda:0 in 35 s (1 of 1)",
+        "  35 loaded: edit model qwen_image_edit on cuda:0 in 35 s (1 of 1)",
         "  45 progress: 0 %, edits 0/6, scores 0/6, time left not known yet",
         " 105 progress: 8 %, edits 1/6 (0.86/min), scores 0/6, 3 min 12 s left for the edits",
         " 135 progress: 16 %, edits 2/6 (1.2/min), scores 0/6, 2 min 40 s left for the edits",
         " 175 progress: 25 %, edits 3/6 (1.3/min), scores 0/6, 2 min 00 s left for the edits",
-        " 185 died: qwen_image_edit on cuda:0: its process was killed by SIGKILL",
-        " 220 loaded: qwen_image_edit on cuda:0 in 35 s (once more)",
+        " 185 died: edit model qwen_image_edit on cuda:0: its process was killed by SIGKILL",
+        " 220 loaded: edit model qwen_image_edit on cuda:0 in 35 s (once more)",
         " 260 progress: 33 %, edits 4/6 (1.1/min), scores 0/6, 1 min 20 s left for the edits",
         " 280 failed: 00001_物理_hard: no edit: failed 2 times; the last time: RuntimeError: no",
         " 280 progress: 50 %, edits 4/6 (1.2/min), scores 0/6, 1 failed, 40 s left for the edits",
         " 290 failed: 00004_环境_hard: no edit: failed 2 times; the last time: its process was killed by SIGKILL",
-        " 290 died: qwen_image_edit on cuda:0: its process was killed by SIGKILL",
+        " 290 died: edit model qwen_image_edit on cuda:0: its process was killed by SIGKILL",
         " 295 progress: 66 %, edits 4/6, scores 0/6, 2 failed, time left not known yet",
-        " 350 loaded: qwen3_vl on cuda:0 in 1 min 00 s (1 of 1)",
+        " 350 loaded: judge qwen3_vl on cuda:0 in 1 min 00 s (1 of 1)",
         " 353 progress: 75 %, edits 4/6, scores 1/6 (20/min), 2 failed, 15 s left",
         " 362 category Environmental: mean 6.50, min 6.50, max 6.50, 2/3 scored",
         " 365 failed: 00002_物理_hard: unparseable: the answer is not a score alone: `no idea`",
@@ -101,38 +101,3 @@ def test_single_scores_are_not_said() -> None:
 def test_a_category_without_any_score_has_no_numbers() -> None:
     (sentence,) = sentences(CategoryDone("social", 0, 50, None, None, None))
     assert sentence == "category social: no score, 0/50 scored"
-
-
-@pytest.mark.parametrize(
-    ("names", "shown"),
-    [
-        (["cuda:0"], "cuda:0"),
-        (["cuda:0", "cuda:1"], "cuda:0, 1"),
-        (["cuda:1", "cuda:2", "cuda:3"], "cuda:1–3"),
-        (["cuda:2", "cuda:3", "cuda:0"], "cuda:2, 3, 0"),
-        (["cuda:0", "cpu:0"], "cuda:0, cpu:0"),
-        ([f"cuda:{n}" for n in range(64)], "cuda:0–63"),
-        ([f"cuda:{2 * n}" for n in range(32)], "cuda:0 to cuda:62 (32)"),
-    ],
-)
-def test_devices(names: list[str], shown: str) -> None:
-    assert devices(names) == shown
-
-
-@pytest.mark.parametrize(("per_minute", "shown"), [(0.449, "0.45/min"), (3.21, "3.2/min"), (120.4, "120/min")])
-def test_rate(per_minute: float, shown: str) -> None:
-    assert rate(per_minute) == shown
-
-
-@pytest.mark.parametrize(
-    ("snapshot", "shown"),
-    [
-        (Snapshot(), "time left not known yet"),
-        (Snapshot(left=3720), "1 h 02 min left"),
-        (Snapshot(left=60, left_without=("judge",)), "1 min 00 s left for the edits"),
-        (Snapshot(left=60, left_without=("edit",)), "1 min 00 s left for the scores"),
-        (Snapshot(edits=Count(total=4)), "time left not known yet"),
-    ],
-)
-def test_left(snapshot: Snapshot, shown: str) -> None:
-    assert left(snapshot) == shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from edit_eval.config.loading import load_configuration
 from edit_eval.execution.planning import Plan, make_plan
+from edit_eval.reporting.formats import short_duration
 from edit_eval.reporting.plans import print_plan
 from small_benchmark import configuration
 
@@ -47,6 +49,33 @@ def test_it_fits_eighty_columns_without_colours(made: Plan) -> None:
     text = shown(made)
     assert max(map(len, text.splitlines())) <= 80
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("seconds", [7.5, 90_000.0])
+def test_nothing_is_cut_where_yours_is_the_best(seconds: float, tmp_path: Path) -> None:
+    times = {"load_seconds": 600.0, "seconds": seconds}
+    source = configuration(tmp_path, edit=times, judge=times)
+    plan = make_plan(load_configuration(source), ["physical", "social"] * 45, gpus=6)
+    plan = replace(plan, chosen=plan.best)
+    text = shown(plan)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text
+    best = plan.combinations[plan.best]
+    [line] = [line for line in text.splitlines() if line.rstrip().endswith("<- best, yours")]
+    assert line.split()[:4] == [best.schedule, best.order, best.placement, short_duration(best.prediction.makespan)]
+    [header] = [line for line in text.splitlines() if line.startswith("Schedule")]
+    assert header.split() == ["Schedule", "Order", "Placement", "Makespan", "Bound", "Idle"]
+
+
+def test_a_way_that_may_not_fit_says_so(made: Plan) -> None:
+    rows = [line.split() for line in shown(made).splitlines() if " together " in line]
+    assert len(rows) == 6
+    assert all(row[-2:] == ["memory", "unknown"] for row in rows)
+    chosen = next(k for k, way in enumerate(made.combinations) if way.placement == "together")
+    text = shown(replace(made, chosen=chosen))
+    assert text.count("<- yours, unknown") == 1
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text
 
 
 def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_the_plan_is_what_then_happens(
 
 def test_loads_come_in_their_order_with_their_duration(tmp_path: Path) -> None:
     loads = watch(SimulatedRun(tmp_path)).of(Loaded)
-    edits = [load for load in loads if load.model == "qwen_image_edit"]
+    edits = [load for load in loads if load.model == "edit model qwen_image_edit"]
     assert [(load.order, load.replicas, load.seconds) for load in edits] == [(1, 2, 35.0), (2, 2, 35.0)]
     assert {load.place for load in edits} == {"cuda:0", "cuda:1"}
 

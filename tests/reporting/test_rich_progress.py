@@ -330,7 +330,7 @@ def test_a_driver_that_fails_ends_the_meters_alone(monkeypatch: pytest.MonkeyPat
     assert len(calls) == 3
 
 
-def wait_for(condition: object, seconds: float = 10.0) -> None:
+def wait_for(condition: object, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < end
@@ -349,8 +349,8 @@ def test_a_run_leaves_its_lines_and_no_bar(tmp_path: Path) -> None:
         "                                    device  count  first samples",
         "          edits by qwen_image_edit  cuda:0      4  0, 1, 2, 3",
         "          scores by qwen3_vl        cuda:0      4  as they come",
-        "  loaded  qwen_image_edit on cuda:0 in 35 s (1 of 1)",
-        "  loaded  qwen3_vl on cuda:0 in 1 min 00 s (1 of 1)",
+        "  loaded  edit model qwen_image_edit on cuda:0 in 35 s (1 of 1)",
+        "  loaded  judge qwen3_vl on cuda:0 in 1 min 00 s (1 of 1)",
         "   6.500  00000_物理_hard  Score: 6.500",
         "   2.125  00001_物理_hard  Score: 2.125",
         "Physical  mean 4.31, min 2.12, max 6.50, 2/2 scored ────────────────────────────",

@@ -17,6 +17,7 @@ from edit_eval.errors import Stopped
 from edit_eval.execution.driver import Event, WorkerSpecification
 from edit_eval.execution.engine import Engine, Limits
 from edit_eval.execution.pilot import Pilot, PilotCells, choose_pilot
+from edit_eval.execution.prediction import predict_rest
 from edit_eval.execution.simulated import Fate, SimulatedDriver
 from edit_eval.execution.workload import fill_work
 from edit_eval.records import Answer, Status
@@ -157,11 +158,11 @@ class Run:
         for number in situation.made_before:
             self._made(number)
         self.cells = choose_pilot(self.matrix) if situation.pilot else PilotCells()
-        self.work, estimates = Work(in_vain=self._in_vain), Estimates()
+        self.work, self.estimates = Work(in_vain=self._in_vain), Estimates()
         for key in situation.load if situation.known else ():
-            estimates.load[key].add(situation.load[key])
-            estimates.unit[key].add(situation.unit[key])
-        self.policy = Policy(self.models, self.work, estimates, **situation.options)
+            self.estimates.load[key].add(situation.load[key])
+            self.estimates.unit[key].add(situation.unit[key])
+        self.policy = Policy(self.models, self.work, self.estimates, **situation.options)
         self.pilot = Pilot(self.matrix, self.cells, Silence(), self._over)
         batches = cut_batches([sample.category for sample in self.matrix.samples], situation.batch_size)
         fill_work(
@@ -197,6 +198,7 @@ class Run:
 
     def _over(self, all_work: bool) -> None:
         self.over += 1
+        assert predict_rest(self.models, self.work, self.estimates, self.policy) >= 0.0
 
     def _in_vain(self, task: Task) -> bool:
         judged = task.model.startswith("judge:")

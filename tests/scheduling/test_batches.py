@@ -1,9 +1,10 @@
 """Batches are a matter of the benchmark alone."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.scheduling.batches import cut_batches, pilots
+from edit_eval.scheduling.batches import cut_batches, first_samples, pilots
 
 CATEGORIES = st.lists(st.sampled_from("abcde"), max_size=60)
 
@@ -28,3 +29,19 @@ def test_batches_have_one_category_and_at_most_so_many_members(categories: list[
 def test_what_comes_later_in_the_benchmark_changes_no_earlier_company(categories: list[str], size: int) -> None:
     whole, part = cut_batches(categories, size), cut_batches(categories[: len(categories) // 2], size)
     assert part == whole[: len(part)]
+
+
+@pytest.mark.parametrize(
+    ("categories", "first"),
+    [
+        ("aaaaa", [0, 1, 2]),
+        ("aabab", [0, 1, 2]),
+        ("aaabb", [0, 1, 3]),
+        ("abcab", [0, 1, 2]),
+        ("ddaabbcc", [0, 2, 4, 6]),
+        ("ab", [0, 1]),
+        ("", []),
+    ],
+)
+def test_a_pilot_takes_the_first_of_each_category_and_three_at_least(categories: str, first: list[int]) -> None:
+    assert first_samples(categories) == first

@@ -17,7 +17,10 @@ def test_a_mean_is_unknown_before_the_first_one_and_counts_things_not_times() ->
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (0.0, "5 s"),
+        (0.2, "1 s"),
+        (3.6, "4 s"),
+        (9.4, "9 s"),
+        (9.6, "10 s"),
         (24.4, "25 s"),
         (57.4, "55 s"),
         (57.6, "1 min"),

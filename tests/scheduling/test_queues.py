@@ -1,8 +1,10 @@
 """Who gets which task under each schedule."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from edit_eval.scheduling.queues import QUEUES, BatchSyncQueue, PullQueue, RoundRobinQueue
+from edit_eval.scheduling.queues import QUEUES, BatchSyncQueue, PullQueue, Ranked, RoundRobinQueue
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import PILOT, Model, Task
 
@@ -118,3 +120,36 @@ def test_batch_sync_hands_out_the_next_n_when_the_last_n_are_finished() -> None:
     assert queue.take(first) is None, "the other one of the batch is not finished"
     queue.finish(made[1])
     assert queue.take(first) is made[2]
+
+
+def test_batch_sync_waits_for_nobody_who_is_away_for_the_pilot() -> None:
+    queue, (first, second) = BatchSyncQueue(2), replicas()
+    made = tasks(5)
+    for task in made:
+        queue.put(task)
+    queue.go(1)
+    for task in made[:2]:
+        assert queue.take(first) is task
+        queue.finish(task)
+    assert queue.awaits(1), "there is something for it when it comes back"
+    queue.come(1)
+    assert queue.take(first) is made[2]
+    queue.finish(made[2])
+    assert queue.take(first) is None, "it is waited for again"
+    assert queue.take(second) is made[3]
+
+
+@given(st.lists(st.one_of(st.none(), st.tuples(st.integers(-1, 2), st.booleans())), max_size=60))
+def test_the_lowest_rank_comes_first_in_whatever_order_tasks_come(steps: list[tuple[int, bool] | None]) -> None:
+    ranked, there = Ranked(), list[Task]()
+    for number, step in enumerate(steps):
+        if step is not None:
+            task = Task(number, MODEL.key, (number,), step[0], alone=step[1])
+            ranked.put(task)
+            there.append(task)
+        elif there:
+            there.sort(key=lambda task: task.rank)
+            assert ranked.pop() is there.pop(0)
+        assert len(ranked) == len(there)
+        assert ranked.in_order() == sorted(there, key=lambda task: task.rank)
+        assert ranked.first is (min(there, key=lambda task: task.rank) if there else None)

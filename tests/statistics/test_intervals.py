@@ -7,7 +7,6 @@ import pytest
 
 from edit_eval.statistics.intervals import (
     bootstrap_interval,
-    clustered_standard_error,
     mean_interval,
     wilson_interval,
 )
@@ -25,20 +24,6 @@ def test_with_one_score_a_cluster_it_is_the_textbook_interval():
     values = [7.0, 3.5, 4.0, 9.0, 6.5]
     low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert mean_interval(values, list("abcde")) == pytest.approx([low, high])
-
-
-def test_it_is_the_cluster_robust_interval_of_statsmodels():
-    linear_model = pytest.importorskip("statsmodels.regression.linear_model")
-    generator = np.random.default_rng(3)
-    sizes = generator.integers(1, 8, size=23)
-    values, clusters = clustered_data(generator, sizes, 0.4)
-    fit = linear_model.OLS(values, np.ones(len(values))).fit(
-        cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True
-    )
-    error, groups = clustered_standard_error(values, clusters)
-    assert groups == 23
-    assert error == pytest.approx(float(fit.bse[0]))
-    assert mean_interval(values, clusters) == pytest.approx(fit.conf_int()[0].tolist())
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,30 @@ def test_a_short_write_on_a_full_disk_harms_no_other_line(tmp_path: Path, monkey
     assert damage.total == 1
 
 
+def test_what_is_synced_is_on_the_disk_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a power cut needs, and no killed process shows."""
+    done: list[str] = []
+    really = os.fsync
+
+    def synced(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        done.append(path.name if path.is_dir() else f"{path.name}: {path.read_bytes().count(b'crc')} lines")
+        really(descriptor)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    segment = Segment(tmp_path / "run" / "j" / "0001.jsonl")
+    segment.sync()
+    assert done == []
+    segment.append({"n": 1})
+    assert done == ["j", "run"], "the file's name, and that of its folder"
+    segment.append({"n": 2})
+    segment.sync()
+    segment.sync()
+    segment.append({"n": 3})
+    segment.close()
+    assert done[2:] == ["0001.jsonl: 2 lines", "0001.jsonl: 3 lines"]
+
+
 # -- kinds of lines --
 
 

@@ -223,6 +223,30 @@ class Judge:
         return [f"{len(requests)} with {r.sample_id} of {r.edit_model}" for r in requests]
 
 
+class AheadJudge(Judge):
+    """Makes its inputs beforehand; judges no batch before those of the next one are made, if one is announced."""
+
+    def __init__(self, parameters):
+        self.made = threading.Semaphore(0)
+
+    def make_inputs(self, requests):
+        if requests[0].user == "no inputs":
+            raise RuntimeError("nothing can be made of this")
+        self.made.release()
+        return [(r.sample_id, threading.get_ident()) for r in requests]
+
+    def judge(self, requests, inputs=None):
+        if requests[0].user == "wait for the next":
+            for _ in range(2):
+                assert self.made.acquire(timeout=50), "the next batch's inputs were not made meanwhile"
+        answers = super().judge(requests)
+        if inputs is None:
+            return [f"{answer}, without inputs" for answer in answers]
+        assert [name for name, _ in inputs] == [r.sample_id for r in requests]
+        assert all(thread != threading.get_ident() for _, thread in inputs), "the device waited for them"
+        return [f"{answer}, with inputs" for answer in answers]
+
+
 class Unloadable(Judge):
     def load(self, devices):
         raise LoadError("no weights in /nowhere; give `model_name`")

@@ -19,7 +19,7 @@ from edit_eval.pictures import pixel_digest
 from edit_eval.workers.messages import Lines, Message, encode
 
 ODD_MODELS = str(Path(__file__).with_name("odd_models.py"))
-PATIENCE = 30.0  # seconds; only a failing test waits so long
+PATIENCE = 60.0  # seconds; only a failing test waits so long
 
 
 class StartedWorker:

@@ -32,7 +32,7 @@ def group_of(worker: StartedWorker) -> list[int]:
 
 
 def soon(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
     return condition()
@@ -61,7 +61,7 @@ def test_what_a_model_started_ends_with_its_worker(source: Path, tmp_path: Path,
         else:  # as the kernel does it for the engine
             os.kill(worker.process.pid, signal.SIGSTOP)
             os.kill(worker.process.pid, signal.SIGKILL)
-        worker.process.wait(10)
+        worker.process.wait(60)
         assert soon(lambda: not group_of(worker))
 
 
@@ -73,7 +73,7 @@ def test_a_worker_that_ends_well_leaves_nobody_behind(tmp_path: Path) -> None:
         worker.tell("stop")
         worker.hear("ended")
         assert worker.next() is None
-        assert worker.process.wait(10) == 0
+        assert worker.process.wait(60) == 0
         assert soon(lambda: not group_of(worker))
 
 

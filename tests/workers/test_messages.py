@@ -83,7 +83,7 @@ def test_more_than_a_pipe_holds_is_written_whole() -> None:
     reader.start()
     write_all(into, encode(message))
     os.close(into)
-    reader.join(10)
+    reader.join(60)
     os.close(out)
     assert json.loads(got) == message
 

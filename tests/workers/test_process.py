@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -122,9 +123,15 @@ class OutOfMemoryError(RuntimeError):
         (LoadError("the server is gone"), "device"),
         (OutOfMemoryError("HIP out of memory"), "out_of_memory"),
         (RuntimeError("CUDA out of memory. Tried to allocate"), "out_of_memory"),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "out_of_memory"),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), "out_of_memory"),
         (RuntimeError("CUDA error: device-side assert triggered"), "device"),
         (RuntimeError("CUDA error: an illegal memory access was encountered"), "device"),
         (RuntimeError("shapes do not fit"), "exception"),
+        (ValueError("height has to be divisible by 16"), "model"),
+        (TypeError("unexpected keyword"), "model"),
+        (ValueError("CUDA out of memory"), "out_of_memory"),
+        (json.JSONDecodeError("half an answer", "{", 1), "exception"),
         (MemoryError(), "exception"),
         (KeyboardInterrupt(), "exception"),
     ],
@@ -156,7 +163,7 @@ def test_an_edit_is_written_and_reported(painter: StartedWorker, source: Path, t
     assert painter.next() == {"event": "step", "task": 7, "step": 3, "steps": 3}, "a flood of steps is thinned out"
     done = painter.hear("done")
     assert done["task"] == 7
-    assert 0 <= done["seconds"] < 5
+    assert 0 <= done["seconds"] < 60
     assert done["memory"]["host"] > 0
     picture = open_picture(output)
     about = {"width": 40, "height": 30, "file_bytes": output.stat().st_size, "flags": []}
@@ -204,7 +211,7 @@ def test_numbers_of_steps_may_be_of_any_kind(painter: StartedWorker, source: Pat
         ("return nothing", "model", "returned NoneType, not one PIL.Image.Image"),
         ("return an array", "model", "returned array.array, not one PIL.Image.Image"),
         ("return black", "model", "black image"),
-        ("raise an exception", "exception", "ValueError: two lines of text"),
+        ("raise an exception", "model", "ValueError: two lines of text"),
         ("say why", "model", "the server withheld the edit: content_filter"),
         ("lose the server", "device", "the server is gone"),
         ("run out of memory", "out_of_memory", "CUDA out of memory"),
@@ -261,7 +268,7 @@ def test_what_a_model_says_goes_to_its_log(source: Path, tmp_path: Path) -> None
             assert line in said, "at once, for somebody who looks why it takes so long"
         worker.tell("stop")
         assert worker.hear("ended")["memory"]["host"] > 0
-        assert worker.process.wait(10) == 0
+        assert worker.process.wait(60) == 0
         assert worker.log.read_text("utf-8").endswith("half a line")
 
 
@@ -274,7 +281,7 @@ def test_nothing_that_a_model_leaves_behind_keeps_its_worker(source: Path, tmp_p
         assert edited(worker, source, tmp_path / "edit.png", "paint it red")["event"] == "done"
         worker.tell("stop")
         worker.hear("ended")
-        assert worker.process.wait(10) == 0
+        assert worker.process.wait(60) == 0
         if instruction == "leave a child":
             width, height = done["results"][0]["width"], done["results"][0]["height"]
             os.kill(256 * (width - 1) + height - 1, signal.SIGKILL)  # its driver's affair, which is not here
@@ -348,7 +355,7 @@ def test_what_cannot_be_loaded_says_why_and_ends(
         assert broken["error"] == words
         assert "Traceback" in broken["trace"]
         assert worker.next() is None
-        assert worker.process.wait(10) == 1
+        assert worker.process.wait(60) == 1
 
 
 def test_parameters_that_a_class_does_not_know_are_named(tmp_path: Path) -> None:
@@ -372,7 +379,7 @@ def test_stop_ends_it_after_what_is_under_way(source: Path, tmp_path: Path, mome
             assert [worker.hear("done")["task"] for _ in range(3)] == [0, 1, 2]
         worker.hear("ended")
         assert worker.next() is None
-        assert worker.process.wait(10) == 0
+        assert worker.process.wait(60) == 0
 
 
 def test_it_ends_with_its_pipe_even_while_it_loads(tmp_path: Path) -> None:
@@ -381,7 +388,7 @@ def test_it_ends_with_its_pipe_even_while_it_loads(tmp_path: Path) -> None:
         worker.hear("prepared")
         worker.tell("load", offload="none")
         worker.hang_up()
-        assert worker.process.wait(10) == 0
+        assert worker.process.wait(60) == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for it")
@@ -397,7 +404,7 @@ def test_it_dies_with_the_one_who_started_it_even_inside_a_call_into_c(source: P
 
     thread = threading.Thread(target=engine)
     thread.start()
-    begun.wait(10)
+    begun.wait(60)
     with started[0] as worker:
         worker.load(f"{ODD_MODELS}:Stubborn")
         worker.edit(1, source, tmp_path / "1.png", instruction="wait in c")
@@ -405,7 +412,7 @@ def test_it_dies_with_the_one_who_started_it_even_inside_a_call_into_c(source: P
             pass
         over.set()  # its pipe is still open: nothing else can tell it
         thread.join()
-        assert worker.process.wait(10) == -signal.SIGKILL
+        assert worker.process.wait(60) == -signal.SIGKILL
 
 
 def test_a_control_c_is_not_its_affair(painter: StartedWorker, source: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,6 +63,42 @@ def test_a_batch_without_memory_is_halved_until_it_fits_and_says_so(
     assert [r["text"] for r in done["results"]] == [f"{n} with {i} of painter" for i, n in enumerate(sizes or [5] * 5)]
 
 
+@pytest.fixture(scope="module")
+def ahead(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedWorker]:
+    with StartedWorker(tmp_path_factory.mktemp("ahead")) as worker:
+        worker.load(f"{ODD_MODELS}:AheadJudge")
+        yield worker
+
+
+def test_the_next_batchs_inputs_are_made_while_this_one_is_judged(
+    ahead: StartedWorker, source: Path, edits: list[Path]
+) -> None:
+    ahead.judge(1, *(request(source, path, user="wait for the next") for path in edits[:2]))
+    ahead.judge(2, request(source, edits[2]))
+    for task, of in ((1, 2), (2, 1)):
+        done = ahead.hear("done", "failed")
+        assert done["task"] == task, done
+        assert [r["text"].split(" with ")[0] for r in done["results"]] == [str(of)] * of
+        assert all(r["text"].endswith(", with inputs") for r in done["results"])
+
+
+def test_a_part_of_a_batch_makes_its_own_inputs(ahead: StartedWorker, source: Path, edits: list[Path]) -> None:
+    whole = [request(source, path, user="there is room for: 2") for path in edits[:2]]
+    assert all(r["text"].endswith(", with inputs") for r in judged(ahead, *whole)["results"])
+    damaged = judged(ahead, *whole, request(source, edits[2], pixels="0" * 64))["results"]
+    assert all(r["text"].endswith(", with inputs") for r in damaged[:2])
+    assert "damaged" in damaged[2]
+    halved = judged(ahead, *(request(source, path, user="there is room for: 2") for path in edits[:4]))["results"]
+    assert [(r["halved_to"], r["text"].rpartition(", ")[2]) for r in halved] == [(2, "without inputs")] * 4
+
+
+def test_inputs_that_cannot_be_made_are_left_to_the_judge(
+    ahead: StartedWorker, source: Path, edits: list[Path]
+) -> None:
+    (result,) = judged(ahead, request(source, edits[0], user="no inputs"))["results"]
+    assert result["text"].endswith(", without inputs")
+
+
 def test_one_that_does_not_fit_alone_fails(judge: StartedWorker, source: Path, edits: list[Path]) -> None:
     failed = judged(judge, *(request(source, path, user="there is room for: 0") for path in edits))
     assert (failed["event"], failed["kind"]) == ("failed", "out_of_memory")
@@ -100,18 +137,26 @@ def test_a_megabyte_in_each_direction_stops_neither(judge: StartedWorker, source
 
 @pytest.mark.parametrize("calls", [1, 2])
 def test_memory_is_freed_before_the_second_attempt(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
-    """Torch keeps what the first one had: without emptying its cache the second would find no more room."""
+    """Torch keeps what the first one had: without emptying its cache the second would find no more room.
+
+    And the cache holds nothing to be freed as long as the trace of what failed holds on to the tensors.
+    """
     done: list[str] = []
+
+    class Tensor: ...
+
+    tensors: weakref.WeakSet[Tensor] = weakref.WeakSet()
 
     class Device:
         is_available = staticmethod(lambda: True)
-        empty_cache = staticmethod(lambda: done.append("freed"))
+        empty_cache = staticmethod(lambda: done.append(f"freed, with {len(tensors)} still held"))
 
     def compute(what: str) -> str:
         done.append("tried")
-        held = bytearray(10)
+        held = Tensor()
+        tensors.add(held)
         if done.count("tried") <= calls:
-            raise RuntimeError(f"CUDA out of memory. {len(held)}")
+            raise RuntimeError(f"CUDA out of memory. {held}")
         return what
 
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=Device))
@@ -120,4 +165,4 @@ def test_memory_is_freed_before_the_second_attempt(monkeypatch: pytest.MonkeyPat
     else:
         with pytest.raises(RuntimeError, match="out of memory"):
             process._with_room(compute, "made")
-    assert done == ["tried", "freed", "tried"]
+    assert done == ["tried", "freed, with 0 still held", "tried"]

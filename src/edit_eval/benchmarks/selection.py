@@ -11,14 +11,15 @@ from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
 
 
-def refuse_bad(samples: Iterable[Sample]) -> None:
-    """Raises `BenchmarkError` naming every bad sample (for `on_bad_sample: error`)."""
+def refuse_bad(samples: Iterable[Sample], source: str = "") -> None:
+    """Raises `BenchmarkError` naming every bad sample of the file `source` (for `on_bad_sample: error`)."""
     faults = tuple(f"sample {s.index} ({s.id}): {s.fault}" for s in samples if s.fault)
     if faults:
         more = len(faults) - 1
         rest = f" (and {more} more bad sample{'s' if more > 1 else ''})" if more else ""
         advice = "mend the file, or set benchmark.on_bad_sample: skip"
-        raise BenchmarkError(f"{faults[0]}{rest}; {advice}", faults)
+        where = f"{source}: " if source else ""
+        raise BenchmarkError(f"{where}{faults[0]}{rest}; {advice}", faults)
 
 
 def refuse_nothing(samples: Iterable[Sample]) -> None:
@@ -36,13 +37,15 @@ def select(
     tags: Sequence[str] = (),
     sample_ids: Sequence[str] = (),
     limit: int | None = None,
+    source: str = "",
 ) -> tuple[Sample, ...]:
     """The samples that pass every filter, in the benchmark's order; an empty filter lets all pass.
 
     `categories` are canonical or as in the file; of `tags` one is enough; `limit` keeps the first N of each category
-    that pass the other filters. Raises `ConfigurationError` for a filter value that no sample has, and when no sample
-    is left.
+    that pass the other filters. Raises `ConfigurationError`, which names the file `source`, for a filter value that no
+    sample has, and when no sample is left.
     """
+    none = f"no sample of {source}" if source else "no sample"
     known = {
         "categories": {s.category for s in samples},
         "difficulty": {s.difficulty for s in samples},
@@ -59,7 +62,7 @@ def select(
         strangers = sorted(values.keys() - known[name])
         if strangers:
             raise ConfigurationError(
-                f"benchmark.{name}: no sample has `{values[strangers[0]]}`{_instead(strangers[0], known[name])}"
+                f"benchmark.{name}: {none} has `{values[strangers[0]]}`{_instead(strangers[0], known[name])}"
             )
     chosen = []
     taken: Counter[str] = Counter()
@@ -77,7 +80,7 @@ def select(
         taken[sample.category] += 1
         chosen.append(sample)
     if not chosen:
-        raise ConfigurationError("benchmark: no sample passes all filters together; loosen one of them")
+        raise ConfigurationError(f"benchmark: {none} passes all filters together; loosen one of them")
     return tuple(chosen)
 
 

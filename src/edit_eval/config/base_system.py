@@ -105,11 +105,14 @@ def _translate_class(place: Place, section: dict[str, Any], notes: list[str]) ->
     section["type"] = TYPES.get(written, written)
     params = section.get("params")
     shows_images = isinstance(params, dict) and "images" in params
-    if section["type"] == "qwen3_vl" and is_base_class(section.get("class_path")) and not shows_images:
+    if section["type"] == "qwen3_vl" and is_base_class(section.get("class_path"), beside=written) and not shows_images:
         way = "`images: [edited]` in `params` is the base system's way"
         notes.append(f"{'.'.join(place)}: the judge sees source and edit; {way}")
 
 
-def is_base_class(class_path: object) -> bool:
-    """Whether a class path leads into the base system's own source tree. Beside a registered type it is ignored."""
-    return isinstance(class_path, str) and class_path.startswith("src.models.")
+def is_base_class(class_path: object, beside: str | None = None) -> bool:
+    """Whether a class path leads into the base system's own source tree, `src`.
+
+    That may be the name of a user's folder, too: without a registered type `beside` it only its models are meant.
+    """
+    return isinstance(class_path, str) and class_path.startswith("src." if beside else "src.models.")

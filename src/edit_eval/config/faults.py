@@ -53,13 +53,19 @@ class Faults:
             error.add_note(self._line(place, text))
         raise error
 
-    def _line(self, place: Place, text: str) -> str:
+    def name(self, place: Place) -> str:
+        """How a person knows a place: its dotted keys, or the flag that a value there came from."""
         dotted = ".".join(place)
         for length in range(len(place), 0, -1):
             flag = self.origins.get(place[:length])
             if flag is not None:
-                return f"--set {dotted}: {text}" if flag == "--set" else f"{flag}: {text}"
-        return ": ".join(part for part in (self.source, dotted, text) if part)
+                return f"--set {dotted}" if flag == "--set" else flag
+        return dotted
+
+    def _line(self, place: Place, text: str) -> str:
+        name = self.name(place)
+        source = self.source if name == ".".join(place) else ""
+        return ": ".join(part for part in (source, name, text) if part)
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

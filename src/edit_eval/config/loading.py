@@ -68,7 +68,8 @@ def _load(
         what = "empty" if raw is None else f"holds {shown(raw)}"
         raise ConfigurationError(f"{label}: {what}; a configuration is a mapping with the keys {', '.join(TOP_KEYS)}")
     faults = Faults(label)
-    apply_overrides(raw, overrides, faults)
+    for place, value in apply_overrides(raw, overrides, faults):
+        _refuse_secrets(value, place, faults)  # one that a later override replaces, too: the command is recorded
     _apply_flags(raw, flags, faults)
     try:
         json.dumps(raw, ensure_ascii=False).encode("utf-8")
@@ -100,16 +101,15 @@ def _apply_flags(raw: dict[str, Any], flags: Mapping[Place, Any], faults: Faults
 
 
 def _refuse_secrets(value: Any, place: Place, faults: Faults) -> None:
-    if place == ("prompts",):
+    if place[:1] == ("prompts",):
+        return
+    if place and is_secret(place[-1], value):
+        text = "a secret has no place in a configuration; keep it in an environment variable, and give"
+        faults.add(place, f"{text} the NAME of that variable to a parameter made for it (such as `api_key_env`)")
         return
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
-        here = (*place, str(key))
-        if is_secret(str(key), inner):
-            text = "a secret has no place in a configuration; keep it in an environment variable, and give"
-            faults.add(here, f"{text} the NAME of that variable to a parameter made for it (such as `api_key_env`)")
-        else:
-            _refuse_secrets(inner, here, faults)
+        _refuse_secrets(inner, (*place, str(key)), faults)
 
 
 def _plain(value: Any, place: Place) -> Any:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from edit_eval.config.faults import Faults
+from edit_eval.config.faults import Faults, Place
 from edit_eval.config.yaml_text import parse
 from edit_eval.errors import ConfigurationError
 
 
-def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], faults: Faults) -> None:
+def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], faults: Faults) -> list[tuple[Place, Any]]:
     """Applies each `dotted.key=value` in order, in place; the value is YAML, an index leads into a list.
 
-    What is unknown is found later, like any wrong key of the file: `faults.origins` remembers that `--set` wrote it.
+    Returns where each went and what it was, those that a later one replaces among them. What is unknown is found later,
+    like any wrong key of the file: `faults.origins` remembers that `--set` wrote it.
     Raises `ConfigurationError` for what cannot be applied at all.
     """
+    applied = []
     for override in overrides:
         dotted, equals, text = override.partition("=")
         dotted = dotted.strip()
@@ -26,11 +28,12 @@ def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], faults: Fault
         except ConfigurationError as error:
             problem = str(error).rpartition("not valid YAML: ")[2].lstrip(":0123456789 ")
             raise ConfigurationError(f"--set {dotted}: the value is not valid YAML: {problem}") from None
-        _set(raw, dotted.split("."), value, dotted, faults)
+        applied.append((_set(raw, dotted.split("."), value, dotted, faults), value))
+    return applied
 
 
-def _set(target: dict[str, Any] | list[Any], keys: list[str], value: Any, dotted: str, faults: Faults) -> None:
-    place: tuple[str, ...] = ()
+def _set(target: dict[str, Any] | list[Any], keys: list[str], value: Any, dotted: str, faults: Faults) -> Place:
+    place: Place = ()
     while True:
         key, keys = _next_key(target, keys)
         place = (*place, key)
@@ -55,6 +58,7 @@ def _set(target: dict[str, Any] | list[Any], keys: list[str], value: Any, dotted
             raise ConfigurationError(f"--set {dotted}: `{'.'.join(place)}` is a value, it has no keys below it")
         target = inner
     faults.origins[place] = "--set"
+    return place
 
 
 def _next_key(target: dict[str, Any] | list[Any], keys: list[str]) -> tuple[str, list[str]]:

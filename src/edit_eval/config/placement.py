@@ -176,6 +176,12 @@ def _device_name(written: str | int) -> str:
     raise ValueError(f"{shown(written)} is no device; write 1, cuda:1, cpu:2 (two CPU workers) or auto")
 
 
+def written_as(key: str, written: Mapping[str, Any]) -> str:
+    """Under which of its names a key of `Placement` stands in a file."""
+    other = {"device_ids": "device", "python": "python_path"}.get(key, key)
+    return other if written.get(key) is None and written.get(other) is not None else key
+
+
 def read_devices_flag(text: str) -> Devices:
     """What `--devices` says: `auto`, `cpu:4`, or `0,2,3`. Raises `ValueError` with a readable text."""
     text = text.strip()

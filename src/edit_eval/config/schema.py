@@ -53,6 +53,11 @@ class BenchmarkSection(Section):
     on_bad_sample: OnBadSample = "error"
     language: Language = "en"
 
+    @property
+    def source(self) -> str:
+        """What its samples are made of, as a message names it: its file, or else its type."""
+        return str(self.parameters.get("data_path") or self.type or self.class_path)
+
 
 class ModelSection(Section):
     """An edit model or a judge."""
@@ -66,7 +71,13 @@ class ModelSection(Section):
     parameters: dict[str, Any] = {}
     """Plain values of the class's `Parameters`, defaults filled in: part of every key."""
     placement: Placement = Placement()
+    placement_names: dict[str, str] = Field({}, exclude=True)
+    """How an error names a key of the placement: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
+
+    def named(self, key: str) -> str:
+        """How an error names this key of the placement: as it was written, and where."""
+        return self.placement_names.get(key, key)
 
 
 class EvaluationSection(Section):
@@ -150,7 +161,7 @@ def _plain_model(model: ModelSection) -> dict[str, Any]:
 
 _SECRET_KEY = re.compile(
     r"(?:^|_)(?:api_?key|secret(?:_?key)?|access_key|private_key|(?:api|access|auth|hf|bearer|refresh)_token"
-    r"|password|passwd|credentials?)$|^token$",
+    r"|password|passwd|credentials?)$|^token$|^authorization$",
     re.IGNORECASE,
 )
 _PASSWORD_IN_URL = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*@")

@@ -17,7 +17,14 @@ from edit_eval.config.base_system import explain_unknown_key, is_base_class, tra
 from edit_eval.config.components import Kind
 from edit_eval.config.faults import Faults, Place, explain, nearest_path, shown
 from edit_eval.config.parameters import check_parameters, names_of
-from edit_eval.config.placement import PLACEMENT_KEYS, Devices, read_placement, replace_devices
+from edit_eval.config.placement import (
+    PLACEMENT_KEYS,
+    Devices,
+    Placement,
+    read_placement,
+    replace_devices,
+    written_as,
+)
 from edit_eval.config.schema import (
     NOT_BUILT,
     BenchmarkSection,
@@ -178,7 +185,9 @@ class Sections:
         placement = read_placement(where, params_place, self.faults, self.notes)
         if kind == "edit_model" and placement.batch_size > 1:
             self.faults.add((*params_place, "batch_size"), "an edit model takes one sample at a time; leave it out")
+        names = {key: self.faults.name((*params_place, written_as(key, where))) for key in Placement.model_fields}
         if self.devices is not None:
+            names["device_ids"] = "--devices"
             try:
                 placement = replace_devices(placement, self.devices)
             except ValueError as error:
@@ -200,7 +209,7 @@ class Sections:
                 self.faults.add((*place, "type"), problem)
         values = {"name": name, "type": type_name, "class_path": class_path, "seed": params.get("seed")}
         section = self._validated(ModelSection, values, params_place)
-        return section.model_copy(update={"parameters": own, "placement": placement})
+        return section.model_copy(update={"parameters": own, "placement": placement, "placement_names": names})
 
     def _class(
         self, kind: Kind, place: Place, written: Mapping[str, Any], *, foreign: bool
@@ -221,7 +230,7 @@ class Sections:
             registered = components.locate(kind, type_name) or ""
             if not class_path and not registered:
                 raise ConfigurationError(components.unknown_type(kind, type_name))
-            if registered and is_base_class(class_path):
+            if registered and is_base_class(class_path, beside=type_name):
                 dotted = ".".join((*place, "class_path"))
                 self.notes.append(
                     f"{dotted} `{class_path}` is the base system's and is ignored; type {type_name} is used"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from edit_eval.config.schema import Configuration, ExecutionSection, ModelSection
 from edit_eval.execution.devices import Gpu, gpus
@@ -26,6 +26,13 @@ IMPORTS = GIB
 CONFIGURED = "as configured"
 
 T = TypeVar("T")
+
+
+class Room(NamedTuple):
+    """Whether the memory of the devices is known to hold all models at once, and why."""
+
+    answer: Literal["enough", "unknown", "too little"]
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,19 @@ def choose(configuration: Configuration, models: Sequence[Model]) -> Choices:
     return decide(configuration.execution, wanted, gpus(), free_host_memory())
 
 
+def room_together(configuration: Configuration, models: Sequence[Model], *, devices_known: bool = True) -> Room:
+    """Whether there is room for `placement: together`. Without `devices_known` the devices are only imagined ones."""
+    wanted = _wanted(configuration, models)
+    if devices_known:
+        return _room(wanted, gpus())
+    shared = _shared(wanted)
+    if not shared:
+        return _room(wanted, ())
+    known = [need for device, there in shared.items() if (need := need_together(there, device)) is not None]
+    takes = f"takes about {gib(max(known))} a GPU" if known else "takes nobody knows how much memory"
+    return Room("unknown", f"keeping all models there {takes}, and the memory of these devices is not known")
+
+
 def decide(
     execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu], host_free: int | None
 ) -> Choices:
@@ -125,34 +145,48 @@ def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
 
 
 def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, str]:
-    """`together` where all models fit at once on every GPU that they share, with a margin; else `swap`."""
+    """`together` where edit models share GPUs with judges, and all are known to fit there at once; else `swap`."""
+    if not any(len({model.role for model in models}) > 1 for models in _shared(wanted).values()):
+        return "swap", "edit models and judges have devices of their own, and none has to make room"
+    room = _room(wanted, visible)
+    return "together" if room.answer == "enough" else "swap", room.reason
+
+
+def _shared(wanted: Sequence[Wanted]) -> dict[str, list[Wanted]]:
+    """The devices that several models share, with those models."""
     on: dict[str, list[Wanted]] = {}
     for model in wanted:
         for device in dict.fromkeys(device for place in model.places for device in place):
             on.setdefault(device, []).append(model)
-    if not any(len({model.role for model in models}) > 1 for models in on.values()):
-        return "swap", "edit models and judges have devices of their own, and none has to make room"
-    shared = {device: models for device, models in on.items() if len(models) > 1}
+    return {device: models for device, models in on.items() if len(models) > 1}
+
+
+def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
+    """Whether all models fit at once on every GPU that they share, with a margin."""
+    shared = _shared(wanted)
+    if not shared:
+        return Room("enough", "no two models share a device")
     if any(device.startswith("cpu") for device in shared):
-        return "swap", "workers on the CPU hold one model at a time"
+        return Room("unknown", "workers on the CPU hold one model at a time")
     for model in (model for models in shared.values() for model in models):
         if model.section.placement.offload != "none":
-            return "swap", f"{model.who} is offloaded for want of memory"
+            return Room("unknown", f"{model.who} is offloaded for want of memory")
         if need_together([model], model.places[0][0]) is None:
-            return "swap", f"nothing is known of the memory that {model.who} takes"
+            return Room("unknown", f"nothing is known of the memory that {model.who} takes")
     free = {gpu.name: gpu.free for gpu in visible}
     rooms = []
     for device, models in shared.items():
         need, room = need_together(models, device) or 0, free.get(device)
         if room is None:
-            return "swap", f"the driver does not tell how much memory is free on {device}"
+            return Room("unknown", f"the driver does not tell how much memory is free on {device}")
         rooms.append((room - need, need, room, device))
         if need > (1 - MARGIN) * room:
             what = "edit model and judge" if len(models) == 2 else f"all {len(models)} models"
-            return "swap", f"{what} would take about {gib(need)} on {device}, of {gib(room)} that are free"
+            reason = f"{what} would take about {gib(need)} on {device}, of {gib(room)} that are free"
+            return Room("too little", reason)
     _, need, room, device = min(rooms)
     what = "edit model and judge" if len(wanted) == 2 else "all models"
-    return "together", f"{what} take about {gib(need)} on {device}, of {gib(room)} that are free, and stay loaded"
+    return Room("enough", f"{what} take about {gib(need)} on {device}, of {gib(room)} that are free, and stay loaded")
 
 
 # -- loads --

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 
 
@@ -171,18 +172,20 @@ def environment_for(devices: Sequence[str], environment: Mapping[str, str]) -> t
 
 
 def places(
-    device_ids: str | Sequence[str], per_replica: int, environment: Mapping[str, str] | None = None
+    section: ModelSection, environment: Mapping[str, str] | None = None
 ) -> tuple[tuple[tuple[str, ...], ...], str]:
     """Lays a model's replicas out on devices. Returns each replica's devices, and why these were chosen.
 
-    Raises `ConfigurationError` for a GPU that is not there.
+    Raises `ConfigurationError` for GPUs that are not there, with the key that asked for them.
     """
     environment = os.environ if environment is None else environment
+    device_ids, per_replica = section.placement.device_ids, section.placement.devices_per_replica
     if device_ids == "auto":
         names = [gpu.name for gpu in gpus(environment)]
         plural = "s" if len(names) > 1 else ""
         if 0 < len(names) < per_replica:
-            raise ConfigurationError(f"devices_per_replica: {per_replica}, but only {len(names)} visible GPU{plural}")
+            key = section.named("devices_per_replica")
+            raise ConfigurationError(f"{key}: {per_replica}, but only {len(names)} visible GPU{plural}")
         reason = f"auto: {len(names)} visible GPU{plural}" if names else "auto: no GPU is visible, so one CPU worker"
         if left := len(names) % per_replica:
             reason += f", {left} left over"
@@ -191,15 +194,17 @@ def places(
         names = list(device_ids)
         reason = "as configured"
         entries = visible(environment)
-        asked = [int(n.partition(":")[2]) for n in names if n.startswith("cuda:")]
+        asked = [name for name in names if name.startswith("cuda:")]
         seen = _seen(environment) if asked else []
         there = len(entries or ()) if seen is None else len(seen)  # the library may be missing where CUDA is not
-        if asked and max(asked) >= there:
-            raise ConfigurationError(
-                f"device_ids: cuda:{max(asked)} is not there: {there} GPUs are visible to this command"
-                + (f" (CUDA_VISIBLE_DEVICES={environment['CUDA_VISIBLE_DEVICES']})" if entries is not None else "")
-                + "; `edit-eval doctor` lists them, `--devices cpu:2` runs on the CPU"
-            )
+        missing = [name for name in asked if int(name.partition(":")[2]) >= there]
+        if missing:
+            named = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
+            are = f"{named} {'are' if len(missing) > 1 else 'is'} not there"
+            visible_to = f"{there or 'no'} GPU{' is' if there < 2 else 's are'} visible to this command"
+            variable = f" (CUDA_VISIBLE_DEVICES={environment['CUDA_VISIBLE_DEVICES']})" if entries is not None else ""
+            advice = "`edit-eval doctor` lists them, `--devices cpu:2` runs on the CPU"
+            raise ConfigurationError(f"{section.named('device_ids')}: {are}: {visible_to}{variable}; {advice}")
     if names[0].startswith("cpu"):
         per_replica = 1
     grouped = tuple(tuple(names[i : i + per_replica]) for i in range(0, len(names), per_replica))

@@ -19,7 +19,7 @@ from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.driver import Driver, Event, WorkerSpecification
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Command, Replica, State
-from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.scheduling.tasks import Task, Work, model_title
 from edit_eval.store.run_directory import CannotWrite
 
 TASK_FAILURES = 2
@@ -185,10 +185,10 @@ class Engine:
         for model in self._unprepared:
             error = self._first_load_error[model]
             raise ConfigurationError(
-                f"{model.partition(':')[2]} cannot be prepared in its environment: {error}; "
+                f"{model_title(model)} cannot be prepared in its environment: {error}; "
                 "`edit-eval doctor CONFIG` says what is missing"
             )
-        reasons = [f"{model.partition(':')[2]}: {error}" for model, error in self._first_load_error.items()]
+        reasons = [f"{model_title(model)}: {error}" for model, error in self._first_load_error.items()]
         raise Stopped(
             "nothing is left that could do the rest; " + ("; ".join(reasons) or "every replica failed too often")
         )
@@ -332,9 +332,10 @@ class Engine:
         _, task = self._tasks.pop(number)
         began = worker.running.pop(number, self._now)
         # The device was free again when it had computed; writing the result came after.
-        ended = max(began, min(self._now, began + seconds))
+        ended = min(self._now, began + seconds)
         if worker.replica.capacity == 1 and worker.running:
-            ended = max(began, min(ended, *worker.running.values()))  # it was over when the next one began
+            ended = min(ended, *worker.running.values())  # it was over when the next one began
+        ended = max(began, ended)
         kind = "editing" if worker.replica.model.kind == "edit" else "judging"
         self._activity(worker.replica, kind, began, ended, self._records.about(task))
         self._watch.finished(worker.replica, task)
@@ -424,8 +425,9 @@ class Engine:
 
     def _charge(self, worker: Worker, task: Task, reason: str, final: bool = False) -> None:
         """Charges the task with a failure: it is tried again as a suspect, or set aside."""
-        signature = f"{worker.replica.model.name}: {reason.split(':')[0]}"
-        self._recent.append(signature)
+        signature = f"{worker.replica.model.title}: {reason.split(':')[0]}"
+        if not task.alone:  # suspects run last, one after the other: their second failure is no news of the machine
+            self._recent.append(signature)
         key = (task.model, task.units)
         self._charges[key] += 1
         self._unsynced = True

@@ -18,11 +18,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 import edit_eval
 from edit_eval.config.faults import did_you_mean
+from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.installation import make_environment, requirements_for
 from edit_eval.pictures import write_durably
@@ -98,23 +100,33 @@ def _archive() -> tuple[bytes, str]:
 # -- which interpreter --
 
 
-def interpreter(python: str | None, conda_env: str | None, uv: Sequence[str], note: Note = say) -> str:
-    """The interpreter that the placement keys `python`, `conda_env` and `uv` name; empty for this one.
+def interpreter(section: ModelSection, note: Note = say) -> str:
+    """The interpreter that a model's `python`, `conda_env` or `uv` names; empty for this one.
 
-    An environment of `uv` requirements is made if it is not there, which `note` is told. Raises `ConfigurationError`
-    when there is no such interpreter.
+    An environment of `uv` requirements is made if it is not there, which `note` is told. Raises `ConfigurationError`,
+    with the key, when there is no such interpreter.
     """
-    if python:
-        found = shutil.which(os.path.expanduser(python))
-        if not found:
-            there = "cannot be run" if Path(python).expanduser().exists() else "is not there"
-            raise ConfigurationError(f"python: {python} {there}; give the path of an interpreter")
-        return str(Path(found).absolute())  # no link is followed: a virtual environment's interpreter is one
-    if conda_env:
-        return conda_interpreter(conda_env)
-    if uv:
-        return uv_interpreter(uv, note)
+    ways: dict[str, Callable[[Any], str]] = {
+        "python": named_interpreter,
+        "conda_env": conda_interpreter,
+        "uv": lambda requirements: uv_interpreter(requirements, note),
+    }
+    for key, find in ways.items():
+        if wanted := getattr(section.placement, key):
+            try:
+                return find(wanted)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"{section.named(key)}: {error}") from error
     return ""
+
+
+def named_interpreter(python: str) -> str:
+    """The interpreter at a path, or of that name on the PATH. Raises `ConfigurationError`."""
+    found = shutil.which(os.path.expanduser(python))
+    if not found:
+        there = "cannot be run" if Path(python).expanduser().exists() else "is not there"
+        raise ConfigurationError(f"{python} {there}; give the path of an interpreter")
+    return str(Path(found).absolute())  # no link is followed: a virtual environment's interpreter is one
 
 
 def conda_interpreter(name: str) -> str:
@@ -124,12 +136,12 @@ def conda_interpreter(name: str) -> str:
     they are functions of a shell). Raises `ConfigurationError`.
     """
     if "/" in name:
-        return _python_of(Path(name).expanduser().absolute(), name)
+        return _python_of(Path(name).expanduser().absolute())
     named = [os.environ.get("CONDA_EXE", ""), os.environ.get("MAMBA_EXE", ""), "conda", "mamba", "micromamba"]
     programs = dict.fromkeys(found for program in named if program and (found := shutil.which(program)))
     if not programs:
         raise ConfigurationError(
-            f"conda_env: {name}: neither conda nor mamba nor micromamba is on the PATH; write "
+            f"{name}: neither conda nor mamba nor micromamba is on the PATH; write "
             "`python: FOLDER/bin/python` with the environment's folder instead"
         )
     known: dict[Path, Path] = {}
@@ -144,14 +156,14 @@ def conda_interpreter(name: str) -> str:
         matches = matches or [folder for folder in known.values() if folder.parent.name != "envs"]
     if len(matches) > 1:
         folders = " and ".join(str(folder) for folder in matches)
-        raise ConfigurationError(f"conda_env: {name} is the name of {folders}; give the folder instead of the name")
+        raise ConfigurationError(f"{name} is the name of {folders}; give the folder instead of the name")
     if matches:
-        return _python_of(matches[0], name)
+        return _python_of(matches[0])
     if not known and failures:
-        raise ConfigurationError(f"conda_env: {name}: {failures[0]}")
+        raise ConfigurationError(f"{name}: {failures[0]}")
     names = [folder.name for folder in known.values()]
     meant = did_you_mean(name, names) or f"; there are: {', '.join(names) or 'none'}"
-    raise ConfigurationError(f"conda_env: there is no environment `{name}`{meant}")
+    raise ConfigurationError(f"there is no environment `{name}`{meant}")
 
 
 def _conda_environments(program: str) -> list[Path]:
@@ -164,11 +176,11 @@ def _conda_environments(program: str) -> list[Path]:
     return [Path(folder) for folder in listed["envs"]]
 
 
-def _python_of(folder: Path, name: str) -> str:
+def _python_of(folder: Path) -> str:
     python = folder / "bin" / "python"
     if not os.access(python, os.X_OK):
         there = "holds no Python (`conda install python` puts one there)" if folder.is_dir() else "is not there"
-        raise ConfigurationError(f"conda_env: {name}: {folder} {there}")
+        raise ConfigurationError(f"{folder} {there}")
     return str(python)
 
 
@@ -223,7 +235,7 @@ def _alone(folder: Path, when_waiting: Callable[[], None]) -> Iterator[None]:
             lock.acquire()
     except OSError as error:
         raise ConfigurationError(
-            f"uv: {folder.parent} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a folder that can"
+            f"{folder.parent} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a folder that can"
         ) from error
     try:
         yield

@@ -30,8 +30,11 @@ from edit_eval.records import Sample
 
 __all__ = ["Finding", "examine", "refusal"]
 
+MOST_NAMED = 20
+"""Bad samples that are named one by one."""
+
 LoadSamples = Callable[[Configuration], Sequence[Sample]]
-CheckRubrics = Callable[[Configuration, Sequence[Sample], Sequence[Sample]], object]
+CheckRubrics = Callable[[Configuration, Sequence[Sample], Sequence[Sample]], tuple[object, Sequence[Sample]]]
 
 
 def examine(
@@ -44,8 +47,8 @@ def examine(
 ) -> list[Finding]:
     """Looks at this machine, and at whether `configuration` would run on it.
 
-    `load_samples` makes the benchmark's samples, and `check_rubrics`, told all of them and those that are chosen,
-    raises `ConfigurationError` where rubrics and categories do not fit; without them the benchmark is not looked at.
+    `load_samples` makes the benchmark's samples; `check_rubrics`, told all of them and those that are chosen, gives
+    the latter back, bad ones without a rubric among them, or raises; without them the benchmark is not looked at.
     `run_folder` is where the run would write. `refused` is why the configuration that was given would not run; the rest
     of it, if there is any, is looked at all the same. What is wrong is a finding, not an exception.
     """
@@ -92,7 +95,9 @@ def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
     faults = [*getattr(error, "faults", ()), *getattr(error, "__notes__", ())]
     if isinstance(error, BenchmarkError) and faults:
         advice = "mend it, or set benchmark.on_bad_sample: skip"
-        return [Finding(area, "problem", fault, advice) for fault in faults]
+        more = len(faults) - MOST_NAMED
+        rest = [f"and {more} more bad sample{'s' if more > 1 else ''}"] if more > 0 else []
+        return [Finding(area, "problem", fault, advice) for fault in (*faults[:MOST_NAMED], *rest)]
     return [Finding(area, "problem", text) for text in (str(error), *faults)]
 
 
@@ -112,10 +117,9 @@ def _model(
 ) -> Wanted:
     """A model as it would be laid out; where it cannot be, `findings` get why."""
     who = f"{role.replace('_', ' ')} {section.name}"
-    placement = section.placement
     chosen: tuple[tuple[str, ...], ...] = ()
     try:
-        chosen, why = places(placement.device_ids, placement.devices_per_replica, environment)
+        chosen, why = places(section, environment)
         shown = ", ".join("+".join(place) for place in chosen)
         findings.append(Finding("devices", "ok", f"{who}: {shown} ({why})"))
     except ConfigurationError as error:
@@ -156,7 +160,7 @@ def _interpreter_of(section: ModelSection) -> str | None:
     placement = section.placement
     if placement.uv and not uv_is_made(uv_folder(placement.uv)):
         return None
-    return interpreter(placement.python, placement.conda_env, placement.uv)
+    return interpreter(section)
 
 
 def _can_offload(role: str, section: ModelSection, folder: Path) -> bool:
@@ -231,17 +235,23 @@ def _benchmark_findings(
     if load_samples is None:
         return [], None
     section = configuration.benchmark
-    what = str(section.parameters.get("data_path") or section.type or section.class_path)
+    what = section.source
     try:
         samples = load_samples(configuration)
-        chosen = select(samples, **section.filters.model_dump())
+        chosen: Sequence[Sample] = select(samples, **section.filters.model_dump(), source=what)
     except Stopped as error:
         return refusal(error, "disk"), None
     except EditEvalError as error:
         return refusal(error, "benchmark"), None
     except Exception as error:  # a benchmark class of the user's
         return [Finding("benchmark", "problem", f"{what}: {type(error).__name__}: {error}")], None
-    findings = []
+    findings: list[Finding] = []
+    refused: list[Finding] = []
+    if check_rubrics is not None:
+        try:
+            _, chosen = check_rubrics(configuration, samples, chosen)
+        except EditEvalError as error:
+            refused = refusal(error, "benchmark")
     good = [sample for sample in chosen if not sample.fault]
     counts = Counter(sample.category for sample in chosen)
     shown = ", ".join(f"{category} {count}" for category, count in counts.items())
@@ -253,12 +263,7 @@ def _benchmark_findings(
             findings.append(Finding("benchmark", "warning", text))
     if not good:
         findings.append(Finding("benchmark", "problem", "every sample is bad: there is nothing to edit"))
-    if check_rubrics is not None:
-        try:
-            check_rubrics(configuration, samples, chosen)
-        except EditEvalError as error:
-            findings += refusal(error, "benchmark")
-    return findings, len(good)
+    return findings + refused, len(good)
 
 
 def _key_findings(configuration: Configuration, environment: Mapping[str, str]) -> list[Finding]:

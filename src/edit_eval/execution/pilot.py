@@ -1,9 +1,10 @@
-"""The pilot: before the bulk, one sample of each category goes through edit, judge and parser.
+"""The pilot: before the bulk, one sample of each category, and three at least, goes through edit, judge and parser.
 
 It covers every edit model and every judge that the records do not show at work yet: each such model edits those
 samples, each such judge judges what the first edit model makes of them. It stops the run only if every edit of such a
-model, or every judgement by such a judge, failed: then the rest of the night would fail in the same way. Single
-failures are results like any other.
+model, or every judgement by such a judge, failed, and three of them at least: then the rest of the night would fail in
+the same way. Where so few could be tried (other edits of the pilot failed), the next ones decide. Single failures are
+results like any other.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 from edit_eval.errors import Stopped
 from edit_eval.records import Edit, Judgement, Status
+from edit_eval.scheduling.batches import FEWEST_IN_PILOT, first_samples
 from edit_eval.store.matrix import Matrix
 
 
@@ -24,7 +26,7 @@ class PilotCells(NamedTuple):
 
 
 def choose_pilot(matrix: Matrix) -> PilotCells:
-    """The cells that come first: of the first sample of each category with something left for a model to show.
+    """The cells that come first: of the first samples (`first_samples`) with something left for a model to show.
 
     Nothing is chosen when the records show every model at work, or when the pilot would be all there is.
     """
@@ -32,10 +34,11 @@ def choose_pilot(matrix: Matrix) -> PilotCells:
     edit_models = [m for m, identity in enumerate(matrix.edit_models) if f"edit:{identity.name}" not in at_work]
     judges = [j for j, identity in enumerate(matrix.judges) if f"judge:{identity.name}" not in at_work]
     cells = {position: _cells(matrix, position, edit_models, judges) for position in range(len(matrix.samples))}
-    cells = {position: found for position, found in cells.items() if found.edits or found.judgements}
-    chosen = {matrix.samples[position].category: cells[position] for position in reversed(cells)}.values()
-    if len(chosen) == len(cells):
+    left = [position for position, found in cells.items() if found.edits or found.judgements]
+    first = first_samples([matrix.samples[position].category for position in left])
+    if len(first) == len(left):
         return PilotCells()
+    chosen = [cells[left[number]] for number in first]
     return PilotCells(
         frozenset().union(*(found.edits for found in chosen)),
         frozenset().union(*(found.judgements for found in chosen)),
@@ -64,7 +67,7 @@ def models_at_work(matrix: Matrix) -> set[str]:
 
 
 class Pilot:
-    """Listens to what is recorded until the pilot is over; passes everything on to the real audience."""
+    """Listens to what is recorded; passes everything on to the real audience."""
 
     def __init__(self, matrix: Matrix, cells: PilotCells, audience: Any, when_over: Callable[[bool], None]) -> None:
         """`when_over` is told whether every model that the pilot covers has been seen at work."""
@@ -72,65 +75,53 @@ class Pilot:
         self._audience = audience
         self._when_over = when_over
         self._at_work = models_at_work(matrix)
-        self._edits: dict[str, list[int]] = {}
+        self._edits: dict[str, list[int]] = {}  # what each edit model has to show, and each judge
         self._judgements: dict[str, list[int]] = {}
         for number in sorted(cells.edits):
-            self._edits.setdefault(matrix.edits[number].edit_model, []).append(number)
+            self._edits.setdefault(f"edit:{matrix.edits[number].edit_model}", []).append(number)
         for unit in sorted(cells.judgements):
-            self._judgements.setdefault(matrix.address(unit)[3], []).append(unit)
-        self._over = not (self._edits or self._judgements)
+            self._judgements.setdefault(f"judge:{matrix.address(unit)[3]}", []).append(unit)
+        self._covered = {*self._edits, *self._judgements}
+        self._failed: dict[str, list[Edit | Judgement]] = {key: [] for key in self._covered}  # until it is at work
+        self._over = not self._covered
 
     def edit(self, edit: Edit) -> None:
-        """An edit was recorded. Raises `Stopped` when it is the pilot's last of a model that has made none."""
+        """An edit was recorded. Raises `Stopped` when the pilot's are all there and its model has made none."""
         self._audience.edit(edit)
-        if edit.status is Status.OK:
-            self._at_work.add(f"edit:{edit.edit_model}")
-        if not self._over:
-            self._look()
+        self._look(f"edit:{edit.edit_model}", edit)
 
     def judgement(self, judgement: Judgement) -> None:
-        """A judgement was recorded. Raises `Stopped` when it is the pilot's last by a judge that has given no score."""
+        """A judgement was recorded. Raises `Stopped` when the pilot's are all there and none is a score."""
         self._audience.judgement(judgement)
-        if judgement.status is Status.OK:
-            self._at_work.add(f"judge:{judgement.judge}")
-        if not self._over:
-            self._look()
+        self._look(f"judge:{judgement.judge}", judgement)
 
-    def _look(self) -> None:
-        pending = False
-        for model, numbers in self._edits.items():
-            edits = [self._matrix.edits[number] for number in numbers]
-            if any(edit.status is Status.PENDING for edit in edits):
-                pending = True
-            elif f"edit:{model}" not in self._at_work:
-                self._stop_at_edits(edits[-1])
-        for judge, units in self._judgements.items():
-            judgements = [self._matrix.judgement(unit) for unit in units]
-            given = [judgement for judgement in judgements if judgement.status is not Status.EDIT_FAILED]
-            if any(judgement.status is Status.PENDING for judgement in given):
-                pending = True
-            elif given and f"judge:{judge}" not in self._at_work:
-                self._stop_at_judgements(given[-1])
-        if not pending:
+    def _look(self, key: str, record: Edit | Judgement) -> None:
+        if record.status is Status.OK:
+            self._at_work.add(key)
+        if self._over and self._covered <= self._at_work:
+            return
+        if key in self._failed and record.status is not Status.OK:
+            self._failed[key].append(record)
+        pending = {key for key, numbers in self._edits.items() if any(map(self._is_edit_pending, numbers))}
+        pending |= {key for key, units in self._judgements.items() if any(map(self._is_judgement_pending, units))}
+        for model in self._covered - self._at_work - pending:
+            if len(self._failed[model]) >= FEWEST_IN_PILOT:
+                self._stop(self._failed[model])
+        if not pending and not self._over:
             self._over = True
-            covered = {f"edit:{model}" for model in self._edits} | {f"judge:{judge}" for judge in self._judgements}
-            self._when_over(covered <= self._at_work)
+            self._when_over(self._covered <= self._at_work)
 
-    def _stop_at_edits(self, last: Edit) -> None:
-        # Others may have been made meanwhile: they failed, too.
-        count = sum(e.edit_model == last.edit_model and e.status is Status.EDIT_FAILED for e in self._matrix.edits)
-        self._over = True
-        raise Stopped(
-            f"pilot: every one of the first {count} edits by {last.edit_model} failed ({last.reason}); "
-            f"mend that and run again with --retry {Status.EDIT_FAILED}"
-        )
+    def _is_edit_pending(self, number: int) -> bool:
+        return self._matrix.edits[number].status is Status.PENDING
 
-    def _stop_at_judgements(self, last: Judgement) -> None:
-        nothing = (Status.PENDING, Status.SKIPPED, Status.EDIT_FAILED)
-        judgements = [j for j in self._matrix.judgements() if j.judge == last.judge and j.status not in nothing]
-        statuses = ",".join(dict.fromkeys(j.status.value for j in judgements))
-        self._over = True
-        raise Stopped(
-            f"pilot: none of the first {len(judgements)} answers by {last.judge} is a score: {last.status} "
-            f"({last.reason}); mend that and run again with --retry {statuses}"
-        )
+    def _is_judgement_pending(self, unit: int) -> bool:
+        return self._matrix.judgement(unit).status is Status.PENDING
+
+    def _stop(self, failed: Sequence[Edit | Judgement]) -> None:
+        last = failed[-1]
+        mend = f"mend that and run again with --retry {','.join(dict.fromkeys(one.status.value for one in failed))}"
+        if isinstance(last, Edit):
+            what = f"every one of the first {len(failed)} edits by {last.edit_model} failed ({last.reason})"
+        else:
+            what = f"none of the first {len(failed)} answers by {last.judge} is a score: {last.status} ({last.reason})"
+        raise Stopped(f"pilot: {what}; {mend}")

@@ -11,7 +11,7 @@ from typing import Any
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.choices import choose
+from edit_eval.execution.choices import Room, choose, room_together
 from edit_eval.execution.devices import places
 from edit_eval.execution.durations import Duration, durations_of
 from edit_eval.execution.prediction import Durations, Prediction, simulate
@@ -33,6 +33,8 @@ class Combination:
     order: str
     placement: str
     prediction: Prediction
+    memory: str = "enough"
+    """Whether the devices are known to have room for it: `enough`, `unknown` or `too little`."""
 
     def as_plain(self) -> dict[str, Any]:
         """As it stands in JSON."""
@@ -40,6 +42,7 @@ class Combination:
             "schedule": self.schedule,
             "order": self.order,
             "placement": self.placement,
+            "memory": self.memory,
             "makespan_seconds": round(self.prediction.makespan, 3),
             "lower_bound_seconds": round(self.prediction.lower_bound, 3),
             "idle_share": round(self.prediction.idle_share, 4),
@@ -51,7 +54,8 @@ class Plan:
     """All combinations that were simulated."""
 
     combinations: tuple[Combination, ...]
-    best: int
+    best: int | None
+    """The shortest of those for which the memory is known to be enough; None where there is none."""
     chosen: int
     """The configuration's own."""
     samples: int
@@ -97,7 +101,8 @@ def make_plan(
     durations = durations_of(configuration, seen)
     models = _models(configuration, gpus)
     execution, evaluation = configuration.execution, configuration.evaluation
-    placement, load_concurrency, notes = _settings(configuration, models, devices_known=gpus is None)
+    room = room_together(configuration, models, devices_known=gpus is None)
+    placement, load_concurrency, notes = _settings(configuration, models, room, devices_known=gpus is None)
     if categories is None:
         categories = [canonical(name) for name in configuration.benchmark.filters.categories] or CATEGORIES
         path = configuration.benchmark.parameters.get("data_path", "the benchmark")
@@ -129,10 +134,11 @@ def make_plan(
             repeats=evaluation.repeats,
             pilot=execution.pilot,
         )
-        made.append(Combination(schedule, order, stay, prediction))
+        made.append(Combination(schedule, order, stay, prediction, room.answer if stay == "together" else "enough"))
     # Within a thousandth it is the simpler one, which comes first.
-    shortest = min(way.prediction.makespan for way in made)
-    best = next(k for k, way in enumerate(made) if way.prediction.makespan <= 1.001 * shortest)
+    possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
+    shortest = min(possible.values(), default=0.0)
+    best = next((k for k, seconds in possible.items() if seconds <= 1.001 * shortest), None)
     devices = len({d for model in models for place in model.places for d in place})
     return Plan(tuple(made), best, ways.index(own), len(categories), devices, durations, notes)
 
@@ -149,16 +155,18 @@ def _batches(
 
 
 def _settings(
-    configuration: Configuration, models: Sequence[Model], *, devices_known: bool
+    configuration: Configuration, models: Sequence[Model], room: Room, *, devices_known: bool
 ) -> tuple[str, int | None, tuple[str, ...]]:
     """Placement and number of loads at once, and what `auto` was taken to be."""
-    if devices_known:
-        choices = choose(configuration, models)
-        return choices.placement.value, choices.load_concurrency.value, tuple(choices.sentences)
     placement, loads = configuration.execution.placement, configuration.execution.load_concurrency
     notes = []
+    if placement != "auto" and room.answer != "enough":
+        notes.append(f"placement: together, memory {room.answer}: {room.reason}")
+    if devices_known:
+        choices = choose(configuration, models)
+        return choices.placement.value, choices.load_concurrency.value, (*notes, *choices.sentences)
     if placement == "auto":
-        notes.append("placement: auto is taken to be swap: the memory of these devices is not known")
+        notes.append(f"placement: auto is taken to be swap: {room.reason}")
     if loads == "auto":
         notes.append("load_concurrency: auto is taken to be no limit: the memory of their host is not known")
     return "swap" if placement == "auto" else placement, None if loads == "auto" else loads, tuple(notes)
@@ -171,7 +179,7 @@ def _models(configuration: Configuration, gpus: int | None) -> list[Model]:
             placement = section.placement
             width = placement.devices_per_replica
             if gpus is None:
-                chosen, _ = places(placement.device_ids, width)
+                chosen, _ = places(section)
             else:
                 if gpus < width:
                     raise ConfigurationError(f"--gpus {gpus}: {section.name} needs {width} for one replica")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +13,16 @@ from edit_eval.execution.driver import WorkerSpecification
 from edit_eval.execution.engine import Engine, Limits
 from edit_eval.execution.simulated import Fate, SimulatedDriver
 from edit_eval.records import Activity
-from edit_eval.scheduling.batches import cut_batches, pilots
+from edit_eval.scheduling.batches import cut_batches, first_samples
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import PILOT, Model, Task, Work
 from edit_eval.store.journal import no_garbage
 from edit_eval.workers.messages import Message
+
+TASKS_OF_A_REST = 20_000
+"""With how many tasks at most the rest of a run is simulated, while the run itself waits: half a second."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +97,12 @@ class _Tally:
 class _Nobody:
     """Watches nothing."""
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return _nothing
-
-
-def _nothing(*arguments: Any, **named: Any) -> None:
-    """Does nothing."""
+    def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None: ...
+    def running(self, replica: Replica, task: Task, about: str) -> None: ...
+    def step(self, replica: Replica, step: int, steps: int) -> None: ...
+    def finished(self, replica: Replica, task: Task) -> None: ...
+    def note(self, text: str) -> None: ...
+    def tick(self, now: float) -> None: ...
 
 
 def lower_bound(
@@ -188,6 +193,29 @@ def simulate(
             is_pilot = number == 0 and repeat == 0 and units[0] in early
             work.add(judge.key, units, after=units, phase=PILOT if is_pilot else phases[units[0] % count])
 
+    tally, makespan = _simulated(models, work, policy, durations, seed, keep_activities)
+    shape = {"edit_seeds": edit_seeds, "repeats": repeats}
+    bound = lower_bound(models, count, durations, swap=placement == "swap", **shape)
+    return Prediction(makespan, bound, tally.busy, tally.activities or [])
+
+
+def _simulated(
+    models: Sequence[Model],
+    work: Work,
+    policy: Policy,
+    durations: Durations,
+    seed: int = 0,
+    keep_activities: bool = False,
+    loaded: Collection[tuple[str, str]] = (),
+    capacity: Mapping[str, int] | None = None,
+) -> tuple[_Tally, float]:
+    """Has the work done on simulated devices; returns what was done, and seconds.
+
+    `loaded` names models (keys) and places (devices joined by `+`) that need no load the first time; `capacity` says
+    how many tasks a model computes at a time, where that is more than one.
+    """
+    ready = set(loaded)
+
     def fate(model: str, message: Message) -> Fate:
         seconds = durations.unit[model] * len(message["units"])
         if durations.jitter and model.startswith("edit:"):
@@ -195,13 +223,20 @@ def simulate(
             seconds *= max(0.0, random.Random(seed * 1_000_003 + message["units"][0]).gauss(1.0, durations.jitter))
         return Fate(seconds)
 
+    def load(model: str, device: str) -> float:
+        if (model, device) in ready:
+            ready.remove((model, device))
+            return 0.0
+        return durations.load[model]
+
     devices = list(dict.fromkeys(d for model in models for place in model.places for d in place))
     tally = _Tally(work, devices, keep_activities)
     driver = SimulatedDriver(
-        load=lambda model, device: durations.load[model],
+        load=load,
         task=fate,
         prepare=lambda model, device: durations.prepare,
         unload=durations.unload,
+        capacity=lambda model: (capacity or {}).get(model, 1),
     )
     specifications = {
         (model.key, place): WorkerSpecification(model.key, model.key, "", place, "")
@@ -211,41 +246,52 @@ def simulate(
     endless = {model.key: Limits(float("inf"), float("inf")) for model in models}
     engine = Engine(driver, policy, work, tally, _Nobody(), specifications, endless, poll_seconds=float("inf"))
     engine.run()
-    shape = {"edit_seeds": edit_seeds, "repeats": repeats}
-    bound = lower_bound(models, count, durations, swap=placement == "swap", **shape)
-    return Prediction(engine.now, bound, tally.busy, tally.activities or [])
+    return tally, engine.now
 
 
 def pilot_samples(categories: Sequence[str], batches: Mapping[str, Sequence[int]]) -> list[int]:
-    """The first sample of each category, with all that share a batch with it; none when that would be all there is.
+    """The pilot's samples, with all that share a batch with one of them; none when that would be all there is.
 
     The same samples as in a run in which nothing was done yet (`pilot.choose_pilot`, `workload.fill_work`).
     """
-    firsts = pilots(categories)
+    firsts = first_samples(categories)
     wanted = [(batch, {batch[first] for first in firsts}) for batch in batches.values()]
     early = [n for n in range(len(categories)) if any(batch[n] in those for batch, those in wanted)]
     return early if len(early) < len(categories) else []
 
 
-def predict_rest(models: Sequence[Model], work: Work, estimates: Estimates) -> float:
+def predict_rest(models: Sequence[Model], work: Work, estimates: Estimates, policy: Policy) -> float:
     """Seconds that the rest of a run will take, from the mean times seen so far, on simulated devices.
 
-    Models of which nothing was seen yet are taken to cost nothing.
+    What is loaded stays where it is. Models of which nothing was seen yet are taken to cost nothing. A long rest is
+    simulated with fewer, longer tasks.
     """
-    edits = {m.key: work.units_left(m.key) for m in models if m.kind == "edit"}
-    judgements = {m.key: work.units_left(m.key) for m in models if m.kind == "judge"}
     load = {m.key: estimates.load[m.key].value or 0.0 for m in models}
     unit = {m.key: estimates.unit[m.key].value or 0.0 for m in models}
-    present = [m for m in models if edits.get(m.key) or judgements.get(m.key)]
-    editing = [m for m in present if m.kind == "edit"]
-    if not editing:
-        devices = {d for m in present for p in m.places for d in p}
-        return sum(judgements[m.key] * unit[m.key] for m in present) / max(len(devices), 1)
-    samples = max(edits.values())
-    # As many edits a model and pairs a judge as there are left, as a simulation has them: the same for each sample.
-    for model in editing:
-        unit[model.key] *= edits[model.key] / samples
-    for key, left in judgements.items():
-        unit[key] *= left / (samples * len(editing))
-    seconds = simulate(present, ["all"] * samples, Durations(load, unit, known=True)).makespan
-    return max(0.0, seconds - load[editing[0].key])  # the first edit model is loaded already
+    left = {m.key: work.tasks_left(m.key) for m in models}
+    share = max(1.0, sum(sum(tasks.values()) for tasks in left.values()) / TASKS_OF_A_REST)
+    rest, means = Work(), Estimates()
+    again = policy.anew(rest, means)
+    number = 0
+    for phase in sorted({phase for tasks in left.values() for phase in tasks}):
+        edits: list[int] = []
+        for key, count in ((m.key, math.ceil(left[m.key].get(phase, 0) / share)) for m in models):
+            if key.startswith("edit:"):
+                for _ in range(count):
+                    rest.add(key, (number,), phase=phase)
+                    edits.append(number)
+                    number += 1
+                continue
+            for k in range(count):  # each batch waits for its part of the edits
+                of = edits[k * len(edits) // count : (k + 1) * len(edits) // count]
+                rest.add(key, (k,), after=of, phase=phase)
+    for key in load:
+        made = rest.units_left(key)
+        unit[key] *= work.units_left(key) / made if made else 1.0
+        # They are what is known: loads that take no time, since they are there, do not change them.
+        means.load[key].add(1e9 * load[key], 10**9)
+        means.unit[key].add(1e9 * unit[key], 10**9)
+    there = {(r.key, "+".join(r.place)) for r in policy.replicas if r.state is State.LOADED}
+    again.resume(there)
+    capacity = {key: max((replica.capacity for replica in policy.of(key)), default=1) for key in load}
+    return _simulated(models, rest, again, Durations(load, unit), loaded=there, capacity=capacity)[1]

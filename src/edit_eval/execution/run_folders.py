@@ -6,6 +6,7 @@ what is asked how often. Devices, schedule and progress may differ.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
@@ -14,9 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from edit_eval.config.schema import Language
 from edit_eval.errors import RunDirectoryError
 from edit_eval.records import Sample, Status
-from edit_eval.store.journal import Damage
+from edit_eval.rubrics.loading import Rubric
+from edit_eval.store.journal import Damage, segments
+from edit_eval.store.keys import Identity
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
 
@@ -30,31 +36,53 @@ DESCRIBED_BEFORE = 3
 class Made:
     """What a run is made of, as far as its keys are."""
 
-    resolved: Mapping[str, Any]
-    """Identities of the models, and the rubrics, as `RunDirectory.resolved` has them."""
-    evaluation: Mapping[str, Any]
-    language: str
-    samples: tuple[Sample, ...]
+    edit_models: tuple[Identity, ...]
+    judges: tuple[Identity, ...]
+    rubrics: dict[str, Rubric]
+    evaluation: dict[str, Any]
+    language: Language
+    samples: tuple[Sample, ...] = ()
 
     @classmethod
     def of(cls, plain: Mapping[str, Any], resolved: Mapping[str, Any], samples: tuple[Sample, ...]) -> Made:
-        """Of a resolved configuration (`plain`, as in the YAML) and what it came to."""
+        """Of a resolved configuration (`plain`, as in the YAML) and what it came to.
+
+        Raises `KeyError`, `TypeError` or `ValueError` for what no start has written like this.
+        """
         asked = {key: plain["evaluation"][key] for key in ("answer", "edit_seeds", "repeats")}
+        what = {**resolved, "evaluation": asked, "language": plain["benchmark"]["language"]}
         # Where a source lies is no matter: its digest says which it is.
         bare = tuple(replace(sample, source="") for sample in samples)
-        return cls(json.loads(json.dumps(resolved)), asked, plain["benchmark"]["language"], bare)
+        return replace(msgspec.convert(json.loads(json.dumps(what)), cls), samples=bare)
 
     @classmethod
     def recorded(cls, directory: RunDirectory) -> Made | None:
-        """What the last start in a run directory was made of; None where none is recorded, or it cannot be read."""
+        """What the last start in a run directory was made of; None where none is recorded.
+
+        Raises `RunDirectoryError` where it cannot be read.
+        """
         seen, directory.damage = directory.damage, Damage()
         try:
             plain = directory.configuration()
             return cls.of(plain, directory.resolved(), directory.samples()) if plain else None
-        except (RunDirectoryError, OSError, KeyError, TypeError):
-            return None
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            problem = " ".join(f"{type(error).__name__}: {error}".split())
+            raise RunDirectoryError(
+                f"{directory.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it anew"
+            ) from error
         finally:
             directory.damage = seen
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What the journals of a run said when its folder was chosen."""
+
+    matrix: Matrix
+    notes: list[str]
+    damage: Damage
+    files: Mapping[Path, int]
+    """The journals' files, with their sizes in bytes."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +94,8 @@ class Place:
     """Whether nobody named it, and an unfinished run is in it."""
     offer: str = ""
     """What another run has that this one could take over."""
+    recalled: Recalled | None = None
+    """The run that goes on, where it was read already."""
     new_for: str = ""
     """The configuration for which the folder was thought of; another one is taken where somebody was faster."""
 
@@ -81,6 +111,22 @@ class Place:
                 )
             raise
         return directory
+
+    def recall(
+        self, directory: RunDirectory, matrix: Matrix, retry: Callable[[Status], bool], *, verify: bool = False
+    ) -> tuple[Matrix, list[str]]:
+        """The matrix with what the folder's journals say, and notes on that (see `Matrix.recall`).
+
+        They are not read again where that was done to choose the folder, and nobody has written to them since.
+        """
+        known = self.recalled
+        if known is None or verify or known.files != _journals(directory.path):
+            notes = matrix.recall(
+                directory.read("edits"), directory.read("judgements"), directory.path, retry, verify=verify
+            )
+            return matrix, notes
+        directory.damage = known.damage
+        return known.matrix, known.notes
 
     def notes(self, directory: RunDirectory, now: Made) -> list[str]:
         """What whoever starts the run should know of the folder: where it is, what it was, what it could reuse."""
@@ -99,11 +145,19 @@ def choose_place(name: str, now: Made, new_matrix: Callable[[], Matrix], retry: 
     if newest is None:
         return Place(new_folder(name), new_for=name)
     directory, matrix = RunDirectory(newest), new_matrix()
-    if Made.recorded(directory) == now:
-        matrix.recall(directory.read("edits"), directory.read("judgements"), newest, retry)
+    before = None
+    with contextlib.suppress(RunDirectoryError):  # a damaged one is left alone
+        before = Made.recorded(directory)
+    if before == now:
+        files = _journals(newest)
+        notes = matrix.recall(directory.read("edits"), directory.read("judgements"), newest, retry)
         if any(judgement.status is Status.PENDING for judgement in matrix.judgements()):
-            return Place(newest, goes_on=True)
+            return Place(newest, goes_on=True, recalled=Recalled(matrix, notes, directory.damage, files))
     return Place(new_folder(name), offer=_offer(newest, new_matrix()), new_for=name)
+
+
+def _journals(folder: Path) -> dict[Path, int]:
+    return {file: file.stat().st_size for name in ("edits", "judgements") for file in segments(folder / name)}
 
 
 def newest_run(name: str) -> Path | None:
@@ -159,7 +213,10 @@ def _offer(newest: Path, matrix: Matrix) -> str:
 
 def was_another(directory: RunDirectory, now: Made) -> str:
     """One line for whoever makes another evaluation of a run directory; empty where it is the same, or new."""
-    before = Made.recorded(directory)
+    try:
+        before = Made.recorded(directory)
+    except RunDirectoryError as error:
+        return f"what this run directory was until now is not known: {error}"
     if before is None or before == now:
         return ""
     found = _differences(before, now)
@@ -172,20 +229,18 @@ def was_another(directory: RunDirectory, now: Made) -> str:
 
 
 def _differences(before: Made, now: Made) -> list[str]:
-    """`qwen_image_edit: num_inference_steps 50 -> 15`, one entry a thing."""
+    """`edit model qwen_image_edit: num_inference_steps 50 -> 15`, one entry a thing."""
     found = []
-    for role, title in (("edit_models", "edit model"), ("judges", "judge")):
-        old, new = ({model["name"]: model for model in made.resolved.get(role, ())} for made in (before, now))
+    for role, were, are in (
+        ("edit model", before.edit_models, now.edit_models),
+        ("judge", before.judges, now.judges),
+    ):
+        old, new = ({model.name: model for model in models} for models in (were, are))
         if old.keys() != new.keys():
-            found.append(f"{title} {', '.join(old)} -> {', '.join(new)}")
+            found.append(f"{role} {', '.join(old)} -> {', '.join(new)}")
         for name in old.keys() & new.keys():
-            found += [f"{name}: {change}" for change in _of_model(old[name], new[name])]
-    changed = [
-        name
-        for name in now.resolved.get("rubrics", {})
-        if before.resolved.get("rubrics", {}).get(name) != now.resolved["rubrics"][name]
-    ]
-    if changed:
+            found += [f"{role} {name}: {change}" for change in _of_model(old[name], new[name])]
+    if changed := [name for name in now.rubrics if before.rubrics.get(name) != now.rubrics[name]]:
         found.append(f"the rubrics of {', '.join(changed)}")
     found += [_change(key, before.evaluation[key], now.evaluation[key]) for key in _unequal(before, now)]
     if before.language != now.language:
@@ -201,17 +256,16 @@ def _unequal(before: Made, now: Made) -> list[str]:
     return [key for key in now.evaluation if before.evaluation[key] != now.evaluation[key]]
 
 
-def _of_model(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def _of_model(old: Identity, new: Identity) -> list[str]:
     found = []
-    if old["type"] != new["type"]:
-        found.append(_change("type", old["type"], new["type"]))
-    elif old["revision"] != new["revision"]:
+    if old.type != new.type:
+        found.append(_change("type", old.type, new.type))
+    elif old.revision != new.revision:
         found.append("its weights or its code have changed")
-    if old["seed"] != new["seed"]:
-        found.append(_change("seed", old["seed"], new["seed"]))
-    keys = dict.fromkeys((*old["parameters"], *new["parameters"]))
-    for key in keys:
-        values = old["parameters"].get(key), new["parameters"].get(key)
+    if old.seed != new.seed:
+        found.append(_change("seed", old.seed, new.seed))
+    for key in dict.fromkeys((*old.parameters, *new.parameters)):
+        values = old.parameters.get(key), new.parameters.get(key)
         if values[0] != values[1]:
             found.append(_change(key, *values))
     return found

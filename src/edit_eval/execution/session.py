@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import shlex
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import Any, Protocol
@@ -59,11 +60,10 @@ class Session:
                 self._add(role, section)
 
     def _add(self, role: str, section: ModelSection) -> None:
-        placement = section.placement
-        chosen, self.layout[f"{role} {section.name}"] = places(placement.device_ids, placement.devices_per_replica)
+        chosen, self.layout[f"{role} {section.name}"] = places(section)
         model = Model(section.name, "edit" if role == "edit_model" else "judge", chosen)
         self.models.append(model)
-        python = interpreter(placement.python, placement.conda_env, placement.uv)
+        python = interpreter(section)
         for place in chosen:
             self._specifications[model.key, place] = WorkerSpecification(
                 name=f"{model.kind}-{section.name}-{'+'.join(place).replace(':', '')}",
@@ -93,11 +93,12 @@ class Session:
         benchmark_categories: Sequence[str],
         *,
         strict_environment: bool = False,
+        command: Sequence[str] = (),
     ) -> None:
         """Has everything done that is left. Raises `Stopped`, and `KeyboardInterrupt` when somebody wanted the end.
 
         What models say about their environments is compared with what they said at earlier starts; with
-        `strict_environment` a difference ends the start with `RunDirectoryError`.
+        `strict_environment` a difference ends the start with `RunDirectoryError`. `command` is what was typed.
         """
         execution = self.configuration.execution
         work, estimates = Work(), seen_before(matrix, directory)
@@ -118,7 +119,7 @@ class Session:
 
         def tell_prediction(all_work: bool) -> None:
             said = "every edit model and judge works" if all_work else "it is over"
-            spectator.note(f"pilot: {said}; about {roughly(predict_rest(self.models, work, estimates))} left")
+            spectator.note(f"pilot: {said}; about {roughly(predict_rest(self.models, work, estimates, policy))} left")
 
         recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), PARSER_VERSION)
         fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot)
@@ -129,6 +130,8 @@ class Session:
         recorder.event("devices", devices=list(self.devices))
         then = ModelsThen(directory, strict=strict_environment)
         environment = {**environment_record(self.devices, self.layout), "choices": choices.as_plain()}
+        if command:
+            environment = {"command": shlex.join(command), "folder": os.getcwd(), **environment}
         directory.write_environment(environment)
         for sentence in choices.sentences:
             spectator.note(sentence)

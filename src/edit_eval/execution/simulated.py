@@ -53,6 +53,8 @@ class SimulatedDriver:
         self._unload, self._capacity = unload, capacity
         self._now = 0.0
         self._heap: list[tuple[float, int, int, Message]] = []
+        self._at_once: deque[tuple[int, Message]] = deque()
+        """What happens now, after all that was put there before."""
         self._count = 0
         self._workers: dict[int, _Worker] = {}
 
@@ -110,18 +112,26 @@ class SimulatedDriver:
                 self._later(fate.seconds, number, {"event": "died", "reason": fate.reason})
 
     def _later(self, seconds: float, worker: int, message: Message) -> None:
+        if not seconds:
+            self._at_once.append((worker, message))
+            return
         self._count += 1
         heapq.heappush(self._heap, (self._now + seconds, self._count, worker, message))
 
     def poll(self, seconds: float) -> tuple[float, Sequence[Event]]:
         """Moves the clock to the next moment at which something happens, at most by `seconds`, and tells what."""
         events: list[Event] = []
-        if not self._heap or self._heap[0][0] > self._now + seconds:
-            self._now += seconds
-            return self._now, events
-        self._now = max(self._now, self._heap[0][0])
-        while self._heap and self._heap[0][0] <= self._now:
-            _, _, number, message = heapq.heappop(self._heap)
+        heap, at_once = self._heap, self._at_once
+        if not at_once:
+            if not heap or heap[0][0] > self._now + seconds:
+                self._now += seconds
+                return self._now, events
+            self._now = max(self._now, heap[0][0])
+        while at_once or (heap and heap[0][0] <= self._now):
+            if heap and heap[0][0] <= self._now:
+                _, _, number, message = heapq.heappop(heap)
+            else:
+                number, message = at_once.popleft()
             worker = self._workers.get(number)
             if worker is None or not worker.alive:
                 continue
@@ -142,3 +152,4 @@ class SimulatedDriver:
         """Nothing to give back."""
         self._workers.clear()
         self._heap.clear()
+        self._at_once.clear()

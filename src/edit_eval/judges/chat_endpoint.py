@@ -125,6 +125,7 @@ class ChatEndpoint:
         self.capacity = parameters.concurrency
         self._key = os.environ.get(parameters.api_key_env, "").strip()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
         self._client: Any = None
         self._gate = Gate(parameters.concurrency)
         self._alive: asyncio.Task[bool] | None = None
@@ -147,16 +148,31 @@ class ChatEndpoint:
         port = f":{address.port}" if address.port else ""
         self._address = f"{address.scheme}://{address.hostname}{port}{address.path.rstrip('/')}"
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
         try:
             answer = self._wait_for(self._ask(self._canary()))
         except Failure as failure:
+            self.close()
             raise LoadError(str(failure)) from None
         self._about = {
             "server": self._address,
             **{name: self._clean(str(answer.document.get(name) or "")) for name in ("model", "system_fingerprint")},
             "openai": openai.__version__,
         }
+
+    def close(self) -> None:
+        """Ends the connections and the thread behind them; a request that is under way is cancelled.
+
+        For programs that use the class themselves: a worker's process ends as a whole.
+        """
+        if self._loop is None or self._thread is None:
+            return
+        loop, self._loop = self._loop, None
+        asyncio.run_coroutine_threadsafe(self._end(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join()
+        loop.close()
 
     def about(self) -> dict[str, str]:
         """The server's address, what it calls its model, and the client's version."""
@@ -215,6 +231,13 @@ class ChatEndpoint:
         return body
 
     # -- in the thread of the loop --
+
+    async def _end(self) -> None:
+        under_way = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        await self._client.close()
 
     async def _answers(self, bodies: Sequence[Message]) -> list[str]:
         return list(await asyncio.gather(*(self._answer(body) for body in bodies)))

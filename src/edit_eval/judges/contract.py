@@ -32,6 +32,11 @@ class Judge(Protocol):
     Parameters, heavy imports, `revision`, `prepare`, `offload` and `about` are as for an edit model
     (`edit_eval.edit_models.contract`). A class that serves several requests at once by itself (an endpoint) has an
     attribute `capacity`: how many calls of `judge` may be under way at the same time, in threads. Without it: one.
+
+    A class may also have `make_inputs(requests)`: what of a batch can be made before the device is free for it
+    (pictures scaled, texts tokenised). It is called in another thread while the batch before is judged, and what it
+    returns comes back as `judge(requests, inputs=...)`. Answers are the same without: `judge` is called with
+    `requests` alone for a part of a batch that did not fit into memory, and where `make_inputs` raised.
     """
 
     def __init__(self, parameters: Any) -> None: ...

@@ -61,18 +61,21 @@ class RubricScore:
         self.retries = retries
         self._templates: dict[str, tuple[str, str]] = {}  # category -> system, user
 
-    def check(self, categories: Iterable[str]) -> None:
-        """Raises `ConfigurationError` if a category has no rubric, and says which keys of `prompts:` to add."""
-        missing = [name for name in dict.fromkeys(categories) if canonical(name) not in self.rubrics]
-        if missing:
-            keys = ", ".join(f"`prompts.{name}.system_prompt`" for name in missing)
-            raise ConfigurationError(f"no rubric for {', '.join(f'`{name}`' for name in missing)}: add {keys}")
+    def fault(self, sample: Sample) -> str:
+        """Why no judge can be asked about `sample`, with the key of `prompts:` to add; empty where one can."""
+        category = sample.category
+        if canonical(category) in self.rubrics:
+            return ""
+        if not category.strip():
+            return "it has no category, and so no rubric"
+        return f"no rubric for its category `{category}`: add `prompts.{category}.system_prompt`"
 
     def prompt(self, sample: Sample) -> Prompt:
-        """What the judge is told about `sample`. Raises `ConfigurationError` where `check` would."""
+        """What the judge is told about `sample`. Raises `ConfigurationError` where it has a `fault`."""
         templates = self._templates.get(sample.category)
         if templates is None:
-            self.check([sample.category])
+            if fault := self.fault(sample):
+                raise ConfigurationError(f"sample {sample.index} ({sample.id}): {fault}")
             rubric = self.rubrics[canonical(sample.category)]
             templates = self._templates[sample.category] = (rubric.system(self.form), rubric.user_prompt_template)
         system, user = (fill(template, sample.description, sample.instruction) for template in templates)

@@ -25,7 +25,7 @@ from edit_eval.reporting.entries import Entry, category_names, entries
 from edit_eval.reporting.failures import failures
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.texts import name_of, short_category, text
-from edit_eval.reporting.timeline import timeline, utilisation
+from edit_eval.reporting.timeline import COLOURS, timeline, utilisation
 
 Specification = dict[str, Any]
 Group = tuple[str, Mapping[str, Any], Mapping[str, Any] | None, str]
@@ -277,15 +277,18 @@ def _histogram(name: str, colour: str, counts: Sequence[int], highest: int, pane
 
 
 def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list[AnyChart]:
-    """Bars: judgements without a score by status and reason; the rare reasons of all statuses in one bar."""
+    """Bars: what ended without a score by status and reason; the rare reasons of all statuses in one bar."""
     colour_of = {(part.edit_model, part.judge): colour for panel in panels for part, colour in panel.pairs}
-    counts: dict[tuple[str, str], Counter[str]] = {}
+    series = list(dict.fromkeys(colour_of.values()))
+    # A failed edit has no judge, a skipped sample no model: a bar that belongs to no colour is grey.
+    colour_of |= {(name, ""): name for name in map(one_line, results.edit_models) if name in series}
+    counts: dict[tuple[Status, str], Counter[str]] = {}
     for failure in failures(results):
-        of_reason = counts.setdefault((failure.status.value, failure.reason), Counter())
-        of_reason[colour_of[(failure.edit_model, failure.judge)]] += failure.count
+        of_reason = counts.setdefault((failure.status, failure.reason), Counter())
+        of_reason[colour_of.get((failure.edit_model, failure.judge), "")] += failure.count
     ordered = sorted(counts.items(), key=lambda item: -item[1].total())
     rows = [
-        _failure_row(name_of("status", status, language), reason, name, count)
+        _failure_row(name_of("status", status.value, language), reason, name, count, language)
         for (status, reason), of_reason in ordered[:MOST_REASONS]
         for name, count in of_reason.items()
     ]
@@ -293,34 +296,37 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     for _, of_reason in ordered[MOST_REASONS:]:
         rest.update(of_reason)
     others = text("failures.others", language, count=len(ordered) - MOST_REASONS)
-    rows += [_failure_row(others, "", name, count) for name, count in rest.items()]
+    rows += [_failure_row(others, "", name, count, language) for name, count in rest.items()]
     if not rows:
         return []
-    series = list(dict.fromkeys(colour_of.values()))
     labels = list(dict.fromkeys(row["label"] for row in rows))
     longest = max(sum(row["count"] for row in rows if row["label"] == label) for label in labels)
-    chart = (
+    chart: alt.Chart = (
         alt.Chart({"values": rows}, width="container", height=max(2, len(labels)) * 28)
         .mark_bar(size=12)
         .encode(
             y=alt.Y("label:N", scale=alt.Scale(domain=labels), title=None).axis(ticks=False, domain=False),
-            x=alt.X("sum(count):Q", title=text("axis.judgements", language), scale=alt.Scale(nice=False)).axis(
+            x=alt.X("sum(count):Q", title=text("count", language), scale=alt.Scale(nice=False)).axis(
                 values=_whole_numbers(longest), format="d"
             ),
             tooltip=[
                 alt.Tooltip("status:N", title=text("tooltip.status", language)),
                 alt.Tooltip("reason:N", title=text("tooltip.reason", language)),
-                alt.Tooltip("series:N", title=text("tooltip.model", language)),
+                *([alt.Tooltip("series:N", title=text("tooltip.model", language))] if len(series) > 1 else []),
                 alt.Tooltip("count:Q", title=text("tooltip.count", language)),
             ],
         )
     )
-    return [chart.encode(color=series_colour(series)) if len(series) > 1 else chart]
+    if len(series) > 1:
+        belongs_to_none = alt.condition("datum.series === ''", alt.value(COLOURS["loading"]), series_colour(series))
+        chart = chart.encode(color=belongs_to_none)
+    return [chart]
 
 
-def _failure_row(status: str, reason: str, series: str, count: int) -> dict[str, Any]:
+def _failure_row(status: str, reason: str, series: str, count: int, language: str) -> dict[str, Any]:
+    label = text("failures.label", language, status=status, reason=reason) if reason else status
     return {
-        "label": one_line(f"{status}: {reason}" if reason else status, _LABEL_LENGTH),
+        "label": one_line(label, _LABEL_LENGTH),
         "status": status,
         "reason": one_line(reason, 300),
         "series": series,

@@ -1,30 +1,66 @@
-"""What ended without a score, counted by its reason. What is still to be done is no failure."""
+"""What ended without a score, each cause counted once. What is still to be done is no failure.
+
+A skipped sample counts once, whatever models would have edited it; a failed edit counts once, whatever judges would
+have seen it. Their judgements have not failed: there is no edit to judge.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from edit_eval.records import Results, Status
+from edit_eval.reporting.terminal_text import one_line
+
+JUDGE_FAILED = tuple(
+    status for status in Status if status not in (Status.OK, Status.PENDING, Status.SKIPPED, Status.EDIT_FAILED)
+)
+"""Statuses of a judgement that failed over an edit that is there."""
+
+_SET_ASIDE = re.compile(r"failed \d+ times; the last time: ")
+"""How the engine begins the reason of what failed too often to be tried once more."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Failure:
-    """One reason for which one edit model under one judge has judgements without a score."""
+    """Samples, edits or judgements that ended without a score, with the same status for the same reason."""
 
     status: Status
     reason: str
+    """On one line; the sample's own id in it is written `<sample>`, so that equal failures are one."""
     edit_model: str
+    """Empty for a skipped sample."""
     judge: str
-    count: int
+    """Empty for a skipped sample and for an edit."""
+    set_aside: bool
+    """It was tried again, and failed again."""
+    count: int = 0
+    samples: list[str] = field(default_factory=list)
 
 
 def failures(results: Results) -> list[Failure]:
-    """Every (status, reason, edit model, judge) that ended without a score, the most frequent first."""
-    counts = Counter(
-        (judgement.status, " ".join(judgement.reason.split()), judgement.edit_model, judgement.judge)
-        for judgement in results.judgements
-        if judgement.status not in (Status.OK, Status.PENDING)
-    )
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], *map(str, item[0])))
-    return [Failure(status, reason, edit_model, judge, count) for (status, reason, edit_model, judge), count in ordered]
+    """All failures, grouped: skipped samples, then edits, then judgements; the most frequent first within each."""
+    groups: dict[tuple[Status, str, str, str, bool], Failure] = {}
+    for status, reason, sample, edit_model, judge in _each(results):
+        text, repeated = _SET_ASIDE.subn("", one_line(reason), count=1)
+        text = text.replace(one_line(sample), "<sample>") if sample else text
+        key = (status, text, edit_model, judge, bool(repeated))
+        group = groups.setdefault(key, Failure(*key))
+        group.count += 1
+        if sample not in group.samples[-1:]:
+            group.samples.append(sample)
+    return sorted(groups.values(), key=lambda group: (bool(group.edit_model), bool(group.judge), -group.count))
+
+
+def _each(results: Results) -> Iterator[tuple[Status, str, str, str, str]]:
+    """(status, reason, sample, edit model, judge) of every failure, in the order of the records."""
+    for sample in results.samples:
+        if sample.fault:
+            yield Status.SKIPPED, sample.fault, sample.id, "", ""
+    for edit in results.edits:
+        if edit.status is Status.EDIT_FAILED:
+            yield edit.status, edit.reason, edit.sample_id, edit.edit_model, ""
+    for one in results.judgements:
+        if one.status in JUDGE_FAILED:
+            yield one.status, one.reason, one.sample_id, one.edit_model, one.judge

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 NOTHING = "–"
+_UNITS = {"en": ("h", "min", "s"), "zh": ("小时", "分", "秒")}
 
 
 def score(value: float | None) -> str:
@@ -75,19 +76,20 @@ def peak_memory(device: Mapping[str, Any]) -> str:
     return f"{peak.removesuffix(' GiB')} / {total}" if peak.endswith("GiB") else f"{peak} / {total}"
 
 
-def duration(seconds: float | None) -> str:
-    """`0.8 s`, `42 s`, `3 min 20 s`, `5 h 04 min`: signs that both languages know."""
+def duration(seconds: float | None, language: str = "en") -> str:
+    """`0.8 s`, `42 s`, `3 min 20 s`, `5 h 04 min`; in Chinese `3 分 20 秒`."""
     if seconds is None:
         return NOTHING
+    h, min_, s = _UNITS[language]
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f} {s}"
     whole = round(seconds)
     if whole < 60:
-        return f"{whole} s"
+        return f"{whole} {s}"
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
+        return f"{whole // 60} {min_} {whole % 60:02d} {s}"
     minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02d} min"
+    return f"{minutes // 60} {h} {minutes % 60:02d} {min_}"
 
 
 def short_duration(seconds: float | None) -> str:

@@ -1,10 +1,11 @@
 """The HTML page: one file that opens from a disk with no network, in two languages, light and dark.
 
-In its order: all numbers and tables, readable at once; the data (one JSON with the gallery and the charts); the
-scripts; the thumbnails, an element each, written picture by picture. The thumbnails come last, so that the page can
-be used while a browser still reads tens of megabytes of them, and turns into pictures only those that it shows. A
-policy in the page's head allows exactly the scripts and the style that are in it, by their digests, and no request
-to anywhere; Vega's expressions are interpreted, because that policy allows no `eval`.
+In its order: all numbers and tables, readable at once; the data (one JSON with the gallery and the charts); our
+scripts, which make the cards; Vega, which draws the charts near the window; the thumbnails, an element each, written
+picture by picture. The thumbnails come last, so that the page can be used while a browser still reads tens of
+megabytes of them, and turns into pictures only those that it shows. A policy in the page's head allows exactly the
+scripts and the style that are in it, by their digests, and no request to anywhere; Vega's expressions are
+interpreted, because that policy allows no `eval`.
 """
 
 from __future__ import annotations
@@ -29,12 +30,9 @@ from edit_eval import __version__
 from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.charts import charts, most_tags
-from edit_eval.reporting.costs import costs, loads
-from edit_eval.reporting.entries import Entry, category_names, entries
-from edit_eval.reporting.failures import failures
+from edit_eval.reporting.entries import Entry
 from edit_eval.reporting.gallery import Pictures, gallery
-from edit_eval.reporting.repetition import COMMAND, repetition
-from edit_eval.reporting.slow_devices import slow_devices
+from edit_eval.reporting.rendering import template_environment, told_of
 from edit_eval.reporting.texts import LANGUAGES, name_of, text, texts
 from edit_eval.reporting.thumbnails import size_for, thumbnails
 
@@ -59,24 +57,22 @@ _DATA_HERE, _THUMBNAILS_HERE = "<!--data-->", "<!--thumbnails-->"  # records can
 def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str) -> Iterator[str]:
     """The parts of the page, in order; together one HTML document for `folder`."""
     drawn = {one: charts(results, summary, one) for one in LANGUAGES}
-    above, rest = _document(results, summary, language, drawn[language]).split(_DATA_HERE)
+    told = told_of(results, summary)
+    titles = {one: title(results.name, told["median"] or told["parts"], one) for one in LANGUAGES}
+    above, rest = _document(told, language, drawn[language], titles[language]).split(_DATA_HERE)
     scripts, end = rest.split(_THUMBNAILS_HERE)
     pictures = Pictures(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
     yield above
-    yield _data(results, pictures, language, drawn)
+    yield _json({**_words(language, titles), "charts": drawn, **gallery(results, pictures)})
     yield scripts
     yield from _thumbnails(pictures)
     yield end
 
 
-def _data(results: Results, pictures: Pictures, language: str, drawn: Mapping[str, Any]) -> str:
-    data = {
-        "language": language,
-        "texts": {one: {key: words[one] for key, words in texts().items()} for one in LANGUAGES},
-        "charts": drawn,
-        **gallery(results, pictures),
-    }
-    return _json(data)
+def _words(language: str, titles: Mapping[str, str]) -> dict[str, Any]:
+    """What the scripts say, in both languages; `titles` is what the browser's tab says."""
+    by_language = {one: {key: words[one] for key, words in texts().items()} for one in LANGUAGES}
+    return {"language": language, "texts": by_language, "titles": titles}
 
 
 def _thumbnails(pictures: Pictures) -> Iterator[str]:
@@ -94,40 +90,26 @@ def _json(data: Any) -> str:
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _document(results: Results, summary: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]]) -> str:
+def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]], title: str) -> str:
     style = "\n".join(_asset(name) for name in _STYLES)
     script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
     early, vega = _asset(_EARLY), _vega()
-    parts = sorted(entries(summary), key=lambda part: results.judges.index(part.judge))
-    agreement = summary.get("agreement")
-    median = entries({"results": agreement["median"]}) if agreement and agreement["median"] else []
+    results: Results = told["results"]
+    parts: list[Entry] = told["parts"]
     return (
         _templates(language)
         .get_template("page.html.j2")
         .render(
+            **told,
             style=Markup(style),
             script=Markup(script),
             early=Markup(early),
             vega=Markup(vega),
-            policy=_policy(style, (early, vega, script)),
+            policy=_policy(style, (early, script, vega)),
+            title=title,
             made={name: len(of_name) for name, of_name in drawn.items()},
-            category_names=category_names(parts),
             language=language,
-            results=results,
-            summary=summary,
-            parts=parts,
             only=parts[0] if len(parts) == 1 else None,
-            costs=costs(results, summary),
-            slow=slow_devices(results),
-            loads=loads(results),
-            agreement=agreement,
-            median=median,
-            median_incomplete=any(not formats.is_complete(part.coverage) for part in median),
-            title=title(results.name, median or parts, language),
-            repetition=repetition(results),
-            command=COMMAND,
-            incomplete=any(not formats.is_complete(part.coverage) for part in parts),
-            failures=failures(results),
             facts=_facts(results),
             most_tags=most_tags(parts) if any(len(part.tags) > most_tags(parts) for part in parts) else None,
             listings=_listings(results),
@@ -165,9 +147,8 @@ def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, with the version of Vega-Lite that Altair writes for."""
     wanted = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     known = vl_convert.get_vegalite_versions()
-    bundle = vl_convert.javascript_bundle(
-        "window.vegaEmbed = vegaEmbed;", vl_version=wanted if wanted in known else known[-1]
-    )
+    there = "window.vegaEmbed = vegaEmbed; dispatchEvent(new Event('vega'));"
+    bundle = vl_convert.javascript_bundle(there, vl_version=wanted if wanted in known else known[-1])
     return "(() => {\n" + bundle.replace("\r\n", "\n").replace("</script", "<\\/script") + "\n})();"
 
 
@@ -177,43 +158,43 @@ def _asset(name: str) -> str:
 
 
 def _templates(language: str) -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("edit_eval.reporting"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = template_environment(autoescape=True)
 
     def t(key: str, **values: object) -> Markup:
-        """A text that follows the page's language."""
-        shown = text(key, language, **values)
+        """A text that follows the page's language, with its values; one that has words of its own does, too."""
+        shown = text(key, language, **{name: _in(language, value) for name, value in values.items()})
         if not values:
             return Markup('<span data-text="{}">{}</span>').format(key, shown)
-        return Markup('<span data-text="{}" data-values="{}">{}</span>').format(
-            key, json.dumps({name: str(value) for name, value in values.items()}), shown
-        )
+        kept = {name: value if isinstance(value, dict) else str(value) for name, value in values.items()}
+        return Markup('<span data-text="{}" data-values="{}">{}</span>').format(key, json.dumps(kept), shown)
+
+    def follow(both: Mapping[str, str]) -> Markup:
+        """Something that has its own words in each language, in the page's."""
+        return Markup('<span data-words="{}">{}</span>').format(json.dumps(both), both[language])
 
     def words(kind: str, key: str) -> Markup:
         """A name of the records in the page's language."""
-        both = {one: name_of(kind, key, one) for one in LANGUAGES}
-        return Markup('<span data-words="{}">{}</span>').format(json.dumps(both), both[language])
+        return follow({one: name_of(kind, key, one) for one in LANGUAGES})
+
+    def durations(seconds: float | None) -> dict[str, str]:
+        return {one: formats.duration(seconds, one) for one in LANGUAGES}
 
     def plain(key: str, **values: object) -> str:
         return text(key, language, **values)
 
-    environment.globals.update(t=t, words=words, plain=plain, formats=formats)
+    environment.globals.update(t=t, words=words, plain=plain)
+
+    def listed(names: Sequence[str]) -> dict[str, str]:
+        return {one: text("list.separator", one).join(names) for one in LANGUAGES}
+
     environment.filters.update(
-        score=formats.score,
-        span=formats.span,
-        duration=formats.duration,
-        coverage=formats.coverage,
-        memory=formats.memory,
-        peak_memory=formats.peak_memory,
-        rate=formats.rate,
-        span_signed=formats.signed_span,
+        listed=listed, follow=follow, durations=durations, duration=lambda seconds: follow(durations(seconds))
     )
     return environment
+
+
+def _in(language: str, value: object) -> object:
+    return value[language] if isinstance(value, dict) else value
 
 
 def _facts(results: Results) -> list[tuple[str, list[str]]]:

@@ -21,7 +21,7 @@ def print_plan(plan: Plan, console: Console) -> None:
         print_beside(console, "  ", Text(f"{text}load {duration(known.load)} ({one_line(known.source)})"))
     for note in plan.notes:
         print_beside(console, "  ", Text(one_line(note)))
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     for name in ("Schedule", "Order", "Placement"):
         table.add_column(name, no_wrap=True)
     for name in ("Makespan", "Bound", "Idle"):
@@ -29,7 +29,8 @@ def print_plan(plan: Plan, console: Console) -> None:
     table.add_column("", no_wrap=True)
     for number, way in enumerate(plan.combinations):
         prediction = way.prediction
-        marks = [f"<- {word}" for word, k in (("best", plan.best), ("yours", plan.chosen)) if k == number]
+        marks = [word for word, k in (("best", plan.best), ("yours", plan.chosen)) if k == number]
+        doubt = [way.memory] if way.memory != "enough" else []
         table.add_row(
             way.schedule,
             way.order,
@@ -37,7 +38,7 @@ def print_plan(plan: Plan, console: Console) -> None:
             short_duration(prediction.makespan),
             f"{prediction.makespan / prediction.lower_bound:.2f} x" if prediction.lower_bound else "",
             f"{prediction.idle_share:.0%}",
-            " ".join(marks),
+            f"<- {', '.join([*marks, *doubt])}" if marks else "".join(f"memory {word}" for word in doubt),
             style="bold" if number == plan.best else "",
         )
     console.print()

@@ -111,7 +111,7 @@ class ProgressState:
     def replica(self, replica: Replica, state: str, message: Mapping[str, Any], now: float) -> None:
         """A replica is `preparing`, `loading`, `loaded`, has `ended`, `died`, or is `retired`."""
         view = self._replicas[replica.number]
-        model, place = replica.model.name, "+".join(replica.place)
+        model, place = replica.model.title, "+".join(replica.place)
         view.since = now
         view.running.clear()
         view.state = {"preparing": "starting", "retired": "given up", "ended": "", "died": ""}.get(state, state)

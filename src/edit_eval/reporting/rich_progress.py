@@ -18,31 +18,18 @@ from rich.text import Text
 
 from edit_eval.execution.devices import Gpu, gpus
 from edit_eval.records import Status
-from edit_eval.reporting.plain_progress import (
-    category_sentence,
-    counts,
-    devices,
-    died_sentence,
-    ending,
-    first_samples,
-    left,
-    loaded_sentence,
-    unscored_sentence,
-)
 from edit_eval.reporting.progress_view import (
     CategoryDone,
     DeviceView,
-    Died,
     EditFailed,
     Judged,
     Line,
-    Loaded,
-    Note,
     Plan,
     Skipped,
     Snapshot,
 )
-from edit_eval.reporting.terminal_text import Beginning, one_line, padded
+from edit_eval.reporting.progress_words import category_sentence, counts, devices, ending, first_samples, left, told
+from edit_eval.reporting.terminal_text import Beginning, Name, one_line, padded
 
 BAR = 16
 """Columns of a bar."""
@@ -57,6 +44,7 @@ LINES_AT_ONCE = 200
 METERS_EVERY = 1.0
 """Seconds."""
 
+_TAGS = {"loaded": "green", "died": "red", "failed": "red", "note": "yellow"}
 _COLOURS = {"editing": "cyan", "judging": "magenta", "waiting": "magenta", "loading": "yellow"}
 
 
@@ -154,24 +142,15 @@ def rendered(line: Line, label: int) -> ConsoleRenderable:
     match line:
         case Plan():
             return plan_table(line)
-        case Loaded():
-            return tagged("loaded", "green", Text(one_line(loaded_sentence(line))))
-        case Died():
-            return tagged("died", "red", Text(one_line(died_sentence(line))))
-        case EditFailed():
-            return _failure(line.label, label, f"no edit: {line.edit.reason}")
-        case Judged(judgement=judgement) if judgement.status is not Status.OK:
-            return _failure(line.label, label, unscored_sentence(line))
-        case Judged(judgement=judgement):
+        case Judged(judgement=judgement) if judgement.status is Status.OK:
             words = Beginning(judgement.reason or judgement.answer, "dim")
             return tagged(f"{judgement.score:.3f}", "bold", Text(padded(line.label, label)), words)
         case CategoryDone():
             title = Text.assemble((one_line(line.label), "bold"), f"  {one_line(category_sentence(line))}")
             return Rule(title, align="left", style="dim", characters="─")
-        case Note():
-            return tagged("note", "yellow", Text(one_line(line.text)))
-        case Skipped():
-            return tagged("", "", Text(f"({line.count} lines were left out)", style="dim"))
+    tag, about, said = told(line)
+    names = [Text(padded(about, label))] if about else []
+    return tagged(tag, _TAGS.get(tag, ""), *names, Text(one_line(said), style="" if tag else "dim"))
 
 
 def tagged(tag: str, style: str, *texts: Text | Beginning) -> ConsoleRenderable:
@@ -185,20 +164,18 @@ def tagged(tag: str, style: str, *texts: Text | Beginning) -> ConsoleRenderable:
     return table
 
 
-def _failure(name: str, label: int, words: str) -> ConsoleRenderable:
-    return tagged("failed", "red", Text(padded(name, label)), Text(one_line(words)))
-
-
 def plan_table(plan: Plan) -> ConsoleRenderable:
     """Each device, its count and its first samples."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    for title, justify in (("", "left"), ("device", "left"), ("count", "right"), ("first samples", "left")):
-        table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("", overflow="fold")
+    table.add_column("device", overflow="fold")
+    table.add_column("count", justify="right", no_wrap=True)
+    table.add_column("first samples", no_wrap=True)
     before = ""
     for row in plan.rows:
-        name = ("edits by " if row.kind == "edit" else "scores by ") + one_line(row.model)
+        name = ("edits by " if row.kind == "edit" else "scores by ") + row.model
         first = first_samples(row) if row.first else Text("as they come", style="dim")
-        table.add_row("" if name == before else name, devices(row.devices), str(row.units), first)
+        table.add_row("" if name == before else Name(name), devices(row.devices), str(row.units), first)
         before = name
     schedule = tagged("schedule", "dim", Text.assemble(plan.schedule, (f"  {plan.explanation}", "dim")))
     return Padding(Group(schedule, Padding(table, (0, 0, 0, TAG + 2))), (1, 0))

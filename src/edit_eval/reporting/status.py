@@ -5,15 +5,13 @@ Read from the records alone, so it works while the run is still going on.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,33 +19,23 @@ from rich.text import Text
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
+from edit_eval.reporting.failures import JUDGE_FAILED, failures
 from edit_eval.reporting.formats import duration
-from edit_eval.reporting.terminal_text import lines_of, one_line, padded, print_beside, readable, stdout_console
+from edit_eval.reporting.terminal_text import (
+    Name,
+    lines_of,
+    one_line,
+    print_beside,
+    print_facts,
+    readable,
+    stdout_console,
+)
 from edit_eval.store.run_directory import RunDirectory
 
 IDS_SHOWN = 8
 """Sample ids that are printed of each group; `--json` has them all."""
 
-_FAILURES = tuple(s for s in Status if s not in (Status.OK, Status.PENDING, Status.SKIPPED))
-_SET_ASIDE = re.compile(r"failed \d+ times; the last time: ")
-"""How the engine begins the reason of what failed too often to be tried once more."""
 _COLOURS = {Status.OK: "green", Status.PENDING: "yellow", Status.SKIPPED: "yellow"}
-
-
-@dataclass
-class Failure:
-    """Edits or judgements that failed with the same status for the same reason."""
-
-    status: str
-    reason: str
-    """On one line; the sample's own id in it is written `<sample>`, so that equal failures are one."""
-    edit_model: str
-    judge: str
-    """Empty for an edit."""
-    set_aside: bool
-    """It was tried again, and failed again."""
-    count: int = 0
-    samples: list[str] = field(default_factory=list)
 
 
 # -- documents --
@@ -71,7 +59,7 @@ def status_document(results: Results) -> dict[str, Any]:
         "edits": {"total": len(results.edits), **_by_status(edits)},
         "judgements": {"total": len(results.judgements), **_by_status(judgements)},
         "categories": _categories(results.judgements),
-        "failures": [asdict(failure) for failure in failures(results)],
+        "failures": [asdict(one) for one in failures(results) if one.status is not Status.SKIPPED],
         "skipped": [{"sample": s.id, "reason": one_line(s.fault)} for s in results.samples if s.fault],
         "pending": {
             "edits": _ids(edit.sample_id for edit in results.edits if edit.status is Status.PENDING),
@@ -94,28 +82,6 @@ def sample_document(results: Results, sample_id: str) -> dict[str, Any]:
         belonging = [j for j in judgements if (j.edit_model, j.edit_seed) == (edit.edit_model, edit.edit_seed)]
         edits.append({**asdict(edit), "judgements": [asdict(judgement) for judgement in belonging]})
     return _plain({"run": results.name, "directory": results.directory, "sample": asdict(sample), "edits": edits})
-
-
-def failures(results: Results) -> list[Failure]:
-    """All failures, grouped; edits first, then judgements, the most frequent first within each."""
-    groups: dict[tuple[str, str, str, str, bool], Failure] = {}
-
-    def add(status: Status, reason: str, sample: str, edit_model: str, judge: str) -> None:
-        text, repeated = _SET_ASIDE.subn("", one_line(reason), count=1)
-        text = text.replace(one_line(sample), "<sample>") if sample else text
-        key = (status.value, text, edit_model, judge, bool(repeated))
-        group = groups.setdefault(key, Failure(status.value, text, edit_model, judge, bool(repeated)))
-        group.count += 1
-        if sample not in group.samples[-1:]:
-            group.samples.append(sample)
-
-    for edit in results.edits:
-        if edit.status is Status.EDIT_FAILED:
-            add(edit.status, edit.reason, edit.sample_id, edit.edit_model, "")
-    for one in results.judgements:
-        if one.status in _FAILURES and one.status is not Status.EDIT_FAILED:
-            add(one.status, one.reason, one.sample_id, one.edit_model, one.judge)
-    return sorted(groups.values(), key=lambda group: (bool(group.judge), -group.count))
 
 
 def _by_status(counts: Counter[Status]) -> dict[str, int]:
@@ -163,7 +129,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
     title = Text(one_line(results.name), style="bold")
     title.append("  ").append("incomplete" if open_ else "complete", style="yellow" if open_ else "green")
     console.print(title)
-    _print_facts(console, _facts(document))
+    print_facts(console, _facts(document))
     console.print()
     console.print(_counts(document))
     lost = document["judgements"].get(Status.EDIT_FAILED.value, 0)
@@ -175,7 +141,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
         _print_failure(console, failure)
     if document["skipped"]:
         console.print(Text("\nskipped samples", style="bold yellow"))
-        _print_facts(console, ((one_line(s["sample"], 30), one_line(s["reason"])) for s in document["skipped"]))
+        print_facts(console, ((one_line(s["sample"], 30), one_line(s["reason"])) for s in document["skipped"]))
     for note in document["notes"]:
         console.print()
         print_beside(console, "note: ", Text(one_line(note)))
@@ -204,13 +170,10 @@ def _counts(document: dict[str, Any]) -> Table:
     for name, of_edits in (("edits", True), ("judgements", False)):
         counts = document[name]
         aside = sum(f["count"] for f in document["failures"] if f["set_aside"] and (not f["judge"]) == of_edits)
-        failed = sum(counts.get(status.value, 0) for status in _FAILURES)
-        if not of_edits:
-            failed -= counts.get(Status.EDIT_FAILED.value, 0)
+        failed = sum(counts.get(status.value, 0) for status in ((Status.EDIT_FAILED,) if of_edits else JUDGE_FAILED))
         cells = [counts.get("ok", 0), failed - aside, aside, counts.get("skipped", 0), counts.get("pending", 0)]
         styles = ("green", "red", "red", "yellow", "yellow")
-        shown = [Text(str(n), style=style if n else "dim") for n, style in zip(cells, styles, strict=True)]
-        table.add_row(name, *shown, str(counts["total"]))
+        table.add_row(name, *map(_count, cells, styles), str(counts["total"]))
     return table
 
 
@@ -221,19 +184,20 @@ def _category_table(document: dict[str, Any], results: Results) -> Table:
     for shown, title in zip(several, ("edit model", "judge"), strict=True):
         if shown:
             table.add_column(title, overflow="fold")
-    for title in ("scored", "failed", "pending"):
+    edits_failed = any(Status.EDIT_FAILED.value in row for row in document["categories"])
+    for title in ("scored", "failed", *(("no edit",) if edits_failed else ()), "pending"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in document["categories"]:
-        failed = sum(row.get(status.value, 0) for status in _FAILURES)
-        open_ = row.get("pending", 0)
         names = [row["category"]] + [row[k] for k, s in zip(("edit_model", "judge"), several, strict=True) if s]
-        table.add_row(
-            *(Text(one_line(name)) for name in names),
-            f"{row.get('ok', 0)}/{row['total']}",
-            Text(str(failed), style="red" if failed else "dim"),
-            Text(str(open_), style="yellow" if open_ else "dim"),
-        )
+        cells = [_count(sum(row.get(status.value, 0) for status in JUDGE_FAILED), "red")]
+        cells += [_count(row.get(Status.EDIT_FAILED.value, 0), "red")] if edits_failed else []
+        cells += [_count(row.get(Status.PENDING.value, 0), "yellow")]
+        table.add_row(*map(Name, names), f"{row.get('ok', 0)}/{row['total']}", *cells)
     return table
+
+
+def _count(number: int, style: str) -> Text:
+    return Text(str(number), style=style if number else "dim")
 
 
 def _print_failure(console: Console, failure: dict[str, Any]) -> None:
@@ -272,7 +236,7 @@ def print_sample(results: Results, sample_id: str, console: Console | None = Non
     console = console or stdout_console()
     sample = _sample(results, sample_id)
     console.print(Text(one_line(sample.id), style="bold"))
-    _print_facts(console, _sample_facts(sample))
+    print_facts(console, _sample_facts(sample))
     for edit in (e for e in results.edits if e.sample_id == sample.id):
         several = f", edit {edit.edit_seed}" if edit.edit_seed or _several_seeds(results) else ""
         title = f"edit by {one_line(edit.edit_model)}{several}"
@@ -289,7 +253,7 @@ def _print_part(
     head = Text(title, style="bold").append("  ").append(str(status), style=_COLOURS.get(status, "red"))
     console.print()
     print_beside(console, " " * indent, head)
-    _print_facts(console, facts, indent)
+    print_facts(console, facts, indent)
 
 
 def _sample_facts(sample: Sample) -> Iterable[tuple[str, str]]:
@@ -346,14 +310,3 @@ def _several_seeds(results: Results) -> bool:
 
 def _several_repeats(results: Results) -> bool:
     return any(judgement.repeat for judgement in results.judgements)
-
-
-def _print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:
-    """Names and values. Text is wrapped in its column; what cannot be, a path, stays whole so that it can be copied."""
-    rows = [(name, [value] if isinstance(value, str) else list(value)) for name, value in facts]
-    column = max((cell_len(name) for name, _ in rows), default=0)
-    for name, lines in rows:
-        head = Text(" " * (indent + 2)).append(padded(name, column), style="dim").append("  ")
-        for line in lines or [""]:
-            print_beside(console, head, Text(line))
-            head = Text(" " * head.cell_len)

@@ -13,7 +13,7 @@ from rich.text import Text
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, category_names, entries
 from edit_eval.reporting.terminal_text import Name, one_line
-from edit_eval.reporting.texts import name_of, short_category, text
+from edit_eval.reporting.texts import judgement_status, name_of, short_category, text
 
 _PROBLEM = "yellow"
 
@@ -54,7 +54,7 @@ def coverage_line(summary: Mapping[str, Any], language: str = "en") -> Text:
         style="bold" if complete else f"bold {_PROBLEM}",
     )
     unscored = [
-        f"{count} {name_of('status', status, language)}"
+        f"{count} {text(judgement_status(status), language)}"
         for status, count in (coverage.get("by_status") or {}).items()
         if status != "ok" and count
     ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from rich.cells import cell_len
 
 from edit_eval.records import Edit, Judgement, Status
+from edit_eval.reporting.failures import JUDGE_FAILED
 from edit_eval.reporting.progress_view import CategoryDone, Count
 from edit_eval.reporting.texts import short_category
 from edit_eval.store.matrix import Matrix
@@ -156,11 +157,7 @@ class Tally:
             _count(edits, edits[Status.EDIT_FAILED], self.edit_rate.per_minute(now)),
             _count(
                 judgements,
-                sum(
-                    count
-                    for status, count in judgements.items()
-                    if status not in (Status.OK, Status.PENDING, Status.SKIPPED, Status.EDIT_FAILED)
-                ),
+                sum(judgements[status] for status in JUDGE_FAILED),
                 self.judgement_rate.per_minute(now),
             ),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -134,6 +135,17 @@ def print_beside(console: Console, head: Text | str, body: Text) -> None:
         line.rstrip()
         console.print(line, soft_wrap=True)
         head = Text(" " * head.cell_len)
+
+
+def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:
+    """Names and values. Text is wrapped in its column; what cannot be, a path, stays whole so that it can be copied."""
+    rows = [(name, [value] if isinstance(value, str) else list(value)) for name, value in facts]
+    column = max((cell_len(name) for name, _ in rows), default=0)
+    for name, lines in rows:
+        head = Text(" " * (indent + 2)).append(padded(name, column), style="dim").append("  ")
+        for line in lines or [""]:
+            print_beside(console, head, Text(line))
+            head = Text(" " * head.cell_len)
 
 
 def _without_controls(text: str) -> str:

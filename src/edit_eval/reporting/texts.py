@@ -8,6 +8,7 @@ from importlib.resources import files
 import yaml
 
 from edit_eval.benchmarks.categories import SUBSETS, canonical, title
+from edit_eval.records import Status
 
 LANGUAGES = ("en", "zh")
 
@@ -26,6 +27,11 @@ def text(key: str, language: str, **values: object) -> str:
     for name, value in values.items():
         words = words.replace("{" + name + "}", str(value))
     return words
+
+
+def judgement_status(status: str) -> str:
+    """The text key of a judgement's status. One without an edit has not failed: there was nothing to judge."""
+    return "status.no_edit" if status == Status.EDIT_FAILED else f"status.{status}"
 
 
 def name_of(kind: str, name: str, language: str) -> str:

@@ -8,7 +8,25 @@ its own in every run, since a pilot may run it before all others.
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter
 from collections.abc import Sequence
+
+FEWEST_IN_PILOT = 3
+"""Samples that show whether a model works: one that fails says nothing about the others."""
+
+
+def first_samples(categories: Sequence[str]) -> list[int]:
+    """The samples for a pilot: the first of each category and, where that is fewer than three, the next ones in turn.
+
+    Numbers in the order of `categories`, which has the category of each sample that there is to do.
+    """
+    seen: Counter[str] = Counter()
+    ranks = []
+    for index, category in enumerate(categories):
+        ranks.append((seen[category], index))
+        seen[category] += 1
+    return sorted(index for _, index in heapq.nsmallest(max(len(seen), FEWEST_IN_PILOT), ranks))
 
 
 def pilots(categories: Sequence[str]) -> list[int]:

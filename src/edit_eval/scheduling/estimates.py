@@ -33,9 +33,11 @@ class Estimates:
 
 
 def roughly(seconds: float) -> str:
-    """A time that is only foretold, in words that claim no more: `25 s`, `7 min`, `2 h 5 min`, `31 h`."""
+    """A time that is only foretold, in words that claim no more: `4 s`, `25 s`, `7 min`, `2 h 5 min`, `31 h`."""
+    if seconds < 9.5:
+        return f"{max(1, round(seconds))} s"
     if seconds < 57.5:
-        return f"{max(5, 5 * round(seconds / 5))} s"
+        return f"{5 * round(seconds / 5)} s"
     minutes = round(seconds / 60)
     if minutes < 60:
         return f"{minutes} min"

@@ -29,7 +29,8 @@ How commands are carried out, and who holds which device, is in `fleet.py`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Fleet
@@ -54,6 +55,11 @@ class Policy:
     ) -> None:
         """`models` are in the order of their stages: edit models, then judges."""
         self._models = list(models)
+        self._settings: dict[str, Any] = {
+            "schedule": schedule,
+            "placement": placement,
+            "load_concurrency": load_concurrency,
+        }
         self._work = work
         self._estimates = estimates
         self._shared = placement == "together" and len(models) > 1  # models stay on their place, side by side
@@ -72,10 +78,21 @@ class Policy:
         self._woken: deque[str] = deque()  # models for which there is something new
         work.on_ready = self._ready
 
+    def anew(self, work: Work, estimates: Estimates) -> Policy:
+        """The same policy with nothing done, for other work; nobody waits for all to be loaded any more."""
+        return Policy(self._models, work, estimates, **self._settings)
+
     # -- what a policy is told --
+
+    def resume(self, there: Collection[tuple[str, str]]) -> None:
+        """Before `begin`: these models (keys) have these places (devices joined by `+`) already."""
+        for replica in self.replicas:
+            if (replica.key, "+".join(replica.place)) in there and self._work.units_left(replica.key):
+                self._fleet.claim(replica)
 
     def begin(self) -> list[Command]:
         """The run starts: each place gets its first model."""
+        self._woken.clear()  # nobody is there yet who could be asked
         for device in self._fleet.on:
             self._fill(device)
         for name, replicas in self._fleet.of.items():  # what cannot even be imported is found out in the first seconds
@@ -92,6 +109,7 @@ class Policy:
         """The replica is ready for tasks, `capacity` at a time."""
         self._estimates.load[replica.key].add(seconds)
         self._fleet.loaded(replica, capacity)
+        self._queues[replica.key].come(replica.index)
         if not self._open_the_gate(replica.key):
             self._feed(replica)
         return self._answer()
@@ -172,7 +190,7 @@ class Policy:
         queue = self._queues[replica.key]
         if self._draining or replica.leaving or replica.key in self._held_back or not queue.open_to(replica.index):
             return None
-        if any(task.alone for task in replica.hands.values()):
+        if replica.hands and any(task.alone for task in replica.hands.values()):
             return None
         if self._shared and any(other.hands for other in self._fleet.neighbours(replica)):
             return None
@@ -181,6 +199,7 @@ class Policy:
         if why := self._leaves(replica):
             self._prepare_successor(replica)
             self._leave(replica, why)
+            queue.go(replica.index)
             return None
         task = queue.take(replica)
         if task is not None and task.alone:
@@ -292,21 +311,24 @@ class Policy:
         mine = replica.key
         if not self._by_pull or replica.model.kind == "judge":
             return False
-        if any(m.kind == "edit" and m.key != mine and self._work.units_left(m.key) for m in self._models):
-            return False
         editing = self._fleet.active[mine] - self._leaving
         seconds = self._estimates.unit[mine].value
         if editing < 2 or seconds is None:
             return False
+        for model in self._models:
+            if model.kind == "edit" and model.key != mine and self._work.units_left(model.key):
+                return False
         finish_hands = len(replica.hands) * seconds
         edits_take = self._work.units_left(mine) * seconds
-        for name in {rival.key: None for rival in self._judges_next(replica)}:
+        for rival in self._fleet.rivals(replica):
+            name = rival.key
             load, pair = self._estimates.load[name].value, self._estimates.unit[name].value
-            if load is None or pair is None:
+            if load is None or pair is None or rival.model.kind == "edit":
                 continue
             judges = self._fleet.active[name] + self._leaving + 1
             judging_takes = load + self._work.units_left(name) * pair / judges
-            if (edits_take - finish_hands) / (editing - 1) <= finish_hands + judging_takes:
+            soon = (edits_take - finish_hands) / (editing - 1) <= finish_hands + judging_takes
+            if soon and self._shortens(rival):
                 return True
         return False
 
@@ -343,6 +365,8 @@ class Policy:
         self._leave(replica, "")
         if self._is_called_away(replica) if why == "pilot" else self._judges_next(replica):
             self._leave(replica, why)
+        else:
+            self._queues[replica.key].come(replica.index)
 
     # -- when what is looked at --
 
@@ -373,6 +397,8 @@ class Policy:
 
     def _take_turns(self, replica: Replica) -> None:
         """After a task: where models share a place, a judge with something to judge comes before the next edit."""
+        if not self._shared:
+            return self._feed(replica)
         for each in sorted([replica, *self._fleet.neighbours(replica)], key=lambda r: r.model.kind == "edit"):
             self._feed(each)
 

@@ -7,38 +7,52 @@ pilot first, then the benchmark's order, and suspects after the healthy tasks of
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections import deque
 
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Task
 
 
 class Ranked:
-    """Tasks by their rank."""
+    """Tasks by their rank. Nearly all come in that order, and need no sorting."""
 
-    def __init__(self, tasks: Iterable[Task] = ()) -> None:
-        self._heap = [(*task.rank, task) for task in tasks]
-        heapq.heapify(self._heap)
+    def __init__(self) -> None:
+        self._in_order: deque[Task] = deque()
+        self._others: list[tuple[int, bool, int, Task]] = []  # a heap
+        self.first: Task | None = None
+        """The one of the lowest rank."""
 
     def put(self, task: Task) -> None:
         """One more."""
-        heapq.heappush(self._heap, (*task.rank, task))
+        if not self._in_order or self._in_order[-1].rank < task.rank:
+            self._in_order.append(task)
+        else:
+            heapq.heappush(self._others, (*task.rank, task))
+        self._find_first()
 
     def pop(self) -> Task:
         """Takes out the first. Raises `IndexError` when there is none."""
-        return heapq.heappop(self._heap)[-1]
+        first = self.first
+        if first is None:
+            raise IndexError("no task is left")
+        if self._others and self._others[0][-1] is first:
+            heapq.heappop(self._others)
+        else:
+            self._in_order.popleft()
+        self._find_first()
+        return first
 
-    @property
-    def first(self) -> Task | None:
-        """The one of the lowest rank."""
-        return self._heap[0][-1] if self._heap else None
+    def _find_first(self) -> None:
+        self.first = self._in_order[0] if self._in_order else None
+        if self._others and (self.first is None or self._others[0][:3] < self.first.rank):
+            self.first = self._others[0][-1]
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._in_order) + len(self._others)
 
     def in_order(self) -> list[Task]:
         """All of them, the first first."""
-        return [entry[-1] for entry in sorted(self._heap)]
+        return sorted((*self._in_order, *(entry[-1] for entry in self._others)), key=lambda task: task.rank)
 
 
 class PullQueue:
@@ -60,6 +74,12 @@ class PullQueue:
 
     def retire(self, index: int) -> None:
         """This replica will not come again."""
+
+    def go(self, index: int) -> None:
+        """This replica is away for a while."""
+
+    def come(self, index: int) -> None:
+        """It is back."""
 
     def open_to(self, index: int) -> int:
         """How many of the tasks that can start this replica may take."""
@@ -129,6 +149,7 @@ class RoundRobinQueue(PullQueue):
 class BatchSyncQueue(PullQueue):
     """Round robin with a barrier: the next N tasks are handed out when the last N are finished.
 
+    One that is away for the pilot is left out of the batches that begin meanwhile: nobody waits for it.
     Nobody ever has two in hand, so suspects need no care of their own.
     """
 
@@ -137,10 +158,12 @@ class BatchSyncQueue(PullQueue):
         self._batch: dict[int, Task] = {}
         self._out: set[int] = set()
         self._owners = list(range(replicas))
+        self._away: set[int] = set()
 
     def take(self, replica: Replica) -> Task | None:
         if not self._batch and not self._out:
-            self._batch = {owner: self._tasks.pop() for owner in self._owners[: len(self._tasks)]}
+            present = [owner for owner in self._owners if owner not in self._away]
+            self._batch = {owner: self._tasks.pop() for owner in present[: len(self._tasks)]}
         task = self._batch.pop(replica.index, None)
         if task is not None:
             self._out.add(task.number)
@@ -148,6 +171,12 @@ class BatchSyncQueue(PullQueue):
 
     def finish(self, task: Task) -> None:
         self._out.discard(task.number)
+
+    def go(self, index: int) -> None:
+        self._away.add(index)
+
+    def come(self, index: int) -> None:
+        self._away.discard(index)
 
     def retire(self, index: int) -> None:
         if index in self._owners and len(self._owners) > 1:

@@ -42,16 +42,16 @@ class Replica:
     leaving: Leaving = ""
     wanted: bool = False
     """It holds its place: it is loaded, or will be as soon as it is prepared."""
+    key: str = field(init=False)
+    """The key of its model."""
 
-    @property
-    def key(self) -> str:
-        """The key of its model."""
-        return self.model.key
+    def __post_init__(self) -> None:
+        self.key = self.model.key
 
     @property
     def name(self) -> str:
-        """For people: `qwen_image_edit on cuda:0`."""
-        return f"{self.model.name} on {'+'.join(self.place)}"
+        """For people: `edit model qwen_image_edit on cuda:0`."""
+        return f"{self.model.title} on {'+'.join(self.place)}"
 
     @property
     def busy(self) -> bool:

@@ -28,6 +28,17 @@ class Model:
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", f"{self.kind}:{self.name}")
 
+    @property
+    def title(self) -> str:
+        """For people: `edit model testing`, `judge testing`."""
+        return model_title(self.key)
+
+
+def model_title(key: str) -> str:
+    """A model's key for people: `edit:testing` is `edit model testing`, `judge:testing` is `judge testing`."""
+    kind, _, name = key.partition(":")
+    return f"{'edit model' if kind == 'edit' else kind} {name}"
+
 
 @dataclass(slots=True, eq=False)
 class Task:
@@ -58,6 +69,8 @@ class Work:
     on_ready: Callable[[Task], None] = lambda task: None
     in_vain: Callable[[Task], bool] = lambda task: False
     """Whether a task that could start has nothing to work on (all its edits failed); it is finished without a word."""
+    phase: int = field(default=0, init=False)
+    """The earliest phase in which something is left, the pilot apart."""
     _count: int = 0
     _waiting: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))
     _left: dict[int, dict[str, int]] = field(default_factory=dict)  # phase -> model -> tasks not finished
@@ -74,7 +87,10 @@ class Work:
         for edit in after:
             self._waiting[edit].append(task)
             task.missing += 1
-        left = self._left.setdefault(phase, {})
+        if phase not in self._left:
+            self._left[phase] = {}
+            self._find_phase()
+        left = self._left[phase]
         left[model] = left.get(model, 0) + 1
         self._units[model] += len(task.units)
         if not task.missing:
@@ -91,10 +107,8 @@ class Work:
         else:
             self.on_ready(task)
 
-    @property
-    def phase(self) -> int:
-        """The earliest phase in which something is left, the pilot apart."""
-        return min((phase for phase in self._left if phase != PILOT), default=0)
+    def _find_phase(self) -> None:
+        self.phase = min((phase for phase in self._left if phase != PILOT), default=0)
 
     @property
     def finished(self) -> bool:
@@ -108,7 +122,12 @@ class Work:
 
     def left(self, model: str) -> int:
         """Tasks of `model` that are not finished, in the pilot and in the present phase."""
-        return self.pilot_left(model) + self._left.get(self.phase, {}).get(model, 0)
+        present, pilot = self._left.get(self.phase), self._left.get(PILOT)
+        return (present.get(model, 0) if present else 0) + (pilot.get(model, 0) if pilot else 0)
+
+    def tasks_left(self, model: str) -> dict[int, int]:
+        """Tasks of `model` that are not finished, by their phase."""
+        return {phase: left[model] for phase, left in self._left.items() if model in left}
 
     def units_left(self, model: str) -> int:
         """Units of `model` that are not finished, in all phases."""
@@ -140,5 +159,6 @@ class Work:
             del left[task.model]
             if not left:
                 del self._left[phase]
+                self._find_phase()
                 for held in self._held.pop(self.phase, ()) if self._left else ():
                     self._begin(held)

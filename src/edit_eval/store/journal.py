@@ -22,6 +22,8 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from edit_eval.pictures import sync_folder
+
 Record = dict[str, Any]
 T = TypeVar("T")
 
@@ -84,9 +86,12 @@ class Segment:
         Raises `OSError` (disk full); the next line then starts on a line of its own.
         """
         if self._descriptor is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            folder = self._path.parent
+            folder.mkdir(parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
-            self._descriptor = os.open(self._path, flags, 0o644)
+            self._descriptor = os.open(self._path, flags, 0o666)  # less the umask, as all other files
+            for named_in in (folder, folder.parent):  # a line that is synced is lost all the same with its file's name
+                sync_folder(named_in)
         line = seal(record)
         if self._torn:
             line = b"\n" + line

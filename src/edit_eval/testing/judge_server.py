@@ -192,6 +192,7 @@ class _Listener(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     owner: JudgeServer
     protocol_version = "HTTP/1.1"
+    _counted = 0
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Says nothing: a test's output is its own."""
@@ -211,14 +212,18 @@ class _Handler(BaseHTTPRequestHandler):
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
         asked = Asked(json.loads(data), headers, time.monotonic())
-        counted = 0 if asked.is_canary else 1
-        self.owner.count(counted)
+        self._counted = 0 if asked.is_canary else 1
+        self.owner.count(self._counted)
         try:
             self._do(self.owner.reply_to(asked), asked)
         except OSError:
             self.close_connection = True  # the client has given up
         finally:
-            self.owner.count(-counted)
+            self._over()
+
+    def _over(self) -> None:
+        self.owner.count(-self._counted)
+        self._counted = 0
 
     def _do(self, reply: Reply, asked: Asked) -> None:
         self.owner.wait(reply.seconds)
@@ -228,10 +233,12 @@ class _Handler(BaseHTTPRequestHandler):
             if reply.manner == "hang":
                 self.owner.wait(1e6)
             return
-        self._send_head(reply.status, len(body), reply.headers)
         if reply.manner == "whole":
+            self._over()  # first: a client that has its answer may ask the next before this thread goes on
+            self._send_head(reply.status, len(body), reply.headers)
             self.wfile.write(body)
             return
+        self._send_head(reply.status, len(body), reply.headers)
         self.close_connection = True
         if reply.manner == "half":
             self.wfile.write(body[: len(body) // 2])

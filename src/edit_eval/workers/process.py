@@ -1,9 +1,9 @@
 """A worker: one operating-system process that holds one loaded model and does one task after the other.
 
 It is started by the interpreter of the model's environment with two pipes and nothing else of ours but the layers
-from `workers` down. While the device computes, one thread opens the next task's pictures and another encodes,
-writes and syncs the last result; pictures never travel through the pipe. The worker ends when its pipe does; see also
-`edit_eval.workers.lifetime`.
+from `workers` down. While the device computes, one thread opens the next task's pictures and makes a judge's inputs of
+them, and another encodes, writes and syncs the last result; pictures never travel through the pipe. The worker ends
+when its pipe does; see also `edit_eval.workers.lifetime`.
 
 A task to edit:  `source` (path), `instruction`, `seed`, `sample`, `output` (path).
     Its one result: `pixels`, `width`, `height`, `file_bytes`, `flags`.
@@ -28,7 +28,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, is_dataclass
+from functools import partial
 from types import UnionType
 from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -39,6 +41,7 @@ from edit_eval.workers.messages import Lines, Message, encode, write_all
 
 SHORTEST_SECRET = 8  # characters; a shorter value would be found in innocent text
 _SECRET_NAME = re.compile(r"(?:^|_)(?:(?:API)?KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.I)
+OPENING_THREADS = 8  # a batch's pictures are decoded at once: one thread opens 19 pairs a second, a GPU may judge 25
 STEP_MESSAGES_EVERY = 0.1  # seconds; a fast model's steps would otherwise flood the engine
 
 
@@ -137,10 +140,12 @@ def memory() -> dict[str, int]:
 
 def kind_of(error: BaseException) -> str:
     """Tells what a failure asks for: `model` and `exception` blame the task, `disk` stops the run, the others blame
-    the device.
+    the device. After `model` another attempt would end the same.
 
     Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
-    that nothing can be asked of this model here any more (its server is gone), whatever the task is.
+    that nothing can be asked of this model here any more (its server is gone), whatever the task is. `ValueError` and
+    `TypeError` are what Python says of arguments, and the next attempt has the same ones; classes made of them do not
+    count, because many are about what was received (`JSONDecodeError`).
     """
     if isinstance(error, LoadError):
         return "device"
@@ -150,11 +155,12 @@ def kind_of(error: BaseException) -> str:
         return "disk"
     names = {c.__name__ for c in type(error).__mro__}
     text = str(error)
-    if "OutOfMemoryError" in names or ("CUDA" in text and "out of memory" in text):
+    # Where another process fills the GPU, cuBLAS and cuDNN are the first to get nothing, and say it in their own way.
+    if "OutOfMemoryError" in names or ("CUDA" in text and "out of memory" in text) or "_ALLOC_FAILED" in text:
         return "out_of_memory"
     if "AcceleratorError" in names or "CUDA error" in text or "device-side assert" in text:
         return "device"
-    return "exception"
+    return "model" if type(error) in (ValueError, TypeError) else "exception"
 
 
 def one_line(error: BaseException) -> str:
@@ -300,33 +306,20 @@ class Worker:
             source = open_picture(task["source"])
             source.info["sample_id"] = task["sample"]
             return source
-        from edit_eval.judges.contract import JudgeRequest
+        requests = task["requests"]
+        with ThreadPoolExecutor(min(OPENING_THREADS, len(requests) or 1, os.cpu_count() or 1)) as pool:
+            opened = list(pool.map(_open_request, requests))
+        return opened, self._inputs([one for one in opened if not isinstance(one, str)])
 
-        opened: list[Any] = []
-        for request in task["requests"]:
-            source = open_picture(request["source"])
-            try:
-                edited = open_picture(request["edited"])
-                found = pixel_digest(edited)
-                if found != request["pixels"]:
-                    raise PictureError(f"{request['edited']}: the pixels are not those that were reported")
-            except (PictureError, OSError) as error:
-                opened.append(one_line(error))
-                continue
-            images = {"source": source, "edited": edited}
-            opened.append(
-                JudgeRequest(
-                    request["system"],
-                    request["user"],
-                    images,
-                    request["sample"],
-                    request["edit_model"],
-                    request["instruction"],
-                    request["category"],
-                    request["form"],
-                )
-            )
-        return opened
+    def _inputs(self, requests: list[Any]) -> Any:
+        """What the judge can make of a batch beforehand; None where it cannot."""
+        make_inputs = getattr(self._model, "make_inputs", None)
+        if make_inputs is None or not requests:
+            return None
+        try:
+            return make_inputs(requests)
+        except Exception:
+            return None  # `judge` will raise it where it is charged to the task
 
     def _compute(self) -> None:
         computed: tuple[Message, Any, Any, float] | None = None
@@ -347,7 +340,7 @@ class Worker:
             try:
                 if isinstance(pictures, BaseException):
                     raise pictures
-                done = self._edit(task, pictures) if task["kind"] == "edit" else self._judge(pictures)
+                done = self._edit(task, pictures) if task["kind"] == "edit" else self._judge(*pictures)
             except BaseException as error:
                 self._failed(task, error)
                 continue
@@ -378,16 +371,21 @@ class Worker:
         # A copy, for a model that paints on it: a second attempt and `identical_to_source` need the source as it was.
         return _with_room(lambda: self._model.edit(source.copy(), task["instruction"], task["seed"], on_step))
 
-    def _judge(self, opened: list[Any]) -> list[Message]:
-        """Answers a batch; a batch that does not fit into memory is halved until it does, and says so."""
+    def _judge(self, opened: list[Any], inputs: Any) -> list[Message]:
+        """Answers a batch; a batch that does not fit into memory is halved until it does, and says so.
+
+        `inputs` is what was made of the whole batch beforehand.
+        """
         results: list[Message] = [{"damaged": o} if isinstance(o, str) else {} for o in opened]
         places = [i for i, o in enumerate(opened) if not isinstance(o, str)]
         batches = [places] if places else []
         while batches:
             batch = batches.pop(0)
-            requests = [opened[i] for i in batch]
+            judge = partial(self._model.judge, [opened[i] for i in batch])
+            if inputs is not None and batch == places:
+                judge.keywords["inputs"] = inputs
             try:
-                texts = self._model.judge(requests) if len(batch) > 1 else _with_room(self._model.judge, requests)
+                texts = judge() if len(batch) > 1 else _with_room(judge)
             except BaseException as error:
                 if kind_of(error) != "out_of_memory" or len(batch) == 1:
                     raise
@@ -430,6 +428,29 @@ class Worker:
             "file_bytes": file.bytes,
             "flags": list(flags),
         }
+
+
+def _open_request(request: Message) -> Any:
+    """The request with its pictures; a text where the edit is no longer what it was."""
+    from edit_eval.judges.contract import JudgeRequest
+
+    source = open_picture(request["source"])
+    try:
+        edited = open_picture(request["edited"])
+        if pixel_digest(edited) != request["pixels"]:
+            raise PictureError(f"{request['edited']}: the pixels are not those that were reported")
+    except (PictureError, OSError) as error:
+        return one_line(error)
+    return JudgeRequest(
+        request["system"],
+        request["user"],
+        {"source": source, "edited": edited},
+        request["sample"],
+        request["edit_model"],
+        request["instruction"],
+        request["category"],
+        request["form"],
+    )
 
 
 def _exit(code: int) -> NoReturn:

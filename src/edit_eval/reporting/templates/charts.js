@@ -1,5 +1,7 @@
-// Draws the charts one after the other, in the page's language, font and colours.
-const charts = [];
+// Draws the charts near the window, one after the other, in the page's language, font and colours. A chart costs a
+// tenth of a second or, with thousands of bars, a whole one: who opens the page waits for none that is not to be seen.
+const charts = new Map(); // figure -> { bodies, views, near, drawn }
+const NEAR = '60% 0%';
 
 // How many names of a legend stand side by side: beside the axis' labels about two thirds of the width are left.
 function legendColumns(name, width) {
@@ -36,8 +38,9 @@ function chartTheme(width, columns) {
   };
 }
 
-async function drawChart(chart) {
-  const name = chart.figure.dataset.chart;
+async function drawChart(figure) {
+  const chart = charts.get(figure);
+  const name = figure.dataset.chart;
   const specifications = data.charts[language][name];
   for (const [place, body] of chart.bodies.entries()) {
     if (chart.views[place]) chart.views[place].finalize();
@@ -51,6 +54,10 @@ async function drawChart(chart) {
       renderer: name === 'timeline' ? 'canvas' : 'svg',
       tooltip: { disableDefaultStyle: true, theme: 'page' },
     });
+    // Vega describes every mark in English; the picture as a whole has a name, and the tables have the numbers.
+    for (const described of [body, ...body.querySelectorAll('[aria-roledescription], [aria-label]')]) {
+      for (const attribute of ['role', 'aria-label', 'aria-roledescription']) described.removeAttribute(attribute);
+    }
     const picture = body.querySelector('svg, canvas');
     picture.setAttribute('role', 'img');
     picture.setAttribute('aria-label', words(`chart.${name}`));
@@ -60,13 +67,20 @@ async function drawChart(chart) {
 // A reader who switches twice must end up with the last; a pause before each keeps the page answering.
 let drawing = Promise.resolve();
 
-function redrawCharts() {
-  for (const chart of charts) {
+function drawNear() {
+  for (const [figure, chart] of charts) {
+    if (!chart.near || chart.drawn) continue;
+    chart.drawn = true;
     drawing = drawing
       .then(() => new Promise((resume) => { setTimeout(resume); }))
-      .then(() => drawChart(chart))
+      .then(() => drawChart(figure))
       .catch((error) => console.error(error));
   }
+}
+
+function redrawCharts() {
+  for (const chart of charts.values()) chart.drawn = false;
+  drawNear();
 }
 
 // Labels and legends have their room from the width at which a chart was drawn.
@@ -83,9 +97,22 @@ function redrawWhenResized() {
 }
 
 function startCharts() {
+  const watch = new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) charts.get(target).near = isIntersecting;
+    drawNear();
+  }, { rootMargin: NEAR });
   for (const figure of document.querySelectorAll('[data-chart]')) {
-    charts.push({ figure, bodies: [...figure.querySelectorAll('.chart-body')], views: [] });
+    const bodies = [...figure.querySelectorAll('.chart-body')];
+    const specifications = data.charts[language][figure.dataset.chart];
+    // About the room that it will take, so that little moves when it is drawn: its own height, and axis and legend.
+    bodies.forEach((body, place) => { body.style.minHeight = `${(specifications[place].height || 300) + 48}px`; });
+    charts.set(figure, { bodies, views: [], near: false, drawn: false });
+    watch.observe(figure);
   }
-  redrawCharts();
+  // Paper has no window that things come near to.
+  addEventListener('beforeprint', () => {
+    for (const chart of charts.values()) chart.near = true;
+    drawNear();
+  });
   redrawWhenResized();
 }

@@ -62,23 +62,28 @@ function showDetail() {
 }
 
 function showStage(sample, edit) {
-  for (const radio of document.querySelectorAll('#stage-views input')) radio.checked = radio.value === shown.view;
-  gain.hidden = shown.view !== 'difference';
-  stage.dataset.view = shown.view;
+  // Without an edit there is nothing to lay over the source: they stand side by side, whatever view was chosen.
+  const comparable = edit && edit.status === 'ok' && !whyMissing(edit.picture) && !whyMissing(sample.source);
+  const view = comparable ? shown.view : 'beside';
+  for (const radio of document.querySelectorAll('#stage-views input')) radio.checked = radio.value === view;
+  document.getElementById('stage-views').hidden = !comparable;
+  gain.hidden = view !== 'difference';
+  stage.dataset.view = view;
+  stage.style.setProperty('--shape', shapeOf(sample) || 1.333);
   const labelled = (frame, label) => make('figure', { class: 'stage-picture' }, frame, make('figcaption', {}, label));
   if (!edit) {
     stage.replaceChildren(labelled(sourceFrame(sample, true), say('span', 'picture.source')));
     return;
   }
   const name = make('span', {}, editName(sample, edit));
-  if (shown.view === 'beside') {
+  if (view === 'beside') {
     stage.replaceChildren(
       labelled(sourceFrame(sample, true), say('span', 'picture.source')),
       labelled(editFrame(sample, edit, 'beside', true), name));
     return;
   }
   const label = make('span', { class: 'ends' }, say('span', 'picture.source'), name);
-  stage.replaceChildren(labelled(editFrame(sample, edit, shown.view, true), shown.view === 'slider' ? label : name));
+  stage.replaceChildren(labelled(editFrame(sample, edit, view, true), view === 'slider' ? label : name));
 }
 
 function showChoices(sample) {
@@ -112,6 +117,13 @@ function aboutSample(sample) {
 }
 
 function aboutEdit(sample, edit) {
+  if (edit.status === 'edit_failed') {
+    // It failed once, whatever judges would have seen it.
+    const failed = make('section', { class: 'verdict' },
+      make('header', {}, make('span', { class: 'judge' }, edit.model), say('strong', 'status.edit_failed', {}, { class: 'unscored' })),
+      edit.reason ? make('p', { class: 'reason' }, edit.reason) : null);
+    return [make('div', { class: 'verdicts' }, failed), say('h3', 'detail.facts'), facts(sample, edit)];
+  }
   const repeated = new Set(edit.judgements.map((one) => one.repeat)).size > 1;
   const verdicts = edit.judgements.map((one) => verdict(one, repeated));
   if (!verdicts.length) verdicts.push(say('p', 'detail.not_judged'));
@@ -139,7 +151,7 @@ function facts(sample, edit) {
     ...flags,
     edit.width ? make('li', {}, `${edit.width} × ${edit.height}`) : null,
     say('li', 'detail.seed', { seed: edit.seed }),
-    edit.seconds ? make('li', {}, `${edit.seconds.toFixed(1)} s`) : null,
+    edit.seconds ? say('li', 'detail.seconds', { seconds: edit.seconds.toFixed(1) }) : null,
     edit.device ? make('li', {}, edit.device) : null,
     link(edit.picture, 'detail.full_edit'),
     link(sample.source, 'detail.full_source'));
@@ -167,6 +179,7 @@ function startDetail() {
   detail.addEventListener('keydown', onKey);
   detail.addEventListener('click', (event) => { if (event.target === detail) detail.close(); });
   detail.addEventListener('close', () => {
+    if (detail.open) return; // the event comes late: an address has opened the next sample meanwhile
     shown.sample = null;
     if (sampleInAddress()) history.replaceState(null, '', location.pathname + location.search);
   });

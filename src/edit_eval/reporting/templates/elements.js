@@ -6,7 +6,7 @@ let language = data.language;
 
 function words(key, values = {}) {
   let text = data.texts[language][key];
-  for (const [name, value] of Object.entries(values)) text = text.split(`{${name}}`).join(String(value));
+  for (const [name, value] of Object.entries(values)) text = text.split(`{${name}}`).join(typeof value === 'object' ? inLanguage(value) : String(value));
   return text;
 }
 

@@ -78,8 +78,11 @@ function shapeOf(sample) {
 function startGallery() {
   fillFilters();
   filters.addEventListener('input', showChosen);
-  // The choice of view stands outside of the form; changing it leaves the reader on the page of cards.
-  document.querySelector('#gallery .gallery-head').addEventListener('input', () => showPage(pageNumber));
+  // Order and view stand outside of the form; another view leaves the reader on the page of cards.
+  document.querySelector('#gallery .gallery-head').addEventListener('input', (event) => {
+    if (event.target.name === 'view') showPage(pageNumber);
+    else showChosen();
+  });
   filters.addEventListener('submit', (event) => event.preventDefault());
   // A form is empty only after its reset event.
   filters.addEventListener('reset', () => setTimeout(showChosen));

@@ -12,6 +12,7 @@ function recall(name) {
 
 function setLanguage(chosen) {
   language = chosen;
+  document.title = data.titles[chosen];
   root.lang = chosen === 'zh' ? 'zh-CN' : 'en';
   for (const button of document.querySelectorAll('#language button')) {
     button.setAttribute('aria-pressed', String(button.value === chosen));

@@ -17,4 +17,5 @@ startGallery();
 startDetail();
 startPreferences();
 startCopying();
-startCharts();
+// Vega stands behind this script: it takes longer to read than the cards to make.
+addEventListener('vega', startCharts, { once: true });

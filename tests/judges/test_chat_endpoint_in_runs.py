@@ -1,0 +1,74 @@
+"""A judge behind a server, asked by a worker of a run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from edit_eval import evaluate
+from edit_eval.errors import Stopped
+from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
+from small_benchmark import configuration, sample_id, write_benchmark
+
+pytest.importorskip("openai")
+
+
+@pytest.fixture(autouse=True)
+def no_server_but_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-CANARY-4f1b09d2")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[JudgeServer]:
+    with JudgeServer() as running:
+        yield running
+
+
+def test_in_a_run_each_edit_gets_its_own_answer_several_at_a_time(tmp_path: Path, server: JudgeServer) -> None:
+    meeting = threading.Barrier(3)
+
+    def rate(asked: Asked) -> Reply:
+        if len(server.judged) <= 3:
+            meeting.wait(60)
+        number = int(asked.text.rpartition("turn it into ")[2].split()[0].strip(".\"'`"))
+        return Reply(f"Score: {number}.250" if number != 5 else "no idea")
+
+    server.answer = rate
+    write_benchmark(tmp_path, 9)
+    settings = configuration(tmp_path, execution={"pilot": False})
+    params = {"device_ids": "cpu:1", "model": "judge", "base_url": server.base_url, "concurrency": 3}
+    settings["reward_model"] = {"type": "chat_endpoint", "params": params}
+    made = evaluate(settings, run_dir=tmp_path / "run", report=False)
+    scores = {j.sample_id: j.score for j in made.results.judgements}
+    assert scores == {sample_id(n): n + 0.25 if n != 5 else None for n in range(9)}
+    assert server.most_at_once == 3
+    assert len(server.judged) == 8 + 3, "an answer that cannot be read is asked for again"
+
+
+def test_a_server_that_dies_stops_the_run_and_costs_no_sample_anything(tmp_path: Path) -> None:
+    answered = threading.Event()
+
+    with JudgeServer() as server:
+
+        def rate(asked: Asked) -> Reply:
+            if len(server.judged) > 4:
+                answered.set()
+                server.canary = Reply.error(503, "the engine has died")
+                return Reply.error(503, "the engine has died")
+            return Reply()
+
+        server.answer = rate
+        write_benchmark(tmp_path, 9)
+        settings = configuration(tmp_path, execution={"pilot": False})
+        params = {"device_ids": "cpu:1", "model": "judge", "base_url": server.base_url, "retries": 0, "concurrency": 2}
+        settings["reward_model"] = {"type": "chat_endpoint", "params": params}
+        with pytest.raises(Stopped, match="the engine has died"):
+            evaluate(settings, run_dir=tmp_path / "run", report=False)
+        assert answered.is_set()
+        server.answer = server.canary = "Score: 5.000"
+        made = evaluate(settings, run_dir=tmp_path / "run", report=False)
+    assert made.summary["coverage"]["by_status"] == {"ok": 9}

@@ -1,0 +1,67 @@
+"""The configuration in a run directory, damaged by hand at any place: one clear line, or none is needed."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edit_eval import evaluate
+from edit_eval.errors import EditEvalError
+from edit_eval.evaluation import Run
+from edit_eval.reporting.status import status_document
+from small_benchmark import configuration
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    return evaluate(configuration(folder, benchmark={"limit": 1}), run_dir=folder / "run", report=False).path
+
+
+def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield place
+    for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from places(value[key], (*place, key))
+
+
+def damaged(value: Any, place: tuple[Any, ...], new: Any) -> Any:
+    """A copy with `new` at the place, or with nothing there for `...`."""
+    found = {"": copy.deepcopy(value)}
+    target: Any = found
+    *way, last = ("", *place)
+    for key in way:
+        target = target[key]
+    if new is ... and place:
+        del target[last]
+    else:
+        target[last] = {} if new is ... else new
+    return found[""]
+
+
+@pytest.mark.parametrize("name", ["0001.json", "0001.yaml"])
+def test_any_damage_is_one_line(whole: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(whole, tmp_path / "run")
+    path = tmp_path / "run" / "config" / name
+    good = yaml.safe_load(path.read_text("utf-8"))
+    refused = []
+    for place in places({key: good[key] for key in good if key not in ("judges", "execution")}):
+        for new in (None, "x", [3], ...):
+            path.write_text(json.dumps(damaged(good, place, new)), "utf-8")
+            try:
+                assert status_document(Run(tmp_path / "run").results)
+                assert Run(tmp_path / "run").summary
+            except EditEvalError as error:
+                refused.append(str(error))
+            except Exception as error:
+                raise AssertionError(f"{name}: {place} is {new!r}") from error
+    assert refused
+    for line in refused:
+        assert "\n" not in line
+        assert "no rubric" in line or line.startswith(f"{tmp_path}/run/config"), line
