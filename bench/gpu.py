@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -30,21 +29,18 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 
-from PIL import Image, ImageChops  # noqa: E402
+from PIL import ImageChops  # noqa: E402
 
 import gpu_work  # noqa: E402
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit  # noqa: E402
-from edit_eval.pictures import open_picture, write_png  # noqa: E402
-from edit_eval.testing.tiny_tokenizer import tiny_tokenizer  # noqa: E402
+from edit_eval.pictures import open_picture  # noqa: E402
 from gpu_architectures import architecture  # noqa: E402
-from gpu_models import ANSWER, text_of, write_folders  # noqa: E402
+from gpu_models import ANSWER, write_folders  # noqa: E402
 from gpu_tables import figures_of, tables_of  # noqa: E402
+from gpu_tasks import INSTRUCTION_TOKENS, QUESTION_TOKENS, RUBRIC_TOKENS, Tasks  # noqa: E402
 from gpu_worker import Worker, WorkerFailed, at_fault, environment, memory_used, seconds_until_free, worker  # noqa: E402
 
 BATCHES = (1, 2, 4, 16, 32)
-INSTRUCTION_TOKENS = 30
-RUBRIC_TOKENS = 800  # the packaged rubrics have 720 to 840 with Qwen's tokenizer
-QUESTION_TOKENS = 60
 ENCODER_TEMPLATE_TOKENS = 75
 FULL_STEPS = 50
 
@@ -60,8 +56,10 @@ JUDGE_WAYS: dict[str, dict[str, Any]] = {
     "transformers' choice of experts": {"experts_implementation": None},
 }
 
-# Seconds that a part may take on a GPU before it is stopped; it is not begun where less than half of it is left.
-PATIENCE = {"stock": 180, "edit": 150, "switches": 240, "judge": 220, "together": 60, "unload": 60, "loads": 150}
+EXPECTED = {"stock": 85, "edit": 55, "switches": 130, "judge": 100, "together": 10, "unload": 5, "loads": 70}
+"""Seconds that each part takes on a GPU, in order. One may take `PATIENCE` times as long where the later ones keep
+theirs, and is not begun where less than half is left."""
+PATIENCE = 2.5
 
 
 class Bench:
@@ -77,10 +75,15 @@ class Bench:
         self.edit_folder, self.judge_folder = write_folders(scratch / "models", self.architecture)
         self.results: dict[str, Any] = {"settings": vars(arguments), "failed": {}}
         self.results["work"] = self.work()
-        self.before = memory_used(arguments.device)
+        self.before = 0.0
+        try:
+            self.before = memory_used(arguments.device)
+        except WorkerFailed as error:  # the times can be had all the same
+            self.results["failed"]["memory"] = str(error)
+        self.waiting: dict[str, Worker] = {}
         self.editor: Worker | None = None
         self.judge_worker: Worker | None = None
-        self.sources = self.write_sources()
+        self.tasks = Tasks(scratch, self.side(), RUBRIC_TOKENS // 8 if self.tiny else RUBRIC_TOKENS)
         self.deadline = 0.0
 
     # -- what there is to do --
@@ -101,7 +104,7 @@ class Bench:
         work = {f"{name}_flops": flops for name, flops in work.items()}
         for steps in (self.arguments.steps, FULL_STEPS):
             work[f"image_{steps}_floor"] = (2 * steps * forward + prompts + vae_encode + vae_decode) / rate
-        for rows in BATCHES:
+        for rows in self.arguments.batches:
             step = gpu_work.mixture_step_bytes(made["judge"]["text"], rows) / (self.arguments.bandwidth * 1e12)
             work[f"step_{rows}_floor"] = step
             work[f"pair_{rows}_floor"] = pair / rate + len(ANSWER) * step / rows
@@ -110,16 +113,6 @@ class Bench:
     def side(self) -> int:
         """Pixels of a side of the judge's pictures."""
         return 96 if self.tiny else self.arguments.side
-
-    def write_sources(self) -> list[str]:
-        """Smooth coloured noise: edits at the benchmark's usual size or the canvas', square pictures to judge."""
-        paths = []
-        for number in range(8):
-            small = Image.frombytes("RGB", (16, 16), random.Random(number).randbytes(3 * 256))
-            path = self.scratch / f"source-{number}.png"
-            write_png(small.resize((self.side(), self.side()), Image.Resampling.BICUBIC), path)
-            paths.append(str(path))
-        return paths
 
     # -- parts --
 
@@ -133,27 +126,38 @@ class Bench:
             "canvas": self.canvas,
             "steps": self.arguments.steps,
             "marks": str(marks),
-            "tasks": self.edit_tasks("stock"),
+            "tasks": self.edits("stock"),
             "attention": ATTENTION[self.arguments.device.partition(":")[0]],
         }
-        found = self.child("stock", settings)
-        self.results["versions"], self.results["attention"] = found["versions"], found["attention"]
-        self.results["stock"] = {**self.edit_times(marks), "peak": found["peak"]}
+        said: dict[str, Any] = {}
+        try:
+            self.child("stock", settings, said)
+        finally:  # what it has said counts, whatever became of it then
+            self.results.update({name: said[name] for name in ("versions", "attention") if name in said})
+            if "peak" in said:
+                self.results["stock"] = {**self.edit_times(marks), "peak": said["peak"]}
 
     def edit(self) -> None:
         """edit-eval's worker as it is set by default."""
         self.edit_with("edit", {})
 
     def switches(self) -> None:
-        """edit-eval's worker with every lossless acceleration."""
+        """edit-eval's worker with every lossless acceleration; without `compile` where that does not work."""
+        chosen = self.results["switched_on"] = self.chosen_switches()
+        try:
+            self.edit_with("switches", chosen)
+        except WorkerFailed as error:
+            if not chosen.pop("compile", False):
+                raise
+            self.results["failed"]["compile"] = str(error)[:600]
+            self.edit_with("switches", chosen)
+
+    def chosen_switches(self) -> dict[str, Any]:
+        """The switches, once it is known which kernel of attention is fastest."""
         chosen = {**all_switches(), **self.fastest_attention()}
         if not self.arguments.device.startswith("cuda"):
             chosen.pop("compile", None)  # a minute of C++, and nothing learnt about a GPU
-        chosen.update(dict(self.arguments.switch))
-        self.results["switched_on"] = chosen
-        if not chosen:
-            raise WorkerFailed("the adapter has no switches")
-        self.edit_with("switches", chosen)
+        return {**chosen, **dict(self.arguments.switch)}
 
     def fastest_attention(self) -> dict[str, str]:
         """The kernel that was at least 3 % faster than the default one in the stock loop, if the adapter takes it."""
@@ -175,27 +179,20 @@ class Bench:
         if self.editor is not None:
             self.editor.stop()
             self.editor = None
-            seconds_until_free(self.arguments.device, self.before, time.monotonic())
+            with suppress(WorkerFailed):  # where it is not, want of memory will say so
+                seconds_until_free(self.arguments.device, self.before, time.monotonic())
         marks = self.scratch / f"{name}.marks"
-        parameters = {
-            "model_name": str(self.edit_folder),
-            "num_inference_steps": self.arguments.steps,
-            "dtype": self.dtype,
-            "canvas": self.canvas,
-            "marks": str(marks),
-            **more,
-        }
-        editor = self.start("RandomQwenImageEdit", parameters, name)
+        marks.unlink(missing_ok=True)
+        editor = self.worker(name, more)
         with at_fault(editor):
             loaded = editor.load()
-            done = editor.run(self.edit_tasks(name))
+            done = editor.run(self.edits(name))
         self.editor = editor
         self.results[name] = {
             **self.edit_times(marks),
             "peak": done[-1]["memory"].get("device_peak", 0),
             "host": done[-1]["memory"].get("host", 0),
             "about": loaded["about"],
-            "prepared": loaded["prepared"],
         }
         before = "stock" if name == "edit" else "edit"
         if before in self.results:
@@ -203,28 +200,26 @@ class Bench:
 
     def judge(self) -> None:
         """edit-eval's judge, beside the edit model if that is there."""
-        marks = self.scratch / "judge.marks"
-        parameters = {"model_name": str(self.judge_folder), "dtype": self.dtype, "marks": str(marks)}
-        parameters.update(dict(self.arguments.judge))
-        batches = [rows for rows in BATCHES if not self.arguments.batches or rows in self.arguments.batches]
-        judge = self.start("RandomQwen3VL", parameters, "judge")
+        judge = self.worker("judge")
         found: dict[str, Any] = {}
         with at_fault(judge):
             self.results["judge"] = {"about": judge.load()["about"], "ways": found}
-            for rows in batches:
+            for rows in self.arguments.batches:
                 for way, settings in JUDGE_WAYS.items():
                     found.setdefault(way, {})[str(rows)] = self.judge_batches(judge, rows, way, settings)
+                    self.keep()
         self.judge_worker = judge
         if self.editor is not None:
             if self.arguments.device.startswith("cuda"):
-                self.results["resident"] = memory_used(self.arguments.device) - self.before
+                with suppress(WorkerFailed):
+                    self.results["resident"] = memory_used(self.arguments.device) - self.before
             else:
                 self.results["resident"] = self.results["judge"]["host"] + self.latest_edit()["host"]
 
     def judge_batches(self, judge: Worker, rows: int, way: str, settings: dict[str, Any]) -> dict[str, float]:
         """The times of batches of `rows` pairs that are answered with `settings`."""
         count = 2 if self.tiny else 5 if rows < 16 else 3
-        done = judge.run([self.judge_task(rows, f"judge-{rows}-{way}-{number}", settings) for number in range(count)])
+        done = judge.run([self.tasks.batch(rows, f"judge-{rows}-{way}-{number}", settings) for number in range(count)])
         self.results["judge"]["host"] = done[-1]["memory"].get("host", 0)
         smallest = min(result.get("halved_to", rows) for message in done for result in message["results"])
         if smallest < rows:  # beside the edit model there may be no room for it
@@ -232,7 +227,7 @@ class Bench:
             return {"halved_to": smallest}
         times = self.judge_times(self.scratch / "judge.marks", count, rows)
         print(f"  {rows:3d} pairs, {way}: {times['pair']:.3f} s a pair", file=sys.stderr, flush=True)
-        return {**times, "peak": done[-1]["memory"].get("device_peak", 0)}
+        return times
 
     def together(self) -> None:
         """Both at work at once: what an edit costs while the judge is busy."""
@@ -240,9 +235,9 @@ class Bench:
             raise WorkerFailed("needs a part that edits, and the part judge")
         marks = self.scratch / ("switches.marks" if "switches" in self.results else "edit.marks")
         rows = 1 if self.tiny else 4
-        self.editor.send(do="run", **self.edit_tasks("together")[0])
+        self.editor.send(do="run", **self.edits("together")[0])
         count = 2 if self.tiny else 16
-        self.judge_worker.run([self.judge_task(rows, f"together-{number}") for number in range(count)])
+        self.judge_worker.run([self.tasks.batch(rows, f"together-{number}") for number in range(count)])
         self.editor.wait("done")
         self.results["together"] = {"edit": read_marks(marks)[-1]["total"] / 1000}
 
@@ -259,8 +254,7 @@ class Bench:
             if others is None:
                 seconds_until_free(self.arguments.device, self.before, begin)
             elif self.arguments.device.startswith("cuda"):
-                held = self.latest_edit()["peak"]
-                seconds_until_free(self.arguments.device, left - held, begin)
+                seconds_until_free(self.arguments.device, left - one.held, begin)
             self.results.setdefault("unload", {})[name] = time.monotonic() - begin
             setattr(self, name, None)
 
@@ -274,72 +268,65 @@ class Bench:
             "load_layers": 2 if self.tiny or self.arguments.layers else 4,
             "scratch": str(self.scratch / "weights"),
         }
-        self.results["loads"] = self.child("loads", settings)
+        self.child("loads", settings, self.results.setdefault("loads", {}))
 
     # -- how they are done --
 
-    def start(self, class_name: str, parameters: dict[str, Any], name: str) -> Worker:
-        """A worker that ends with the bench at the latest."""
-        path = f"{HERE / 'gpu_models.py'}:{class_name}"
-        log = self.scratch / f"{name}.log"
+    def worker(self, name: str, switches: dict[str, Any] | None = None) -> Worker:
+        """The worker of a part, for whom its imports may lie behind it; it ends with the bench at the latest."""
+        made = self.waiting.pop(name, None) or self.start(name, switches or {})
+        made.deadline = self.deadline
+        return made
+
+    def start(self, name: str, switches: dict[str, Any]) -> Worker:
+        """Starts a worker, which begins to import."""
+        parameters: dict[str, Any] = {"dtype": self.dtype, "marks": str(self.scratch / f"{name}.marks")}
+        if name == "judge":
+            class_name = "RandomQwen3VL"
+            parameters.update(model_name=str(self.judge_folder), **dict(self.arguments.judge))
+        else:
+            class_name, steps = "RandomQwenImageEdit", self.arguments.steps
+            parameters.update(model_name=str(self.edit_folder), num_inference_steps=steps, canvas=self.canvas)
+            parameters.update(switches)
+        path, log = f"{HERE / 'gpu_models.py'}:{class_name}", self.scratch / f"{name}.log"
         return self.alive.enter_context(worker(path, parameters, self.arguments.device, log, self.deadline))
 
-    def child(self, kind: str, settings: dict[str, Any]) -> Any:
-        """Has bench/gpu_children.py do something: in a process of its own, which gives the GPU's memory back."""
+    def import_early(self, names: Sequence[str]) -> None:
+        """Starts the workers of parts to come: imports take seconds of one processor, and no memory of the GPU."""
+        for name in ("edit", "judge", "switches"):
+            if name in names and name not in self.waiting and not (name == "switches" and "stock" in names):
+                self.waiting[name] = self.start(name, self.chosen_switches() if name == "switches" else {})
+
+    def child(self, kind: str, settings: dict[str, Any], said: dict[str, Any]) -> None:
+        """Has bench/gpu_children.py do something: in a process of its own, which gives the GPU's memory back.
+
+        `said` takes what it says, up to where it failed or its time was over; these raise `WorkerFailed`.
+        """
         if not self.arguments.device.startswith("cuda"):
             import gpu_children
 
-            return json.loads(json.dumps(getattr(gpu_children, kind)(settings)))
-        path = self.scratch / f"{kind}.json"
-        path.write_text(json.dumps(settings), "utf-8")
-        command = [sys.executable, str(HERE / "gpu_children.py"), kind, str(path)]
+            getattr(gpu_children, kind)(settings, said.update)
+            return
+        order, out = self.scratch / f"{kind}.json", self.scratch / f"{kind}.out"
+        order.write_text(json.dumps(settings), "utf-8")
+        command = [sys.executable, str(HERE / "gpu_children.py"), kind, str(order), str(out)]
         left = max(1.0, self.deadline - time.monotonic())
-        done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=left, check=False)
-        if done.returncode:
-            raise WorkerFailed(" | ".join(done.stderr.strip().splitlines()[-3:]))
-        return json.loads(done.stdout.strip().splitlines()[-1])
+        fault = ""
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=left, check=False)
+            if done.returncode:
+                fault = " | ".join(done.stderr.strip().splitlines()[-3:])
+        except subprocess.TimeoutExpired:
+            fault = "its part's time is over"
+        for line in out.read_text("utf-8").splitlines() if out.exists() else ():
+            with suppress(ValueError):  # the last line of one that was killed
+                said.update(json.loads(line))
+        if fault:
+            raise WorkerFailed(fault)
 
-    def edit_tasks(self, name: str) -> list[dict[str, Any]]:
+    def edits(self, name: str) -> list[dict[str, Any]]:
         """The same edits for everybody; the first is a warm-up."""
-        tokenizer = tiny_tokenizer()
-        return [
-            {
-                "task": f"{name}-{number}",
-                "kind": "edit",
-                "source": self.sources[number % len(self.sources)],
-                # Lengths differ from sample to sample, as they do in a benchmark.
-                "instruction": text_of(INSTRUCTION_TOKENS + number, tokenizer),
-                "seed": number,
-                "sample": str(number),
-                "output": str(self.scratch / f"{name}-{number}.png"),
-            }
-            for number in range(1 + self.arguments.images)
-        ]
-
-    def judge_task(self, rows: int, name: str, settings: dict[str, Any] | None = None) -> dict[str, Any]:
-        """A batch of one category: the same rubric, questions of different length, a source and an edit each."""
-        tokenizer, requests = tiny_tokenizer(), []
-        rubric = text_of(RUBRIC_TOKENS // 8 if self.tiny else RUBRIC_TOKENS, tokenizer)
-        digests = self.results.setdefault("_digests", {})
-        for row in range(rows):
-            source, edited = (self.sources[(row + shift) % len(self.sources)] for shift in (0, 1))
-            if edited not in digests:
-                digests[edited] = write_png(open_picture(edited), edited).pixels
-            requests.append(
-                {
-                    "system": rubric,
-                    "user": text_of(QUESTION_TOKENS - row % 8, tokenizer),
-                    "source": source,
-                    "edited": edited,
-                    "pixels": digests[edited],
-                    "sample": str(row),
-                    "edit_model": json.dumps(settings or {}),  # see RandomQwen3VL
-                    "instruction": "",
-                    "category": "physical",
-                    "form": "score",
-                }
-            )
-        return {"task": name, "kind": "judge", "requests": requests}
+        return self.tasks.edits(name, 1 + self.arguments.images)
 
     def edit_times(self, marks: Path) -> dict[str, Any]:
         """Medians over the timed images; milliseconds but for `image` and `image_50` (seconds, begin to begin)."""
@@ -367,6 +354,7 @@ class Bench:
             "steps": median(len(mark["networks"]["answer"]) for mark in timed),
         }
         found["idle"] = median(mark["before"] + mark["between"] + mark["after"] for mark in timed) / rows
+        found["peak"] = max(mark["allocated"] for mark in timed)
         return found
 
     def difference(self, name: str, other: str) -> int:
@@ -384,14 +372,17 @@ class Bench:
 
     # -- the run --
 
-    def do(self, names: Iterable[str]) -> None:
+    def do(self, names: Sequence[str]) -> None:
         """Does the parts in order; what fails is kept with its reason."""
-        for name in names:
+        for place, name in enumerate(names):
             left = self.arguments.budget - (time.monotonic() - self.began)
-            patience = PATIENCE[name] if self.arguments.device.startswith("cuda") else left
-            if left < patience / 2 or left < 1:
+            expected, later = EXPECTED[name], sum(EXPECTED[other] for other in names[place + 1 :])
+            if not self.arguments.device.startswith("cuda"):
+                expected, later = 0, 0
+            if left < max(1, expected / 2):
                 self.results["failed"][name] = f"not begun: {left:.0f} s of the budget are left"
                 continue
+            patience = min(PATIENCE * expected, max(left - later, expected)) if expected else left
             self.deadline = time.monotonic() + min(patience, left)
             for alive in (self.editor, self.judge_worker):
                 if alive is not None:
@@ -399,6 +390,7 @@ class Bench:
             begin = time.monotonic()
             print(f"{name} ...", file=sys.stderr, flush=True)
             try:
+                self.import_early(names[place:])
                 part: Callable[[], None] = getattr(self, name)
                 part()
             except Exception as error:
@@ -406,12 +398,15 @@ class Bench:
                 self.results["failed"][name] = text[:600]
                 print(f"  failed: {text[:600]}", file=sys.stderr, flush=True)
             self.results.setdefault("seconds", {})[name] = time.monotonic() - begin
-            self.results["figures"] = figures_of(self.results)
-            if self.arguments.out:
-                kept = {key: value for key, value in self.results.items() if not key.startswith("_")}
-                out = Path(self.arguments.out)
-                out.write_text(json.dumps(kept, indent=1, default=str), "utf-8")
-                out.with_suffix(".md").write_text(tables_of(self.results) + "\n", "utf-8")
+            self.keep()
+
+    def keep(self) -> None:
+        """Writes what is known so far."""
+        self.results["figures"] = figures_of(self.results)
+        if self.arguments.out:
+            out = Path(self.arguments.out)
+            out.write_text(json.dumps(self.results, indent=1, default=str), "utf-8")
+            out.with_suffix(".md").write_text(tables_of(self.results) + "\n", "utf-8")
 
 
 def all_switches() -> dict[str, Any]:
@@ -443,7 +438,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", choices=("full", "tiny"), default="full")
     parser.add_argument("--device", default="cuda:0", help="cuda (the first GPU), cuda:N, cpu")
-    parser.add_argument("--parts", default=",".join(PATIENCE), help="of %(default)s")
+    parser.add_argument("--parts", default=",".join(EXPECTED), help="of %(default)s")
     parser.add_argument("--steps", type=int, default=8, help="steps an edit; 50 are extrapolated")
     parser.add_argument("--images", type=int, default=3, help="timed edits, beside a warm-up")
     parser.add_argument("--batches", type=lambda text: [int(one) for one in text.split(",")], default=[])
@@ -455,14 +450,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--judge", type=setting, action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--tflops", type=float, default=790.0, help="the floor's compute: bf16 as measured on an H200")
     parser.add_argument("--bandwidth", type=float, default=4.3, help="the floor's memory, TB/s")
-    parser.add_argument("--budget", type=float, default=570.0, help="seconds for all of it")
+    parser.add_argument("--budget", type=float, default=540.0, help="seconds for all of it")
     parser.add_argument("--out", help="a file for all results (and .md for the tables), written after each part")
     parser.add_argument("--json", action="store_true", help="print the figures alone, as JSON")
     given = parser.parse_args(arguments)
     given.device = "cuda:0" if given.device == "cuda" else given.device
-    given.parts = [name for name in PATIENCE if name in given.parts.split(",")]
+    given.parts = [name for name in EXPECTED if name in given.parts.split(",")]
     if given.size == "tiny":
         given.steps = min(given.steps, 3)
+    given.batches = given.batches or ([1, 4] if given.size == "tiny" else list(BATCHES))
     return given
 
 

@@ -1,6 +1,6 @@
 """What bench/gpu.py has done in processes of their own: the stock loop of diffusers, and loading from real files.
 
-python bench/gpu_children.py stock|loads SETTINGS.json      the answer is one line of JSON
+python bench/gpu_children.py stock|loads SETTINGS.json OUT      adds a line of JSON to OUT as soon as something is known
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +19,30 @@ from PIL import Image
 from edit_eval.edit_models.qwen_image_edit import PARTS, QwenImageEdit, call_on_canvas
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.pretrained import folders
-from edit_eval.pretrained.loading import prepare_devices
+from edit_eval.pretrained.loading import library_versions, prepare_devices
 from edit_eval.pretrained.processors import PROCESSORS, load_processor
+from edit_eval.pretrained.reading_ahead import load_in_parallel
 from gpu_architectures import architecture
 from gpu_models import NetworkTimes, random_network, random_part, watch_pipeline, weight_bytes
 from gpu_models import write_folders as write_configurations
 
+SHARD = "500MB"
+"""So that a few layers lie in several files, which are read in parallel, as a whole model's are."""
 
-def stock(settings: dict[str, Any]) -> dict[str, Any]:
-    """Diffusers' pipeline as its documentation shows it, one picture after the other, each saved as a PNG."""
+Say = Callable[[dict[str, Any]], None]
+
+
+def stock(settings: dict[str, Any], say: Say) -> None:
+    """Diffusers' pipeline as its documentation shows it, one picture after the other, each saved as a PNG.
+
+    Says `versions`, `peak` (bytes, when the edits are done), and `attention` anew after each kernel.
+    """
     import diffusers
     import torch
 
     device = settings["device"]
     prepare_devices([device], "none")
+    say({"versions": {**library_versions("torch", "diffusers", "transformers"), "gpu": _gpu(device)}})
     location = folders.locate(settings["folder"], None, "model_index.json", "a diffusers pipeline")
     parts = {name: random_part(location, name, settings["dtype"], [device], "none", {}) for name in PARTS}
     # The library's own processor needs a torchvision that fits; what it computes runs on the CPU, once a picture.
@@ -59,7 +70,7 @@ def stock(settings: dict[str, Any]) -> dict[str, Any]:
     for task in settings["tasks"]:
         edited, _ = edit(task, settings["steps"])
         edited.save(task["output"])
-    peak = torch.cuda.max_memory_reserved() if device.startswith("cuda") else 0
+    say({"peak": torch.cuda.max_memory_reserved(device) if device.startswith("cuda") else 0})
     kernels: dict[str, Any] = {}
     for name in settings["attention"]:
         try:
@@ -68,25 +79,24 @@ def stock(settings: dict[str, Any]) -> dict[str, Any]:
             kernels[name] = statistics.median(edit(settings["tasks"][0], 2)[1]["networks"]["forward"])
         except Exception as error:  # a kernel that is not there, or not for these shapes
             kernels[name] = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    versions = {"torch": torch.__version__, "diffusers": diffusers.__version__, "gpu": _gpu(device)}
-    return {"peak": peak, "attention": kernels, "versions": versions}
+        say({"attention": kernels})
 
 
 def _gpu(device: str) -> str:
     import torch
 
-    return torch.cuda.get_device_name() if device.startswith("cuda") else "none"
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else "none"
 
 
-def loads(settings: dict[str, Any]) -> dict[str, Any]:
-    """Seconds of the adapters' own `load` for real files of two sizes, which lie in the page cache.
+def loads(settings: dict[str, Any], say: Say) -> None:
+    """Says the seconds of the adapters' own `load` for real files of two sizes, which lie in the page cache.
 
     From two sizes follow a rate and a fixed cost, and from these the seconds at full size. Imports and the GPU's
     context come before: a worker has them behind it when its turn comes.
     """
     device, dtype = settings["device"], settings["dtype"]
+    load_in_parallel()  # as a worker does, before diffusers is imported
     prepare_devices([device], "none")
-    found: dict[str, Any] = {}
     whole = Path(settings["scratch"]) / "whole"
     write_configurations(whole, architecture(settings["size"], settings["layers"]))
     for model, make in (("edit", _edit_networks), ("judge", _judge_networks)):
@@ -96,7 +106,7 @@ def loads(settings: dict[str, Any]) -> dict[str, Any]:
             if not folder.is_dir():
                 write_configurations(folder, architecture(settings["size"], layers))
                 for name, network in make(folder / model, device, dtype).items():
-                    network.save_pretrained(folder / model / name)
+                    network.save_pretrained(folder / model / name, max_shard_size=SHARD)
                 _let_go(device)
             adapter = QwenImageEdit if model == "edit" else Qwen3VL
             loaded = adapter(adapter.Parameters(model_name=str(folder / model), dtype=dtype))
@@ -115,8 +125,7 @@ def loads(settings: dict[str, Any]) -> dict[str, Any]:
         fixed = max(0.0, small["seconds"] - small["bytes"] / rate) if rate > 0 else small["seconds"]
         full = weight_bytes(*make(whole / model, "meta", dtype).values())
         seconds = fixed + full / rate if rate > 0 else None
-        found[model] = {"points": points, "rate": rate, "fixed": fixed, "bytes": full, "seconds": seconds}
-    return found
+        say({model: {"points": points, "rate": rate, "fixed": fixed, "bytes": full, "seconds": seconds}})
 
 
 def _edit_networks(folder: Path, device: str, dtype: str) -> dict[str, Any]:
@@ -146,6 +155,7 @@ def _let_go(device: str) -> None:
 
 
 if __name__ == "__main__":
-    kind, path = sys.argv[1:]
-    given = json.loads(Path(path).read_text("utf-8"))
-    print(json.dumps({"stock": stock, "loads": loads}[kind](given)))
+    kind, order, answers = sys.argv[1:]
+    with open(answers, "a", encoding="utf-8", buffering=1) as file:
+        made = {"stock": stock, "loads": loads}[kind]
+        made(json.loads(Path(order).read_text("utf-8")), lambda found: print(json.dumps(found), file=file))

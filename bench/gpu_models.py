@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from unittest import mock
@@ -147,14 +148,16 @@ class NetworkTimes:
 
     def __init__(self, device: str, path: str) -> None:
         self._device, self._path = device, path
+        self._on_gpu = device.startswith("cuda")
         self._spans: list[tuple[str, Any, Any]] = []
         self._begin: Any = None
         self._last_end: Any = None
 
     def watch(self, name: str, network: Any) -> None:
-        """Takes note of every call of `network`; a language model's are told apart by the tokens that they read."""
-        import torch
+        """Takes note of every call of `network`; a language model's are told apart by the tokens that they read.
 
+        No network that is watched is compiled as a whole: a compiled one would trace these hooks.
+        """
         begins: list[Any] = []
 
         def before(module: Any, given: Any, keywords: Any) -> None:
@@ -165,20 +168,30 @@ class NetworkTimes:
             step = name == "prompt" and embeddings is not None and embeddings.shape[1] == 1
             self._spans.append(("answer" if step else name, begins.pop(), self._now()))
 
-        network.register_forward_pre_hook(torch.compiler.disable(before), with_kwargs=True)
-        network.register_forward_hook(torch.compiler.disable(after), with_kwargs=True)
+        network.register_forward_pre_hook(before, with_kwargs=True)
+        network.register_forward_hook(after, with_kwargs=True)
 
     def begin(self) -> None:
         """A task begins."""
+        if self._on_gpu:
+            import torch
+
+            torch.cuda.reset_peak_memory_stats(self._device)
         self._spans, self._begin = [], self._now()
 
     def end(self) -> dict[str, Any]:
-        """A task has ended and its result is on the host: writes a line of milliseconds, and returns it."""
-        end = self._now()
-        if self._device.startswith("cuda"):
+        """A task has ended and its result is on the host: writes a line of milliseconds, and returns it.
+
+        `allocated` is bytes on the device at the task's own peak, without what torch merely keeps.
+        """
+        end, allocated = self._now(), 0
+        if self._on_gpu:
+            import torch
+
             end.synchronize()
+            allocated = torch.cuda.max_memory_allocated(self._device)
         ms = self._milliseconds
-        found: dict[str, Any] = {"total": ms(self._begin, end), "at": time.monotonic(), "networks": {}}
+        found: dict[str, Any] = {"total": ms(self._begin, end), "allocated": allocated, "networks": {}}
         for name, begin, stop in self._spans:
             found["networks"].setdefault(name, []).append(ms(begin, stop))
         found["before"] = ms(self._begin, self._spans[0][1])
@@ -194,12 +207,12 @@ class NetworkTimes:
         return found
 
     def _now(self) -> Any:
-        if not self._device.startswith("cuda"):
+        if not self._on_gpu:
             return time.perf_counter()
         import torch
 
         event = torch.cuda.Event(enable_timing=True)
-        event.record()
+        event.record(torch.cuda.current_stream(self._device))  # of this GPU, which need not be the current one
         return event
 
     def _milliseconds(self, begin: Any, end: Any) -> float:
@@ -278,7 +291,7 @@ class RandomQwen3VL(Qwen3VL):
         self._about["bytes"] = str(weight_bytes(self._model))
         self.kernel, self.prefix = self.parameters.experts_implementation, self.parameters.shared_prefix
 
-    def judge(self, requests: Sequence[Any]) -> list[str]:
+    def judge(self, requests: Sequence[Any], inputs: Any = None) -> list[str]:
         """Answers as the adapter does; which token comes next is dictated, and computed all the same.
 
         A request's `edit_model` holds settings (JSON) that this batch is to be answered with, so that one loaded judge
@@ -294,7 +307,7 @@ class RandomQwen3VL(Qwen3VL):
             self._set_experts()
         self.parameters.call = {"logits_processor": _dictation(self._processor.tokenizer)}
         self._times.begin()
-        answers = super().judge(requests)
+        answers = super().judge(requests, inputs)
         self._times.end()
         if any(answer != ANSWER for answer in answers):
             raise ValueError(f"the judge was to say {ANSWER}, and said {answers[0]!r}")
@@ -322,7 +335,11 @@ def _dictation(tokenizer: Any) -> Any:
 def text_of(tokens: int, tokenizer: Any) -> str:
     """A text of so many tokens or one fewer, whatever the tokenizer makes of a word."""
     words = ("score", "rate", "the", "edit", "physical", "geometric", "light", "shadow", "plausible", "strict")
-    text, number = "", 0
-    while len(tokenizer.encode(more := f"{text} {words[number % len(words)]}", add_special_tokens=False)) <= tokens:
-        text, number = more, number + 1
-    return text.strip()
+    lengths = [len(tokenizer.encode(f" {word}", add_special_tokens=False)) for word in words]  # no token spans a space
+    chosen: list[str] = []
+    for word, length in cycle(zip(words, lengths, strict=True)):
+        tokens -= length
+        if tokens < 0:
+            return " ".join(chosen)
+        chosen.append(word)
+    raise AssertionError("words never end")

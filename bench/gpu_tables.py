@@ -89,7 +89,7 @@ def _judging(results: Results) -> Iterator[str]:
 def _batches(results: Results, batches: Mapping[str, Any]) -> Iterator[str]:
     yield (
         "| pairs at once | s a pair | floor | pairs/s | pictures, ms a pair | prompt, ms a pair "
-        "| a step of the answer, ms | floor | GPU idle, ms a pair | peak, GiB |"
+        "| a step of the answer, ms | floor | GPU idle, ms a pair | allocated at the peak, GiB |"
     )
     yield "|---:|" + "---:|" * 9
     for rows, one in batches.items():

@@ -36,12 +36,16 @@ def environment() -> dict[str, str]:
 
 
 class Worker:
-    """A worker's process. Every wait ends at `deadline` (of `time.monotonic`) with `WorkerFailed`."""
+    """A worker's process, which begins to import at once.
+
+    Every wait ends at `deadline` (of `time.monotonic`) with `WorkerFailed`. `held` is the bytes on the GPU that torch
+    kept in it when it last said so.
+    """
 
     def __init__(self, class_path: str, parameters: Mapping[str, Any], device: str, log: Path, deadline: float) -> None:
         self._log, self.deadline = log, deadline
         self._lines, self._messages = Lines(), list[Message]()
-        self.began = time.monotonic()
+        self.held = 0
         child_in, self._into = os.pipe()
         self._out, child_out = os.pipe()
         with log.open("ab") as file:
@@ -70,6 +74,7 @@ class Worker:
         """The next message that is one of `events`; steps and begins in between are passed over."""
         while True:
             message = self._next()
+            self.held = message.get("memory", {}).get("device", self.held)
             if message["event"] in events:
                 return message
             if message["event"] in ("broken", "failed"):
@@ -88,11 +93,10 @@ class Worker:
         return self._messages.pop(0)
 
     def load(self) -> Message:
-        """Has it import and load; returns its `loaded`, with the seconds that the imports took as `prepared`."""
+        """Has it load, once it has imported everything; returns its `loaded`."""
         self.wait("prepared")
-        prepared = time.monotonic() - self.began
         self.send(do="load", offload="none")
-        return {**self.wait("loaded"), "prepared": prepared}
+        return self.wait("loaded")
 
     def run(self, tasks: Sequence[Mapping[str, Any]]) -> list[Message]:
         """Does the tasks, one more in the worker's hand than it works at; returns what it says when each is done."""
@@ -152,7 +156,8 @@ def at_fault(made: Worker) -> Iterator[None]:
 def memory_used(device: str) -> float:
     """Bytes taken on the GPU by all processes, by the driver's own account; 0 where there is none.
 
-    The bench itself holds no context on the GPU, so that nothing of it is counted.
+    The bench itself holds no context on the GPU, so that nothing of it is counted. Raises `WorkerFailed` where the
+    driver does not say.
     """
     if not device.startswith("cuda"):
         return 0.0
@@ -160,11 +165,14 @@ def memory_used(device: str) -> float:
     shown = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     name = shown.split(",")[index] if shown else str(index)
     command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "-i", name]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
-    return float(done.stdout.split()[0]) * 2**20
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+        return float(done.stdout.split()[0]) * 2**20
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        raise WorkerFailed(f"nvidia-smi does not say how much memory is taken: {error}") from None
 
 
-def seconds_until_free(device: str, before: float, begin: float, patience: float = 60.0) -> float:
+def seconds_until_free(device: str, before: float, begin: float, patience: float = 20.0) -> float:
     """Seconds from `begin` until no more than `before` bytes (and a quarter of a GiB) are taken on the GPU."""
     while memory_used(device) > before + 2**28:
         if time.monotonic() - begin > patience:

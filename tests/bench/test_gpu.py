@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,10 @@ class TestChildren:
             "tasks": tasks,
             "attention": ["native", "_flash_3"],
         }
-        found = children.stock(settings)
+        found: dict[str, Any] = {}
+        children.stock(settings, found.update)
+        assert found["peak"] == 0
+        assert {"torch", "diffusers", "transformers", "gpu"} == set(found["versions"])
         marks = [json.loads(line) for line in (tmp_path / "marks").read_text().splitlines()]
         assert len(marks[1]["networks"]["forward"]) == 4
         assert {"encode", "vae_encode", "vae_decode"} < set(marks[1]["networks"])
@@ -193,12 +197,101 @@ class TestChildren:
         pytest.importorskip("diffusers")
         children = module("gpu_children")
         settings = {"device": "cpu", "dtype": "bfloat16", "size": "tiny", "layers": None, "load_layers": 2}
-        found = children.loads({**settings, "scratch": str(tmp_path)})
+        found: dict[str, Any] = {}
+        children.loads({**settings, "scratch": str(tmp_path)}, found.update)
+        assert set(found) == {"edit", "judge"}
         for one in found.values():
             small, large = one["points"][1:]
             assert 0 < small["bytes"] < large["bytes"]
             assert one["bytes"] == pytest.approx(large["bytes"], rel=0.25)  # the tiny models have two layers
             assert one["seconds"] is None or one["seconds"] > 0
+
+
+@pytest.mark.real_models
+def test_a_judge_with_and_without_inputs_made_ahead(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("transformers")
+    arguments = ["--compute", "0.1", "--rows", "1", "--side", "64", "--json"]
+    assert module("gpu_judge_ahead").main(arguments) == 0
+    figures = json.loads(capsys.readouterr().out)["figures"]
+    assert figures["ahead"] > 0.1
+    assert figures["in_turn"] > 0.1
+    assert figures["speedup"] == pytest.approx(figures["in_turn"] / figures["ahead"], abs=0.01)
+
+
+class TestTime:
+    """A GPU is lent for minutes: what is late is left out, and what was found is kept."""
+
+    def bench(self, monkeypatch: pytest.MonkeyPatch, takes: dict[str, float], budget: float = 540.0) -> Any:
+        """A bench whose parts take so many seconds, or up to their deadline, of a clock that is set by hand."""
+        gpu = module("gpu")
+        clock = [0.0]
+        monkeypatch.setattr(gpu.time, "monotonic", lambda: clock[0])
+        bench = gpu.Bench.__new__(gpu.Bench)
+        bench.arguments = gpu.parse(["--budget", str(budget)])
+        bench.began, bench.editor, bench.judge_worker = 0.0, None, None
+        bench.results = {"failed": {}}
+        monkeypatch.setattr(bench, "import_early", lambda names: None)
+
+        def part(name: str) -> None:
+            end = clock[0] + takes.get(name, gpu.EXPECTED[name])
+            clock[0] = min(end, bench.deadline)
+            if end > bench.deadline:
+                raise gpu.WorkerFailed("its part's time is over")
+
+        for name in gpu.EXPECTED:
+            monkeypatch.setattr(bench, name, partial(part, name))
+        return bench
+
+    def test_one_that_hangs_leaves_the_later_ones_their_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        bench = self.bench(monkeypatch, {"stock": 1e9})
+        bench.do(list(module("gpu").EXPECTED))
+        assert list(bench.results["failed"]) == ["stock"]
+        assert bench.results["seconds"]["stock"] > module("gpu").EXPECTED["stock"]
+        assert sum(bench.results["seconds"].values()) <= 540
+
+    def test_one_that_comes_too_late_is_not_begun(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        bench = self.bench(monkeypatch, {"switches": 1e9}, budget=330)
+        bench.do(list(module("gpu").EXPECTED))
+        failed = bench.results["failed"]
+        assert "its part's time is over" in failed["switches"]
+        assert "its part's time is over" in failed["judge"]  # begun, with more than half of its time
+        assert failed["loads"] == "not begun: 0 s of the budget are left"
+
+    def test_switches_are_measured_without_compile_where_that_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        gpu = module("gpu")
+        bench = self.bench(monkeypatch, {})
+        monkeypatch.undo()
+        tried: list[dict[str, Any]] = []
+
+        def edit_with(name: str, chosen: dict[str, Any]) -> None:
+            tried.append(dict(chosen))
+            if chosen.get("compile"):
+                raise gpu.WorkerFailed("Failed to find C compiler")
+
+        monkeypatch.setattr(bench, "edit_with", edit_with)
+        bench.switches()
+        assert [one.get("compile", False) for one in tried] == [True, False]
+        assert bench.results["failed"] == {"compile": "Failed to find C compiler"}
+        assert bench.results["switched_on"] == tried[1]
+
+    def test_what_a_child_said_before_it_ended_counts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        gpu = module("gpu")
+        bench = self.bench(monkeypatch, {})
+        monkeypatch.undo()
+        bench.scratch, bench.deadline = tmp_path, gpu.time.monotonic() + 60
+        (tmp_path / "stock.out").write_text('{"peak": 3}\n{"attention": {"native": 1.0}}\n{"attenti')
+        said: dict[str, Any] = {}
+        (tmp_path / "gpu_children.py").write_text("raise KeyError('broken')")
+        monkeypatch.setattr(gpu, "HERE", tmp_path)
+        with pytest.raises(gpu.WorkerFailed, match="KeyError"):
+            bench.child("stock", {}, said)
+        assert said == {"peak": 3, "attention": {"native": 1.0}}
+
+    def test_a_driver_that_does_not_answer_is_no_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        worker = module("gpu_worker")
+        monkeypatch.setenv("PATH", "")
+        with pytest.raises(worker.WorkerFailed, match="nvidia-smi does not say how much memory is taken"):
+            worker.memory_used("cuda:0")
 
 
 class TestWork:

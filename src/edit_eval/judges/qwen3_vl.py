@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -113,6 +115,7 @@ class Qwen3VL:
         self.parameters = parameters
         self._model: Any = None
         self._processor: Any = None
+        self._encoding = threading.Lock()  # tokenizers before 0.23: "Already borrowed" where another thread encodes
         self._device = "cpu"
         self._ends: tuple[int, ...] = ()
         self._control_tokens: re.Pattern[str] = re.compile("(?!)")
@@ -177,30 +180,39 @@ class Qwen3VL:
             **library_versions("torch", "transformers", "accelerate", "safetensors", "tokenizers", "pillow"),
         }
 
-    def judge(self, requests: Sequence[JudgeRequest]) -> list[str]:
-        """Answers a batch; each answer is the one that its request would get alone, up to the dtype's rounding."""
+    def make_inputs(self, requests: Sequence[JudgeRequest]) -> Any:
+        """What the model reads of a batch, still on the host: texts tokenised, pictures scaled. For any thread."""
+        texts = [self._text(request) for request in requests]
+        pictures = [picture for request in requests for picture in self._pictures(request)]
+        with self._encoding:
+            return self._processor(text=texts, images=pictures, padding=True, return_tensors="pt")
+
+    def judge(self, requests: Sequence[JudgeRequest], inputs: Any = None) -> list[str]:
+        """Answers a batch; each answer is the one that its request would get alone, up to the dtype's rounding.
+
+        `inputs` is what `make_inputs` returned for these requests, where that was done before.
+        """
         import torch
 
         if self._model is None:
             raise LoadError("the judge is not loaded: call load(devices) first")
         if not requests:
             return []
-        texts = [self._text(request) for request in requests]
-        pictures = [picture for request in requests for picture in self._pictures(request)]
-        inputs = self._processor(text=texts, images=pictures, padding=True, return_tensors="pt").to(self._device)
+        inputs = self.make_inputs(requests) if inputs is None else inputs
+        inputs = copy.copy(inputs).to(self._device)  # what was given stays as it is, for a second attempt
         start = inputs["input_ids"].shape[1]
         with torch.inference_mode():
             if self._numbers is not None:
                 inputs["pixel_values"] = patches(inputs, self._processor.image_processor, self._numbers)
             if self.parameters.shared_prefix:
                 inputs.update(self._with_prefix_read(inputs))
-            made = self._model.generate(
+            answered = self._model.generate(
                 **inputs,
                 max_new_tokens=self.parameters.max_new_tokens,
                 stopping_criteria=self._stops(requests, start),
                 **self.parameters.call,
             )
-        return [self._decoded(row) for row in made[:, start:].tolist()]
+        return [self._decoded(row) for row in answered[:, start:].tolist()]
 
     def about(self) -> dict[str, str]:
         """Versions, the model's class, kernels, the commit of the weights, how pictures are scaled."""

@@ -59,6 +59,22 @@ def test_no_recompilation_from_prompt_to_prompt_and_shape_to_shape(tiny_models: 
     check(model, loaded(folder, **PLAIN), most=0)
 
 
+def test_another_kernel_of_attention_is_part_of_the_one_graph(tiny_models: Path) -> None:
+    from diffusers.models import attention_dispatch
+
+    registry = attention_dispatch._AttentionBackendRegistry
+    before = registry._active_backend
+    try:
+        folder = tiny_models / "qwen-image-edit"
+        model = loaded(folder, attention="_native_math")  # chosen, as cuDNN's is, by a context within the block
+        compile_blocks(model._pipeline.transformer, "eager")
+        edited(model)
+        edited(model, "a longer prompt, of another shape")
+        assert graphs() == 2
+    finally:
+        registry._active_backend = before
+
+
 def test_no_recompilation_where_modulation_is_computed_and_the_reference_has_the_time_0(
     tiny_models: Path, tmp_path: Path
 ) -> None:
