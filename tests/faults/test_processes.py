@@ -237,7 +237,7 @@ def test_nobody_waits_for_an_event_that_will_never_come(monkeypatch: pytest.Monk
         engine.run()
     said = str(stopped.value)
     assert "no progress: work is left" in said
-    assert "slow on gpu:0, slow on gpu:1 cannot do it" in said, "who holds it"
+    assert "edit model slow on gpu:0, edit model slow on gpu:1 cannot do it" in said, "who holds it"
     assert "please report it" in said, "what to do"
 
 
