@@ -1,6 +1,8 @@
 # Two commands: `make demo` runs a whole evaluation, `make test` passes the tests. Each does all its set-up.
 PYTHON ?= python3
 BIN := .venv/bin
+# A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test chaos lint screenshots bench bench-gpu clean
 

@@ -52,7 +52,7 @@ def arrange(tab: Page, view: dict) -> None:
     """Brings the page into the state that the picture is to show."""
     if "language" in view:
         tab.click(f"#language button[value={view['language']}]")
-    for figure in tab.locator("[data-chart]").all():  # a chart is drawn when it comes near to the window
+    for figure in tab.locator("[data-chart]").all():  # those near the window are drawn first
         figure.evaluate("(one) => one.scrollIntoView({ behavior: 'instant' })")
         figure.locator(".chart-body svg, .chart-body canvas").first.wait_for()
     if view.get("detail"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -54,3 +56,46 @@ def test_a_run_goes_on_to_its_end(closed: int, tmp_path: Path) -> None:
 def test_an_error_that_nobody_reads_keeps_its_exit_code(closed: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "edit_eval", "run", "nowhere.yaml"]
     assert subprocess.run(command, stderr=closed, cwd=tmp_path).returncode == 2
+
+
+WRITER = """
+import sys
+from edit_eval import cli
+sys.stdout = cli._forgiving(sys.stdout)
+print("\\n".join(map(str, range(100_000))))  # far more at a time than a pipe takes
+"""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_pipe_that_does_not_block_gets_every_line(unbuffered: str) -> None:
+    """Whoever shares a terminal or a pipe with us may have made it so."""
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETFL, fcntl.fcntl(writing, fcntl.F_GETFL) | os.O_NONBLOCK)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    writer = subprocess.Popen([sys.executable, "-c", WRITER], stdout=writing, stderr=subprocess.PIPE, env=environment)
+    os.close(writing)
+    found = b""
+    with open(reading, "rb", buffering=0) as pipe:
+        while data := pipe.read(10_000):
+            found += data
+    _, said = writer.communicate()
+    assert (writer.returncode, said) == (0, b"")
+    assert found == b"".join(b"%d\n" % number for number in range(100_000))
+
+
+def test_a_terminal_that_was_closed_is_silence() -> None:
+    leader, follower = os.openpty()
+    os.close(leader)
+    done = subprocess.run(
+        [sys.executable, "-m", "edit_eval", "list"], stdout=follower, stderr=subprocess.PIPE, start_new_session=True
+    )
+    os.close(follower)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_streams_that_were_closed_before_the_start_are_silence(closed: str) -> None:
+    command = f'"{sys.executable}" -m edit_eval list --json {closed}'
+    done = subprocess.run(["sh", "-c", command], capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert not done.stdout or json.loads(done.stdout)

@@ -55,8 +55,9 @@ def test_any_damage_is_one_line(whole: Path, tmp_path: Path, name: str) -> None:
         for new in (None, "x", [3], ...):
             path.write_text(json.dumps(damaged(good, place, new)), "utf-8")
             try:
-                assert status_document(Run(tmp_path / "run").results)
-                assert Run(tmp_path / "run").summary
+                run = Run(tmp_path / "run")
+                assert status_document(run.results)
+                assert run.summary
             except EditEvalError as error:
                 refused.append(str(error))
             except Exception as error:

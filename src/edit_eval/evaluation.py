@@ -180,7 +180,8 @@ def plan(
     if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
         everything = load_samples(configuration)
         categories = [sample.category for sample in everything]
-        chosen = [s.index for s in choose_samples(configuration, everything) if not s.fault]
+        _, checked = checked_protocol(configuration, everything, choose_samples(configuration, everything))
+        chosen = [sample.index for sample in checked if not sample.fault]
     return make_plan(configuration, categories, chosen, gpus=gpus, samples=samples, seen=seen)
 
 
@@ -200,13 +201,10 @@ def compare(runs: Sequence[str | Path | Run], *, detect: float | None = None) ->
 
 
 def load_samples(configuration: Configuration) -> tuple[Sample, ...]:
-    """All samples of the benchmark, each source image seen to be whole. Raises `BenchmarkError` for bad ones."""
+    """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault."""
     section = configuration.benchmark
     benchmark_class = import_class("benchmark", section.class_path, configuration.folder)
-    samples = tuple(benchmark_class(make_parameters(benchmark_class, section.parameters)).samples())
-    if section.on_bad_sample == "error":
-        refuse_bad(samples, section.source)
-    return samples
+    return tuple(benchmark_class(make_parameters(benchmark_class, section.parameters)).samples())
 
 
 def choose_samples(configuration: Configuration, samples: Sequence[Sample]) -> tuple[Sample, ...]:
@@ -227,14 +225,14 @@ def checked_protocol(
 ) -> tuple[RubricScore, tuple[Sample, ...]]:
     """How the judge is asked; and the chosen samples, of which those that have no rubric are bad ones from here on.
 
-    Raises `BenchmarkError` for those, as for all bad samples, and `ConfigurationError` where `prompts:` names a
-    category that there is not. A sample that is skipped needs no rubric.
+    Raises `BenchmarkError` that names every bad sample of the benchmark (with `on_bad_sample: error`), and
+    `ConfigurationError` where `prompts:` names a category that there is not. A sample that is skipped needs no rubric.
     """
     protocol, section = load_protocol(configuration), configuration.benchmark
     refuse_unknown(configuration.prompts, (sample.category for sample in samples))
     seen = tuple(sample if sample.fault else replace(sample, fault=protocol.fault(sample)) for sample in chosen)
     if section.on_bad_sample == "error":
-        refuse_bad(seen, section.source)
+        refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source)
     return protocol, seen
 
 

@@ -208,8 +208,11 @@ class TestChildren:
 
 
 @pytest.mark.real_models
-def test_a_judge_with_and_without_inputs_made_ahead(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_judge_with_and_without_inputs_made_ahead(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("transformers")
+    monkeypatch.setattr(module("gpu_judge_ahead"), "ROUNDS", 1)
     arguments = ["--compute", "0.1", "--rows", "1", "--side", "64", "--json"]
     assert module("gpu_judge_ahead").main(arguments) == 0
     figures = json.loads(capsys.readouterr().out)["figures"]

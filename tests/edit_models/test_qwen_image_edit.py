@@ -382,36 +382,32 @@ sys.path.insert(0, sys.argv[2])
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_models.tiny_edits import loaded, pixels
 folder = Path(sys.argv[1])
-if "prepare" in sys.argv:
-    QwenImageEdit(QwenImageEdit.Parameters(model_name=str(folder))).prepare()
-    from diffusers.models import modeling_utils
-    assert modeling_utils.HF_ENABLE_PARALLEL_LOADING
+QwenImageEdit(QwenImageEdit.Parameters(model_name=str(folder))).prepare()
+from diffusers.models import modeling_utils
+assert modeling_utils.HF_ENABLE_PARALLEL_LOADING
 print("pixels", pixels(loaded(folder)))
 """
 
 
-def pixels_elsewhere(folder: Path, *words: str, **environment: str) -> str:
-    """The pixels that another process makes with the defaults."""
-    command = [sys.executable, "-c", SCRIPT, str(folder), str(Path(__file__).parents[1]), *words]
+def pixels_elsewhere(folder: Path, **environment: str) -> str:
+    """The pixels that another process makes with the defaults, prepared as a worker does."""
+    command = [sys.executable, "-c", SCRIPT, str(folder), str(Path(__file__).parents[1])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=os.environ | environment)
     assert "pixels " in done.stdout, done.stderr
     return done.stdout.split()[-1]
 
 
 @pytest.mark.real_models
-def test_the_same_pixels_in_another_process(model: QwenImageEdit, tiny_models: Path) -> None:
-    assert pixels_elsewhere(tiny_models / "qwen-image-edit", OMP_NUM_THREADS="2") == pixels(model)
-
-
-@pytest.mark.real_models
-def test_prepared_first_and_read_by_several_threads_the_weights_are_the_same(model: QwenImageEdit, copy: Path) -> None:
+def test_the_same_pixels_in_another_process_prepared_first_with_weights_read_by_several_threads(
+    model: QwenImageEdit, copy: Path
+) -> None:
     from diffusers import QwenImageTransformer2DModel
 
     transformer = QwenImageTransformer2DModel.from_pretrained(copy / "transformer")
     (copy / "transformer" / "diffusion_pytorch_model.safetensors").unlink()
     transformer.save_pretrained(copy / "transformer", max_shard_size="500KB")
     assert len(list((copy / "transformer").glob("*.safetensors"))) > 2
-    assert pixels_elsewhere(copy, "prepare") == pixels(model)
+    assert pixels_elsewhere(copy, OMP_NUM_THREADS="2") == pixels(model)
 
 
 @pytest.mark.real_models

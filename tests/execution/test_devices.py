@@ -183,7 +183,7 @@ class TestPlaces:
         key = "diffusion_model.params.device_ids"
         with pytest.raises(ConfigurationError) as caught:
             laid_out(("cuda:2", "cuda:0", "cuda:1", "cuda:3"), 1, {}, device_ids=key)
-        said = "cuda:2, cuda:1 and cuda:3 are not there: 1 GPU is visible to this command; `edit-eval doctor`"
+        said = "cuda:2, cuda:1 and cuda:3 are not there: 1 GPU is visible to this command; `doctor` lists"
         assert str(caught.value).startswith(f"{key}: {said}")
         install(monkeypatch)
         with pytest.raises(ConfigurationError, match=r"^--devices: cuda:0 and cuda:1 are not there: no GPU is visible"):

@@ -61,11 +61,17 @@ class Case:
     """A run of `count` tasks on `devices` simulated devices, with the given fates."""
 
     def __init__(
-        self, count: int, devices: int, task: Any, load: Any = lambda model, device: 5.0, units: int = 1
+        self,
+        count: int,
+        devices: int,
+        task: Any,
+        load: Any = lambda model, device: 5.0,
+        units: int = 1,
+        schedule: str = "pull",
     ) -> None:
         model = Model("m", "edit", tuple((f"gpu:{i}",) for i in range(devices)))
         self.work = Work()
-        policy = Policy([model], self.work, Estimates())
+        policy = Policy([model], self.work, Estimates(), schedule=schedule)
         for first in range(0, count, units):
             self.work.add(model.key, range(first, min(first + units, count)))
         self.notes = Notes(self.work)
@@ -156,6 +162,7 @@ def test_failures_among_many_successes_stop_nothing() -> None:
     case = Case(1000, 4, lambda model, message: Fate(1.0, fates[message["units"][0]], "RuntimeError: on purpose")).run()
     assert set(case.notes.set_aside) == bad
     assert len(case.notes.finished) == 1000 - len(bad)
+    assert set(case.engine._slot_failures.values()) == {0}, "what is proven bad gives nobody credit"
 
 
 def test_a_device_that_kills_everything_it_touches_is_retired_and_nobody_is_blamed() -> None:
@@ -177,6 +184,81 @@ def test_a_device_that_kills_everything_it_touches_is_retired_and_nobody_is_blam
     assert sorted(case.notes.finished) == list(range(60))
     assert not case.notes.set_aside
     assert [fields["replica"] for name, fields in case.notes.events if name == "retired"] == ["edit model m on gpu:0"]
+
+
+class PlacedDriver(SimulatedDriver):
+    """Tells a task's fate on which device it runs."""
+
+    def submit(self, worker: int, message: Message) -> None:
+        there = self._workers.get(worker)
+        super().submit(worker, {**message, "device": there.device if there else ""})
+
+
+@pytest.mark.parametrize("end", ["failed", "dies", "hangs"])
+@pytest.mark.parametrize("units", [1, 2])
+def test_what_failed_on_a_bad_device_is_tried_on_another_one(end: str, units: int) -> None:
+    """The bad device is the quicker one to be free again, with nothing but suspects left."""
+    tried: dict[int, list[str]] = defaultdict(list)
+
+    def task(model: str, message: Message) -> Fate:
+        bad = message["device"] == "gpu:0"
+        for unit in message["units"]:
+            tried[unit].append(message["device"])
+        return Fate(0.1, end, "on purpose") if bad else Fate(15.0)
+
+    case = Case(4, 2, task, units=units)
+    case.engine._driver = PlacedDriver(load=lambda model, device: 1.0, task=task)
+    case.run()
+    assert sorted(case.notes.finished) == list(range(4))
+    assert not case.notes.set_aside
+    assert tried[0] == ["gpu:0", "gpu:1"]
+
+
+def test_the_members_of_a_bad_batch_are_tried_on_another_device_than_the_batch_was_last() -> None:
+    tried: dict[tuple[int, ...], list[str]] = defaultdict(list)
+
+    def task(model: str, message: Message) -> Fate:
+        tried[tuple(message["units"])].append(message["device"])
+        return Fate(1.0, "failed" if 0 in message["units"] else "done")
+
+    case = Case(4, 2, task, units=2)
+    case.engine._driver = PlacedDriver(load=lambda model, device: 1.0, task=task)
+    case.run()
+    assert set(case.notes.set_aside) == {0}
+    assert tried[0, 1] == ["gpu:0", "gpu:1"]
+    assert (tried[0,], tried[1,]) == (["gpu:0"], ["gpu:0"])
+
+
+def test_under_batch_sync_nobody_waits_for_a_worker_that_died_and_loads_again() -> None:
+    loads: list[str] = []
+    died: list[int] = []
+
+    def load(model: str, device: str) -> float:
+        loads.append(device)
+        return 5.0 if loads.count(device) == 1 else 45.0
+
+    def task(model: str, message: Message) -> Fate:
+        dies = message["device"] == "gpu:1" and not died
+        died.extend(message["units"] if dies else ())
+        return Fate(1.0, "dies" if dies else "done")
+
+    case = Case(30, 3, task, schedule="batch_sync")
+    case.engine._driver = PlacedDriver(load=load, task=task)
+    case.run()
+    assert sorted(case.notes.finished) == list(range(30))
+    assert died == [1]
+    assert max(a.end for a in case.notes.activities if a.kind == "editing") == 5.0 + 1.0 + 14.0, "28 left for two"
+
+
+def test_a_sample_that_fails_on_two_devices_speaks_against_neither() -> None:
+    """Eight bad samples and nothing else in each of three phases, on two devices: five in a row of each."""
+    case = Case(0, 2, lambda model, message: Fate(1.0, "dies"))
+    for unit in range(24):
+        case.work.add("edit:m", [unit], phase=unit // 8)
+    case.run()
+    assert set(case.notes.set_aside) == set(range(24))
+    assert not retired(case)
+    assert not any(case.engine._slot_failures.values())
 
 
 def retired(case: Case) -> list[str]:

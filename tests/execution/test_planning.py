@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
-from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import Run, evaluate, plan
 from edit_eval.execution import planning
 from edit_eval.execution.durations import durations_of
@@ -103,12 +104,20 @@ def test_a_run_without_a_pilot_is_not_thought_to_know_what_it_cannot(tmp_path: P
 def test_gpus_replace_every_model_s_devices(tmp_path: Path) -> None:
     made = make_plan(settings(tmp_path, edit={"devices_per_replica": 2, "device_ids": "auto"}), CATEGORIES, gpus=7)
     assert made.devices == 7, "the judge runs on the seventh, too"
-    assert (
-        make_plan(settings(tmp_path, judge={"device_ids": None, "device": "cuda:0"}), CATEGORIES, gpus=4).devices == 4
-    )
+    one_judge = settings(tmp_path, edit={"device_ids": "auto"}, judge={"device_ids": None, "device": "cuda:0"})
+    assert make_plan(one_judge, CATEGORIES, gpus=4).devices == 4
     for gpus in (0, -1, 1):
         with pytest.raises(ConfigurationError, match=f"--gpus {gpus}: testing needs 2"):
             make_plan(settings(tmp_path, edit={"devices_per_replica": 2, "device_ids": "auto"}), CATEGORIES, gpus=gpus)
+
+
+@pytest.mark.parametrize(("gpus", "edit", "judge"), [(6, range(5), [5]), (12, range(10), [10]), (3, range(2), [2])])
+def test_a_split_stays_a_split(tmp_path: Path, gpus: int, edit: Sequence[int], judge: Sequence[int]) -> None:
+    split = settings(
+        tmp_path, edit={"device_ids": [0, 1, 2, 3, 4]}, judge={"device_ids": None, "device": "cuda:5"}, execution={}
+    )
+    shares = [[place[0] for place in model.places] for model in planning._models(split, gpus)]
+    assert shares == [[f"cuda:{n}" for n in edit], [f"cuda:{n}" for n in judge]]
 
 
 def test_one_device_stays_one_however_many_there_are(tmp_path: Path) -> None:
@@ -196,8 +205,12 @@ def test_bad_samples_take_no_time(tmp_path: Path) -> None:
     source = configuration(tmp_path, benchmark={"on_bad_sample": "skip"})
     items = json.loads((tmp_path / "benchmark.json").read_text("utf-8"))
     items[3]["src_img_b64"] = "this is no picture"
+    items[5]["subset"] = "weather"  # which has no rubric
     (tmp_path / "benchmark.json").write_text(json.dumps(items), "utf-8")
-    assert plan(source).samples == 8
+    assert plan(source).samples == 7
+    with pytest.raises(BenchmarkError) as refused:
+        plan({**source, "benchmark": {**source["benchmark"], "on_bad_sample": "error"}})
+    assert [fault.partition(" (")[0] for fault in refused.value.faults] == ["sample 3", "sample 5"], "all at once"
 
 
 @pytest.mark.parametrize(("categories", "count"), [((), 5), (["社会", "physical"], 2)])

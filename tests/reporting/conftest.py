@@ -67,10 +67,12 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
     """Opens a report from the disk; fails at the end if the page complained or asked for anything elsewhere."""
     contexts, faults = [], []
 
-    def open_it(report: Report, address: str = "", **options: Any) -> Any:
+    def open_it(report: Report, address: str = "", script: str = "", **options: Any) -> Any:
         context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
         contexts.append(context)
         tab = context.new_page()
+        if script:  # runs before the page's own
+            tab.add_init_script(script)
         tab.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
         tab.on("pageerror", lambda error: faults.append(str(error)))
         tab.on("request", lambda made: None if made.url.startswith(("file:", "data:")) else faults.append(made.url))

@@ -66,6 +66,15 @@ def test_a_skipped_sample_counts_once(complete: Report) -> None:
     assert (found.edit_model, found.judge, found.samples) == ("", "", [bad.id])
 
 
+def test_a_number_is_no_name_of_a_sample(incomplete: Report) -> None:
+    edits = tuple(
+        replace(edit, sample_id=str(number), status=Status.EDIT_FAILED, image="", reason=f"12 GiB for {number}")
+        for number, edit in enumerate(incomplete.results.edits[:4])
+    )
+    [found] = failures(replace(incomplete.results, samples=(), edits=edits, judgements=()))
+    assert (found.reason, found.count) == ("12 GiB for <sample>", 4)
+
+
 def test_equal_reasons_that_name_their_sample_are_one(incomplete: Report) -> None:
     edits = tuple(
         replace(edit, status=Status.EDIT_FAILED, image="", reason=ASIDE.format(edit.sample_id))

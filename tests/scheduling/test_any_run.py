@@ -58,6 +58,9 @@ class Situation:
     """What fails once, then works."""
     broken: frozenset[tuple[str, Place]] = frozenset()
     """Models that cannot be loaded on a place."""
+    bad_device: str = ""
+    """Where nothing is computed: each task ends as `bad_end` says."""
+    bad_end: str = "failed"
     unclear: frozenset[int] = frozenset()
     """Judgements whose first answer cannot be read."""
 
@@ -91,6 +94,8 @@ def situations(draw: st.DrawFn, calm: bool = False) -> Situation:
         trouble["ends"] = draw(st.dictionaries(units, st.sampled_from(["failed", "dies", "hangs"]), max_size=4))
         trouble["flaky"] = draw(st.frozensets(units, max_size=2))
         trouble["broken"] = draw(st.frozensets(st.sampled_from(spots), max_size=2))
+        trouble["bad_device"] = draw(st.sampled_from(["", "", "", devices[0]]))
+        trouble["bad_end"] = draw(st.sampled_from(["failed", "dies", "hangs"]))
         trouble["unclear"] = draw(st.frozensets(st.integers(0, judgements - 1), max_size=3))
     return Situation(
         samples=samples,
@@ -134,6 +139,10 @@ class Driver(SimulatedDriver):
     def poll(self, seconds: float) -> tuple[float, Sequence[Event]]:
         self._run.look()
         return super().poll(seconds)
+
+    def submit(self, worker: int, message: Message) -> None:
+        there = self._workers.get(worker)
+        super().submit(worker, {**message, "devices": there.device.split("+") if there else []})
 
 
 class Run:
@@ -214,6 +223,8 @@ class Run:
 
     def _fate(self, model: str, message: Message) -> Fate:
         kind, end = model.split(":")[0], "done"
+        if self.situation.bad_device in message["devices"]:
+            end = self.situation.bad_end
         for unit in message["units"]:
             self.attempts[kind, unit] += 1
             once = (kind, unit) in self.situation.flaky and self.attempts[kind, unit] == 1
@@ -293,7 +304,13 @@ class Run:
             return
         (waiting,) = self.policy.dealt(replica.key)
         held = replica.hands and ((waiting[:1] and waiting[0].alone) or any(t.alone for t in replica.hands.values()))
-        assert held or not waiting, f"{replica.name} idles"
+        for_another = waiting[:1] and waiting[0].failed_on == replica.index and self._others_of(replica)
+        assert held or for_another or not waiting, f"{replica.name} idles"
+
+    def _others_of(self, replica: Replica) -> list[Replica]:
+        """The other replicas of its model that can take what it is not to try again, or have yet to end."""
+        others = [other for other in self.policy.of(replica.key) if other is not replica and not other.leaving]
+        return [other for other in others if other.wanted or other.state is State.STOPPING]
 
     def go(self) -> Run:
         self.engine.run()
@@ -315,7 +332,7 @@ def test_all_of_it_is_done_once_whatever_happens(situation: Situation) -> None:
         stopped_by_the_pilot = str(stopped).startswith("pilot:")
     else:
         return finished_well(run)
-    assert stopped_by_the_pilot or could_stop(run)
+    assert stopped_by_the_pilot or situation.bad_device or could_stop(run)
     assert set(run.results.values()) <= {1}
 
 
@@ -324,7 +341,7 @@ def finished_well(run: Run) -> None:
     situation = run.situation
     edits = {n for n in range(len(run.matrix.edits)) if n not in situation.made_before}
     assert {n: run.results["edit", n] for n in edits} == dict.fromkeys(edits, 1)
-    for number in edits:
+    for number in () if situation.bad_device else edits:
         bad = ("edit", number) in situation.ends
         assert run.matrix.edits[number].status is (Status.EDIT_FAILED if bad else Status.OK)
     for unit in range(len(run.matrix.answers)):
@@ -332,6 +349,8 @@ def finished_well(run: Run) -> None:
         if run.matrix.edits[run.matrix.place(unit).edit].status is Status.EDIT_FAILED:
             assert status is Status.EDIT_FAILED
             assert ("judge", unit) not in run.results
+        elif situation.bad_device:  # it may be all that there is
+            assert run.results["judge", unit] == 1
         else:
             assert status is (Status.JUDGE_ERROR if ("judge", unit) in situation.ends else Status.OK)
             assert run.results["judge", unit] == 1
@@ -353,3 +372,29 @@ def test_a_pilot_costs_at_most_one_more_load_a_model_and_a_return(situation: Sit
     calm = replace(situation, options=options, by_category=False)
     with_, without = (Run(replace(calm, pilot=pilot)).go() for pilot in (True, False))
     assert with_.loads.total() <= without.loads.total() + 2 * len(with_.models)
+
+
+@settings(max_examples=150, deadline=None)
+@given(situations(calm=True), st.integers(2, 5), st.sampled_from(["failed", "dies", "hangs"]), st.data())
+def test_a_bad_device_costs_no_sample_while_another_one_edits(
+    situation: Situation, devices: int, end: str, data: st.DataObject
+) -> None:
+    """Whenever all are loaded from the beginning; the suspects of `batch_sync` follow its rounds."""
+    places = tuple((f"gpu:{n}",) for n in range(devices))
+    (bad,) = data.draw(st.sampled_from(places))
+    if situation.options["schedule"] == "batch_sync":
+        situation.options["schedule"] = "round_robin"
+    run = Run(
+        replace(
+            situation,
+            samples=max(situation.samples, devices),
+            edit_models={"a": places},
+            judges=dict.fromkeys(situation.judges, (("other",),)),
+            known=False,
+            by_category=False,
+            made_before=(),
+            bad_device=bad,
+            bad_end=end,
+        )
+    ).go()
+    assert {edit.status for edit in run.matrix.edits} == {Status.OK}

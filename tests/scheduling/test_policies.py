@@ -8,7 +8,7 @@ import pytest
 from edit_eval.execution.prediction import Durations, Prediction, simulate
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import State
+from edit_eval.scheduling.replicas import Command, Replica, State
 from edit_eval.scheduling.tasks import Model, Work
 
 SIZES = {"physical": 50, "environmental": 50, "social": 70, "causal": 50, "referential": 50}
@@ -145,6 +145,20 @@ def test_several_judges_are_loaded_once_a_device_the_pilot_apart(devices: int, p
             assert loads(result, model.name).count(device) <= most
 
 
+@pytest.mark.parametrize("editors", [1, 2])
+def test_several_judges_share_the_places_that_leave_early(editors: int) -> None:
+    """A place that leaves for one judge and loads another helps nobody: all of them would follow it, and wait."""
+    places = models(64)[0].places
+    layout = [Model(f"e{n}", "edit", places) for n in range(editors)]
+    layout += [Model(name, "judge", places) for name in ("first", "second")]
+    durations = Durations(
+        {m.key: 40.0 for m in layout}, {m.key: 20.0 if m.kind == "edit" else 0.4 for m in layout}, known=True
+    )
+    result = simulate(layout, ["physical"] * 4_000, durations, batch_size=8, keep_activities=True)
+    assert result.makespan / result.lower_bound < 1.05
+    assert len(loads(result, "first")) + len(loads(result, "second")) < 16
+
+
 def test_under_round_robin_the_one_that_piloted_comes_back_for_what_was_dealt_to_it() -> None:
     result = run(schedule="round_robin", pilot=True, known=False, keep_activities=True)
     edits = {
@@ -224,3 +238,72 @@ def test_at_most_so_many_replicas_load_at_once() -> None:
     assert [c.verb for c in first] == ["load"]
     following = policy.loaded(first[0].replica, 1.0, 1)
     assert [c.verb for c in following].count("load") == 1
+
+
+def two_that_edit(policy: Policy, edits: int, work: Work) -> tuple[Replica, Replica]:
+    """Two replicas, prepared, with as many edits to do; the first of them is loaded."""
+    for number in range(edits):
+        work.add("edit:editor", [number])
+    first, second = (c.replica for c in policy.begin() if c.replica.model.kind == "edit")
+    policy.prepared(first)
+    policy.prepared(second)
+    policy.loaded(first, 60.0, 1)
+    return first, second
+
+
+def fail(policy: Policy, work: Work, replica: Replica) -> list[Command]:
+    """What follows when the replica fails at what it computes."""
+    task = next(iter(replica.hands.values()))
+    work.add(task.model, task.units, alone=True, failed_on=replica.index)
+    return policy.failed(replica, task)
+
+
+def test_a_replica_tries_again_what_it_failed_at_when_the_other_one_could_not_be_loaded() -> None:
+    work = Work()
+    elsewhere = Model("judge", "judge", (("cuda:9",),))
+    policy = Policy([models(2)[0], elsewhere], work, Estimates())
+    work.add(elsewhere.key, [0])
+    first, second = two_that_edit(policy, 2, work)
+    (judge,) = policy.of(elsewhere.key)
+    policy.prepared(judge)
+    policy.loaded(judge, 60.0, 1)
+    policy.done(first, next(iter(first.hands.values())), 1.0)
+    assert fail(policy, work, first) == [], "the other one is coming"
+    assert judge.hands, "somebody is busy, so nobody looks everywhere"
+    (again,) = policy.ended(second)
+    assert (again.verb, again.replica, again.task and again.task.units) == ("run", first, (1,))
+
+
+def test_a_replica_tries_again_what_it_failed_at_when_the_other_one_leaves_for_the_judge() -> None:
+    work, estimates = Work(), Estimates()
+    policy = Policy(models(2), work, estimates)
+    estimates.unit["edit:editor"].add(10.0)
+    estimates.unit["judge:judge"].add(7.0)
+    estimates.load["judge:judge"].add(1.0)
+    first, second = two_that_edit(policy, 2, work)
+    for edit in range(2):
+        work.add("judge:judge", [edit], after=[edit])
+    policy.loaded(second, 60.0, 1)
+    assert "run" not in {c.verb for c in fail(policy, work, first)}
+    (edited,) = second.hands.values()
+    commands = [(c.verb, c.replica) for c in policy.done(second, edited, 10.0)]
+    assert ("stop", second) in commands
+    assert ("run", first) in commands
+
+
+def test_the_next_round_begins_at_once_for_all_when_one_dies_before_it_has_begun() -> None:
+    work = Work()
+    policy = Policy(models(4)[:1], work, Estimates(), schedule="batch_sync")
+    for number in range(12):
+        work.add("edit:editor", [number])
+    first, *others = replicas = [c.replica for c in policy.begin()]
+    for replica in replicas:
+        policy.prepared(replica)
+        policy.loaded(replica, 60.0, 1)
+    for replica in others:
+        (task,) = replica.hands.values()
+        assert "run" not in {c.verb for c in policy.done(replica, task, 1.0)}, "the first is waited for"
+    (task,) = first.hands.values()
+    first.hands.clear()
+    policy.give_back(task)
+    assert {c.replica for c in policy.ended(first) if c.verb == "run"} == set(others)

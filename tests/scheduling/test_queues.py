@@ -21,7 +21,7 @@ def tasks(count: int, alone: bool = False) -> list[Task]:
 
 @pytest.mark.parametrize("schedule", QUEUES)
 def test_every_task_is_taken_exactly_once(schedule: str) -> None:
-    queue, (first, second) = QUEUES[schedule](2), replicas()
+    queue, (first, second) = QUEUES[schedule](replicas()[:2]), replicas()
     for task in tasks(7):
         queue.put(task)
     assert len(queue) == 7
@@ -37,7 +37,7 @@ def test_every_task_is_taken_exactly_once(schedule: str) -> None:
 
 @pytest.mark.parametrize("schedule", QUEUES)
 def test_suspects_come_last_and_alone(schedule: str) -> None:
-    queue, (first, _) = QUEUES[schedule](1), replicas()
+    queue, (first, _) = QUEUES[schedule](replicas()[:1]), replicas()
     suspect, healthy = Task(0, MODEL.key, (0,), alone=True), Task(1, MODEL.key, (1,))
     queue.put(suspect)
     queue.put(healthy)
@@ -51,7 +51,7 @@ def test_suspects_come_last_and_alone(schedule: str) -> None:
 
 @pytest.mark.parametrize("schedule", QUEUES)
 def test_the_pilot_comes_first_and_its_suspects_right_after_it(schedule: str) -> None:
-    queue, (first, _) = QUEUES[schedule](1), replicas()
+    queue, (first, _) = QUEUES[schedule](replicas()[:1]), replicas()
     bulk, suspect = Task(0, MODEL.key, (0,)), Task(1, MODEL.key, (1,), alone=True)
     pilot, its_suspect = Task(2, MODEL.key, (2,), PILOT), Task(3, MODEL.key, (3,), PILOT, alone=True)
     for task in (bulk, suspect, pilot, its_suspect):
@@ -63,7 +63,7 @@ def test_the_pilot_comes_first_and_its_suspects_right_after_it(schedule: str) ->
 
 
 def test_a_suspect_of_the_pilot_waits_for_empty_hands_and_nothing_overtakes_it() -> None:
-    queue, (first, second) = PullQueue(2), replicas()
+    queue, (first, second) = PullQueue(replicas()), replicas()
     suspect, bulk = Task(0, MODEL.key, (0,), PILOT, alone=True), Task(1, MODEL.key, (1,))
     queue.put(suspect)
     queue.put(bulk)
@@ -74,7 +74,7 @@ def test_a_suspect_of_the_pilot_waits_for_empty_hands_and_nothing_overtakes_it()
 
 @pytest.mark.parametrize("schedule", ["round_robin", "batch_sync"])
 def test_what_is_dealt_is_open_to_its_owner_alone(schedule: str) -> None:
-    queue = QUEUES[schedule](2)
+    queue = QUEUES[schedule](replicas())
     for task in tasks(3):
         queue.put(task)
     assert all(queue.belongs_to(index) and queue.awaits(index) for index in (0, 1))
@@ -87,7 +87,7 @@ def test_what_is_dealt_is_open_to_its_owner_alone(schedule: str) -> None:
 
 
 def test_pull_takes_in_order_and_a_returned_task_is_the_next() -> None:
-    queue, (first, second) = PullQueue(2), replicas()
+    queue, (first, second) = PullQueue(replicas()), replicas()
     one, two, three = tasks(3)
     for task in (one, two, three):
         queue.put(task)
@@ -99,7 +99,7 @@ def test_pull_takes_in_order_and_a_returned_task_is_the_next() -> None:
 
 
 def test_round_robin_deals_i_mod_n_and_a_retired_replica_leaves_its_tasks_to_others() -> None:
-    queue, (_, second) = RoundRobinQueue(2), replicas()
+    queue, (_, second) = RoundRobinQueue(replicas()), replicas()
     made = tasks(5)
     for task in made:
         queue.put(task)
@@ -109,7 +109,7 @@ def test_round_robin_deals_i_mod_n_and_a_retired_replica_leaves_its_tasks_to_oth
 
 
 def test_batch_sync_hands_out_the_next_n_when_the_last_n_are_finished() -> None:
-    queue, (first, second) = BatchSyncQueue(2), replicas()
+    queue, (first, second) = BatchSyncQueue(replicas()), replicas()
     made = tasks(3)
     for task in made:
         queue.put(task)
@@ -123,7 +123,7 @@ def test_batch_sync_hands_out_the_next_n_when_the_last_n_are_finished() -> None:
 
 
 def test_batch_sync_waits_for_nobody_who_is_away_for_the_pilot() -> None:
-    queue, (first, second) = BatchSyncQueue(2), replicas()
+    queue, (first, second) = BatchSyncQueue(replicas()), replicas()
     made = tasks(5)
     for task in made:
         queue.put(task)
@@ -137,6 +137,65 @@ def test_batch_sync_waits_for_nobody_who_is_away_for_the_pilot() -> None:
     queue.finish(made[2])
     assert queue.take(first) is None, "it is waited for again"
     assert queue.take(second) is made[3]
+
+
+@pytest.mark.parametrize("schedule", ["pull", "round_robin"])
+def test_a_suspect_is_left_to_another_replica_while_one_is_there_or_coming(schedule: str) -> None:
+    first, second = there = replicas()
+    queue = QUEUES[schedule](there)
+    suspect = Task(5, MODEL.key, (0,), alone=True, failed_on=0)
+    queue.put(suspect)
+    first.wanted = second.wanted = True
+    assert queue.take(first) is None
+    assert queue.awaits(0), "the other one may yet go"
+    assert queue.take(second) is suspect
+    queue.put(suspect)
+    second.leaving = "early"
+    assert queue.take(first) is suspect
+    queue.put(suspect)
+    second.leaving, second.wanted = "", False
+    assert queue.take(first) is suspect
+
+
+def test_batch_sync_gives_suspects_to_the_replicas_after_the_one_where_the_first_of_them_failed() -> None:
+    queue, (first, second) = BatchSyncQueue(replicas()), replicas()
+    suspects = [Task(5 + i, MODEL.key, (i,), alone=True, failed_on=i) for i in range(2)]
+    for suspect in suspects:
+        queue.put(suspect)
+    assert queue.take(second) is suspects[0]
+    assert queue.take(first) is suspects[1]
+    for suspect in suspects:
+        queue.finish(suspect)
+    queue.put(suspects[0])
+    assert not queue.belongs_to(0)
+    queue.go(1)
+    assert queue.awaits(1), "its place loads it again"
+    assert queue.belongs_to(0)
+    assert queue.take(first) is suspects[0]
+
+
+def test_batch_sync_takes_back_what_was_dealt_to_one_that_goes() -> None:
+    queue, (first, second) = BatchSyncQueue(replicas()), replicas()
+    made = tasks(4)
+    for task in made:
+        queue.put(task)
+    assert queue.take(first) is made[0]
+    queue.go(1)
+    queue.finish(made[0])
+    assert queue.take(first) is made[1]
+    queue.finish(made[1])
+    queue.come(1)
+    assert [queue.take(first), queue.take(second)] == made[2:]
+    assert len(queue) == 0
+
+
+def test_batch_sync_waits_in_the_next_phase_for_one_that_went_when_nothing_was_left() -> None:
+    queue, (first, second) = BatchSyncQueue(replicas()), replicas()
+    queue.go(1)
+    made = tasks(2)
+    for task in made:
+        queue.put(task)
+    assert [queue.take(first), queue.take(second)] == made
 
 
 @given(st.lists(st.one_of(st.none(), st.tuples(st.integers(-1, 2), st.booleans())), max_size=60))

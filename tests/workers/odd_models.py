@@ -247,6 +247,16 @@ class AheadJudge(Judge):
         return [f"{answer}, with inputs" for answer in answers]
 
 
+class OwnInputsJudge(Judge):
+    """Has a method of that name for itself."""
+
+    def make_inputs(self, requests):
+        return list(requests)
+
+    def judge(self, requests):
+        return super().judge(self.make_inputs(requests))
+
+
 class Unloadable(Judge):
     def load(self, devices):
         raise LoadError("no weights in /nowhere; give `model_name`")

@@ -99,6 +99,13 @@ def test_inputs_that_cannot_be_made_are_left_to_the_judge(
     assert result["text"].endswith(", without inputs")
 
 
+def test_a_judge_that_takes_no_inputs_may_make_them_for_itself(source: Path, edits: list[Path], tmp_path: Path) -> None:
+    with StartedWorker(tmp_path) as worker:
+        worker.load(f"{ODD_MODELS}:OwnInputsJudge")
+        (result,) = judged(worker, request(source, edits[0]))["results"]
+    assert result["text"] == "1 with 0 of painter"
+
+
 def test_one_that_does_not_fit_alone_fails(judge: StartedWorker, source: Path, edits: list[Path]) -> None:
     failed = judged(judge, *(request(source, path, user="there is room for: 0") for path in edits))
     assert (failed["event"], failed["kind"]) == ("failed", "out_of_memory")

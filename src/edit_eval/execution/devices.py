@@ -203,7 +203,7 @@ def places(
             are = f"{named} {'are' if len(missing) > 1 else 'is'} not there"
             visible_to = f"{there or 'no'} GPU{' is' if there < 2 else 's are'} visible to this command"
             variable = f" (CUDA_VISIBLE_DEVICES={environment['CUDA_VISIBLE_DEVICES']})" if entries is not None else ""
-            advice = "`edit-eval doctor` lists them, `--devices cpu:2` runs on the CPU"
+            advice = "`doctor` lists them, `plan --gpus N` imagines them, `--devices cpu:2` runs on the CPU"
             raise ConfigurationError(f"{section.named('device_ids')}: {are}: {visible_to}{variable}; {advice}")
     if names[0].startswith("cpu"):
         per_replica = 1

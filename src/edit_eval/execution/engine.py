@@ -4,7 +4,9 @@ Blame is what it is careful about. A failure is charged to a task only if that t
 died, timed out or raised; a failed start, or a task handed to a worker that was dying, is the machine's and costs the
 task nothing. There are two budgets. A task that failed twice is set aside. A replica on which `SLOT_FAILURES` tasks
 in a row failed, none of them proven bad, is retired; that budget is the larger one, so that a bad sample is set aside
-before the last replica is. Suspects run after healthy work and alone, so that no innocent neighbour is charged.
+before the last replica is. Suspects run after healthy work and alone, so that no innocent neighbour is charged,
+and on another replica while there is one, so that a bad device is told from a bad sample; whose failure is proven to be
+the sample's is acquitted.
 """
 
 from __future__ import annotations
@@ -425,7 +427,8 @@ class Engine:
 
     def _charge(self, worker: Worker, task: Task, reason: str, final: bool = False) -> None:
         """Charges the task with a failure: it is tried again as a suspect, or set aside."""
-        signature = f"{worker.replica.model.title}: {reason.split(':')[0]}"
+        replica = worker.replica
+        signature = f"{replica.model.title}: {reason.split(':')[0]}"
         if not task.alone:  # suspects run last, one after the other: their second failure is no news of the machine
             self._recent.append(signature)
         key = (task.model, task.units)
@@ -435,16 +438,18 @@ class Engine:
             # Which member of the batch it was shows when each runs alone.
             for unit in task.units:
                 self._charges[task.model, (unit,)] = 1
-                self._work.add(task.model, [unit], phase=task.phase, alone=True)
+                self._work.add(task.model, [unit], phase=task.phase, alone=True, failed_on=replica.index)
             self._records.attempt(task, reason)
         elif final or self._charges[key] >= TASK_FAILURES:
             if not final:
                 reason = f"failed {self._charges[key]} times; the last time: {reason}"
-                self._slot_failures[worker.replica.number] -= 1
-            self._records.failed(task, reason, "+".join(worker.replica.place))
+                if task.failed_on is not None:  # it is proven bad: the replica that it failed on first is acquitted
+                    first = self._policy.of(task.model)[task.failed_on].number
+                    self._slot_failures[first] = max(0, self._slot_failures[first] - 1)
+            self._records.failed(task, reason, "+".join(replica.place))
         else:
-            self._slot_failures[worker.replica.number] += 1
-            self._work.add(task.model, task.units, phase=task.phase, alone=True)
+            self._slot_failures[replica.number] += 1
+            self._work.add(task.model, task.units, phase=task.phase, alone=True, failed_on=replica.index)
             self._records.attempt(task, reason)
 
     def _is_to_retire(self, worker: Worker, reason: str) -> bool:

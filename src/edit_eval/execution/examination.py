@@ -246,12 +246,11 @@ def _benchmark_findings(
     except Exception as error:  # a benchmark class of the user's
         return [Finding("benchmark", "problem", f"{what}: {type(error).__name__}: {error}")], None
     findings: list[Finding] = []
-    refused: list[Finding] = []
     if check_rubrics is not None:
         try:
             _, chosen = check_rubrics(configuration, samples, chosen)
         except EditEvalError as error:
-            refused = refusal(error, "benchmark")
+            return refusal(error, "benchmark"), None
     good = [sample for sample in chosen if not sample.fault]
     counts = Counter(sample.category for sample in chosen)
     shown = ", ".join(f"{category} {count}" for category, count in counts.items())
@@ -263,7 +262,7 @@ def _benchmark_findings(
             findings.append(Finding("benchmark", "warning", text))
     if not good:
         findings.append(Finding("benchmark", "problem", "every sample is bad: there is nothing to edit"))
-    return findings + refused, len(good)
+    return findings, len(good)
 
 
 def _key_findings(configuration: Configuration, environment: Mapping[str, str]) -> list[Finding]:

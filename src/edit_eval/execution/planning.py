@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
-from edit_eval.config.schema import Configuration
+from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.choices import Room, choose, room_together
 from edit_eval.execution.devices import places
@@ -90,11 +90,12 @@ def make_plan(
 ) -> Plan:
     """Simulates a configuration. `categories` has the category of each sample of its benchmark, in order.
 
-    `chosen` are the samples that pass the filters, as numbers; without it all of them do. `gpus` replaces every model's
-    devices by so many, of which no memory is known: then `placement: auto` counts as `swap`, and loads have no limit.
-    `samples` stretches or cuts what is chosen to so many, with the same shares of categories; with it the `categories`
-    may be None, where nobody knows them: then they are spread evenly. `seen` is a run whose durations count. Raises
-    `ConfigurationError` for a model of which nothing is known, and for too few devices.
+    `chosen` are the samples that pass the filters, as numbers; without it all of them do. `gpus` is how many GPUs there
+    are to be instead, of which no memory is known: then `placement: auto` counts as `swap`, and loads have no limit; a
+    split of the devices stays one, in the same shares. `samples` stretches or cuts what is chosen to so many, with the
+    same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
+    evenly. `seen` is a run whose durations count. Raises `ConfigurationError` for a model of which nothing is known,
+    and for too few devices.
     """
     if samples is not None and samples < 1:
         raise ConfigurationError(f"--samples {samples}: at least 1")
@@ -173,20 +174,33 @@ def _settings(
 
 
 def _models(configuration: Configuration, gpus: int | None) -> list[Model]:
-    models = []
-    for kind, sections in (("edit", configuration.edit_models), ("judge", configuration.judges)):
-        for section in sections.values():
-            placement = section.placement
-            width = placement.devices_per_replica
-            if gpus is None:
-                chosen, _ = places(section)
-            else:
-                if gpus < width:
-                    raise ConfigurationError(f"--gpus {gpus}: {section.name} needs {width} for one replica")
-                count = 1 if placement.single else gpus // width
-                chosen = tuple(tuple(f"cuda:{r * width + k}" for k in range(width)) for r in range(count))
-            models.append(Model(section.name, "edit" if kind == "edit" else "judge", chosen))
-    return models
+    edit_models, judges = configuration.edit_models.values(), configuration.judges.values()
+    sections = [*edit_models, *judges]
+    laid_out = [places(section)[0] for section in sections] if gpus is None else _imagined(sections, gpus)
+    edits = [Model(section.name, "edit", chosen) for section, chosen in zip(edit_models, laid_out, strict=False)]
+    left = laid_out[len(edits) :]
+    return edits + [Model(section.name, "judge", chosen) for section, chosen in zip(judges, left, strict=True)]
+
+
+def _imagined(sections: Sequence[ModelSection], gpus: int) -> list[tuple[tuple[str, ...], ...]]:
+    """Each model's replicas as if there were `gpus` GPUs, among which a split stays one, in the same shares."""
+    named = [d for section in sections if section.placement.device_ids != "auto" for d in section.placement.device_ids]
+    there = list(dict.fromkeys(named))
+    laid_out = []
+    for section in sections:
+        placement = section.placement
+        asked = there if placement.device_ids == "auto" else placement.device_ids
+        shares = sorted(there.index(device) for device in asked)
+        mine = [n for s in shares for n in range(s * gpus // len(there), (s + 1) * gpus // len(there))]
+        if not there:
+            mine = list(range(gpus))
+        width = placement.devices_per_replica
+        count = min(1, len(mine) // width) if placement.single else len(mine) // width
+        if not count:
+            gets = f"and gets {len(mine)}"
+            raise ConfigurationError(f"--gpus {gpus}: {section.name} needs {width} for one replica, {gets}")
+        laid_out.append(tuple(tuple(f"cuda:{n}" for n in mine[r * width : (r + 1) * width]) for r in range(count)))
+    return laid_out
 
 
 def _stretched(categories: Sequence[str], samples: int) -> list[str]:

@@ -119,7 +119,11 @@ class Session:
 
         def tell_prediction(all_work: bool) -> None:
             said = "every edit model and judge works" if all_work else "it is over"
-            spectator.note(f"pilot: {said}; about {roughly(predict_rest(self.models, work, estimates, policy))} left")
+            try:
+                left = f"; about {roughly(predict_rest(self.models, work, estimates, policy))} left"
+            except Exception:  # a sentence that cannot be said is no reason to end a run
+                left = ""
+            spectator.note(f"pilot: {said}{left}")
 
         recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), PARSER_VERSION)
         fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot)

@@ -44,7 +44,8 @@ def failures(results: Results) -> list[Failure]:
     groups: dict[tuple[Status, str, str, str, bool], Failure] = {}
     for status, reason, sample, edit_model, judge in _each(results):
         text, repeated = _SET_ASIDE.subn("", one_line(reason), count=1)
-        text = text.replace(one_line(sample), "<sample>") if sample else text
+        # As a word: the id `1` is no part of `12 GiB`.
+        text = re.sub(rf"(?<!\w){re.escape(one_line(sample))}(?!\w)", "<sample>", text) if sample else text
         key = (status, text, edit_model, judge, bool(repeated))
         group = groups.setdefault(key, Failure(*key))
         group.count += 1

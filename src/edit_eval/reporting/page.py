@@ -1,11 +1,11 @@
 """The HTML page: one file that opens from a disk with no network, in two languages, light and dark.
 
 In its order: all numbers and tables, readable at once; the data (one JSON with the gallery and the charts); our
-scripts, which make the cards; Vega, which draws the charts near the window; the thumbnails, an element each, written
-picture by picture. The thumbnails come last, so that the page can be used while a browser still reads tens of
-megabytes of them, and turns into pictures only those that it shows. A policy in the page's head allows exactly the
-scripts and the style that are in it, by their digests, and no request to anywhere; Vega's expressions are
-interpreted, because that policy allows no `eval`.
+scripts, which make the cards; Vega, which draws the charts; the thumbnails, an element each, written picture by
+picture. The thumbnails come last, so that the page can be used while a browser still reads tens of megabytes of them,
+and turns into pictures only those that it shows. A policy in the page's head allows exactly the scripts and the style
+that are in it, by their digests, and no request to anywhere; Vega's expressions are interpreted, because that policy
+allows no `eval`.
 """
 
 from __future__ import annotations

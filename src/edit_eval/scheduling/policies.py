@@ -9,6 +9,7 @@ The policy of the product, in five rules:
 1. **Pull.** A loaded replica that has a free hand takes the next task that can start. Nothing is dealt out in advance
    and nobody waits for anybody: replicas share nothing, so nothing can drift apart, and a barrier would only make
    every GPU as slow as the slowest. A sample's seed belongs to the sample, so who edits it changes no pixel.
+   Only what has failed waits, for another replica than it failed on, while the model has another.
 2. **One more in hand.** While a replica computes it holds the next task too, to open its pictures; not when few tasks
    are left, so that no GPU ends with two while another has none.
 3. **A place takes the earliest model that has something to do for it.** A free place loads an edit model while there
@@ -67,7 +68,7 @@ class Policy:
         self.replicas = self._fleet.replicas
         self.schedule = schedule
         self._by_pull = schedule == "pull"
-        self._queues = {m.key: QUEUES[schedule if m.kind == "edit" else "pull"](len(m.places)) for m in models}
+        self._queues = {m.key: QUEUES[schedule if m.kind == "edit" else "pull"](self._fleet.of[m.key]) for m in models}
         self._held_back = {m.key for m in models} if start == "together" else set()
         self._idle: dict[str, dict[int, Replica]] = {m.key: {} for m in models}  # loaded, with a free hand
         self._leaving = 0  # replicas that give up their place and still finish what they have in hand
@@ -140,8 +141,9 @@ class Policy:
         """The replica's process is gone. What it had in hand was ended or given back before."""
         self._fleet.ended(replica, retired=retired)
         self._idle[replica.key].pop(replica.number, None)
-        if retired:
-            self._queues[replica.key].retire(replica.index)
+        queue = self._queues[replica.key]
+        (queue.retire if retired else queue.go)(replica.index)
+        if retired or len(queue):  # others waited for it, or for it to take a suspect
             self._woken.append(replica.key)
         self._open_the_gate(replica.key)
         early = replica.leaving == "early"
@@ -200,6 +202,7 @@ class Policy:
             self._prepare_successor(replica)
             self._leave(replica, why)
             queue.go(replica.index)
+            self._woken.append(replica.key)
             return None
         task = queue.take(replica)
         if task is not None and task.alone:
@@ -223,7 +226,7 @@ class Policy:
             return
         order = self._fleet.on[device]
         if judges_first:
-            order = sorted(order, key=lambda r: r.model.kind == "edit")
+            order = sorted(order, key=lambda r: (r.model.kind == "edit", self._comes_after(r)))
         if self._work.piloting:
             order = sorted(order, key=lambda r: not self._is_called(r))
         for replica in order:
@@ -320,17 +323,22 @@ class Policy:
                 return False
         finish_hands = len(replica.hands) * seconds
         edits_take = self._work.units_left(mine) * seconds
-        for rival in self._fleet.rivals(replica):
-            name = rival.key
-            load, pair = self._estimates.load[name].value, self._estimates.unit[name].value
-            if load is None or pair is None or rival.model.kind == "edit":
-                continue
-            judges = self._fleet.active[name] + self._leaving + 1
-            judging_takes = load + self._work.units_left(name) * pair / judges
-            soon = (edits_take - finish_hands) / (editing - 1) <= finish_hands + judging_takes
-            if soon and self._shortens(rival):
-                return True
-        return False
+        load, unit = self._estimates.load, self._estimates.unit
+        # Of several judges, a place leaves for the one that it is going to load.
+        rival = min(self._judges_next(replica), key=self._comes_after, default=None)
+        if rival is None or unit[rival.key].value is None or (loading := load[rival.key].value) is None:
+            return False
+        judges = self._fleet.active[rival.key] + self._leaving + 1
+        judging_takes = loading + self._takes(rival.key) / judges
+        return (edits_take - finish_hands) / (editing - 1) <= finish_hands + judging_takes
+
+    def _comes_after(self, judge: Replica) -> float:
+        """Ranks judges for a place that leaves early: who has most to do for each of its places would be the last."""
+        return -self._takes(judge.key) / (self._fleet.active[judge.key] + 1)
+
+    def _takes(self, name: str) -> float:
+        """Seconds of one device for all that is left for a model; 0 while nobody knows."""
+        return self._work.units_left(name) * (self._estimates.unit[name].value or 0.0)
 
     def _judges_next(self, replica: Replica) -> list[Replica]:
         """The judges that would take its place by rule 3."""
@@ -392,7 +400,7 @@ class Policy:
         waiting = len(self._queues[name])
         for replica in list(self._idle[name].values()):
             self._feed(replica)
-            if not waiting or len(self._queues[name]) < waiting:
+            if not waiting or (self._by_pull and len(self._queues[name]) < waiting):
                 return
 
     def _take_turns(self, replica: Replica) -> None:

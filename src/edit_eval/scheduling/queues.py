@@ -1,13 +1,15 @@
 """Who gets which task. `pull` is the product's way; the others are for people who come from the base system.
 
 They deal out edits; a judge's batches are pulled under every schedule. Within a queue the rank of a task decides: the
-pilot first, then the benchmark's order, and suspects after the healthy tasks of their phase.
+pilot first, then the benchmark's order, and suspects after the healthy tasks of their phase. A suspect is for another
+replica than it failed on, while the model has another one: so a bad device is told from a bad sample.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Sequence
 
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Task
@@ -58,7 +60,8 @@ class Ranked:
 class PullQueue:
     """Whoever is free takes the first task. A suspect goes only to empty hands, so a healthy task never follows it."""
 
-    def __init__(self, replicas: int) -> None:
+    def __init__(self, replicas: Sequence[Replica]) -> None:
+        self._replicas = replicas
         self._tasks = Ranked()
 
     def put(self, task: Task) -> None:
@@ -67,7 +70,16 @@ class PullQueue:
 
     def take(self, replica: Replica) -> Task | None:
         """The task that this replica is to run next."""
-        return _take(self._tasks, replica)
+        first = self._tasks.first
+        if first is None or (first.alone and (replica.hands or self._is_for_another(replica, first))):
+            return None
+        return self._tasks.pop()
+
+    def _is_for_another(self, replica: Replica, suspect: Task) -> bool:
+        """Whether it failed on this replica, and another one is there, or coming, that can try it."""
+        return suspect.failed_on == replica.index and any(
+            other.wanted and not other.leaving for other in self._replicas if other is not replica
+        )
 
     def finish(self, task: Task) -> None:
         """A task that was handed out is in nobody's hands any more."""
@@ -101,19 +113,13 @@ class PullQueue:
         return len(self._tasks)
 
 
-def _take(tasks: Ranked, replica: Replica) -> Task | None:
-    if tasks.first is None or (tasks.first.alone and replica.hands):
-        return None
-    return tasks.pop()
-
-
 class RoundRobinQueue(PullQueue):
     """Edit i belongs to replica i mod N, as in the base system; suspects belong to nobody."""
 
-    def __init__(self, replicas: int) -> None:
+    def __init__(self, replicas: Sequence[Replica]) -> None:
         super().__init__(replicas)
-        self._own = [Ranked() for _ in range(replicas)]
-        self._owners = list(range(replicas))
+        self._own = [Ranked() for _ in replicas]
+        self._owners = list(range(len(replicas)))
 
     def put(self, task: Task) -> None:
         if task.alone:
@@ -123,7 +129,7 @@ class RoundRobinQueue(PullQueue):
     def take(self, replica: Replica) -> Task | None:
         own, everybodys = self._own[replica.index], self._tasks
         if own.first is None or (everybodys.first is not None and everybodys.first.rank < own.first.rank):
-            return _take(everybodys, replica)
+            return super().take(replica)
         return own.pop()
 
     def retire(self, index: int) -> None:
@@ -149,21 +155,20 @@ class RoundRobinQueue(PullQueue):
 class BatchSyncQueue(PullQueue):
     """Round robin with a barrier: the next N tasks are handed out when the last N are finished.
 
-    One that is away for the pilot is left out of the batches that begin meanwhile: nobody waits for it.
-    Nobody ever has two in hand, so suspects need no care of their own.
+    One that is away, for the pilot or because its process died, is left out of the batches that begin meanwhile:
+    nobody waits for it. Nobody ever has two in hand, so suspects run alone without more ado.
     """
 
-    def __init__(self, replicas: int) -> None:
+    def __init__(self, replicas: Sequence[Replica]) -> None:
         super().__init__(replicas)
         self._batch: dict[int, Task] = {}
         self._out: set[int] = set()
-        self._owners = list(range(replicas))
+        self._owners = list(range(len(replicas)))
         self._away: set[int] = set()
 
     def take(self, replica: Replica) -> Task | None:
         if not self._batch and not self._out:
-            present = [owner for owner in self._owners if owner not in self._away]
-            self._batch = {owner: self._tasks.pop() for owner in present[: len(self._tasks)]}
+            self._batch = {owner: self._tasks.pop() for owner in self._next_round()}
         task = self._batch.pop(replica.index, None)
         if task is not None:
             self._out.add(task.number)
@@ -172,23 +177,39 @@ class BatchSyncQueue(PullQueue):
     def finish(self, task: Task) -> None:
         self._out.discard(task.number)
 
+    def _in_turn(self) -> list[int]:
+        """The owners, in the order in which they get the next tasks: the one that a suspect failed on is the last."""
+        first = self._tasks.first
+        if first is None or first.failed_on not in self._owners:
+            return self._owners
+        after = self._owners.index(first.failed_on) + 1
+        return self._owners[after:] + self._owners[:after]
+
+    def _next_round(self) -> list[int]:
+        """The owners that have a task in the batch that begins next."""
+        return [owner for owner in self._in_turn() if owner not in self._away][: len(self._tasks)]
+
     def go(self, index: int) -> None:
-        self._away.add(index)
+        if self.awaits(index):  # one that is stopped because nothing is left for it is waited for in the next phase
+            self._away.add(index)
+        if index in self._batch:
+            self._tasks.put(self._batch.pop(index))
 
     def come(self, index: int) -> None:
         self._away.discard(index)
 
     def retire(self, index: int) -> None:
+        self.go(index)
         if index in self._owners and len(self._owners) > 1:
             self._owners.remove(index)
-        if index in self._batch:
-            self._tasks.put(self._batch.pop(index))
 
     def open_to(self, index: int) -> int:
         return int(self.belongs_to(index))
 
     def awaits(self, index: int) -> bool:
-        return index in self._batch or index in self._owners[: len(self._tasks)]
+        if index in self._batch or index in self._in_turn()[: len(self._tasks)]:
+            return True
+        return bool(self._away) and index in self._next_round()
 
     def belongs_to(self, index: int) -> bool:
         return index in self._batch or (not self._batch and self.awaits(index))

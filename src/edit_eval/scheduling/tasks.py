@@ -55,6 +55,8 @@ class Task:
     """Edits that must be settled before it can start."""
     alone: bool = False
     """A suspect: it runs after the healthy work of its phase, with nothing else in its worker's hands."""
+    failed_on: int | None = None
+    """The replica (its index) that a suspect failed on: another one tries it, while there is one."""
 
     @property
     def rank(self) -> tuple[int, bool, int]:
@@ -79,10 +81,17 @@ class Work:
     _held: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))  # phase -> ready before its time
 
     def add(
-        self, model: str, units: Sequence[int], *, after: Iterable[int] = (), phase: int = 0, alone: bool = False
+        self,
+        model: str,
+        units: Sequence[int],
+        *,
+        after: Iterable[int] = (),
+        phase: int = 0,
+        alone: bool = False,
+        failed_on: int | None = None,
     ) -> Task:
         """Adds a task that can start once the edits `after` are settled. Tasks of earlier phases are added first."""
-        task = Task(self._count, model, tuple(units), phase, alone=alone)
+        task = Task(self._count, model, tuple(units), phase, alone=alone, failed_on=failed_on)
         self._count += 1
         for edit in after:
             self._waiting[edit].append(task)

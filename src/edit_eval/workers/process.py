@@ -41,6 +41,7 @@ from edit_eval.workers.messages import Lines, Message, encode, write_all
 
 SHORTEST_SECRET = 8  # characters; a shorter value would be found in innocent text
 _SECRET_NAME = re.compile(r"(?:^|_)(?:(?:API)?KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.I)
+_RECEIVED = re.compile(r"NoneType|\bnan\b|\binf|invalid literal|could not convert|to unpack|closed file", re.I)
 OPENING_THREADS = 8  # a batch's pictures are decoded at once: one thread opens 19 pairs a second, a GPU may judge 25
 STEP_MESSAGES_EVERY = 0.1  # seconds; a fast model's steps would otherwise flood the engine
 
@@ -144,8 +145,9 @@ def kind_of(error: BaseException) -> str:
 
     Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
     that nothing can be asked of this model here any more (its server is gone), whatever the task is. `ValueError` and
-    `TypeError` are what Python says of arguments, and the next attempt has the same ones; classes made of them do not
-    count, because many are about what was received (`JSONDecodeError`).
+    `TypeError` are what Python says of arguments, and the next attempt has the same ones. Those do not count that are
+    about what was received or computed, which may be another next time: classes made of them (`JSONDecodeError`), and
+    texts like `_RECEIVED`.
     """
     if isinstance(error, LoadError):
         return "device"
@@ -160,7 +162,8 @@ def kind_of(error: BaseException) -> str:
         return "out_of_memory"
     if "AcceleratorError" in names or "CUDA error" in text or "device-side assert" in text:
         return "device"
-    return "model" if type(error) in (ValueError, TypeError) else "exception"
+    of_arguments = type(error) in (ValueError, TypeError) and not _RECEIVED.search(text)
+    return "model" if of_arguments else "exception"
 
 
 def one_line(error: BaseException) -> str:
@@ -314,7 +317,8 @@ class Worker:
     def _inputs(self, requests: list[Any]) -> Any:
         """What the judge can make of a batch beforehand; None where it cannot."""
         make_inputs = getattr(self._model, "make_inputs", None)
-        if make_inputs is None or not requests:
+        # One that takes no `inputs` has a method of that name for itself.
+        if make_inputs is None or not requests or "inputs" not in inspect.signature(self._model.judge).parameters:
             return None
         try:
             return make_inputs(requests)

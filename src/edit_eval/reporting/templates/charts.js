@@ -1,5 +1,6 @@
-// Draws the charts near the window, one after the other, in the page's language, font and colours. A chart costs a
-// tenth of a second or, with thousands of bars, a whole one: who opens the page waits for none that is not to be seen.
+// Draws the charts one after the other, in the page's language, font and colours: those near the window at once, the
+// others when there is nothing else to do. A chart costs a tenth of a second or, with thousands of bars, a whole one:
+// who opens the page waits for none that is not to be seen.
 const charts = new Map(); // figure -> { bodies, views, near, drawn }
 const NEAR = '60% 0%';
 
@@ -68,14 +69,32 @@ async function drawChart(figure) {
 let drawing = Promise.resolve();
 
 function drawNear() {
-  for (const [figure, chart] of charts) {
-    if (!chart.near || chart.drawn) continue;
-    chart.drawn = true;
-    drawing = drawing
-      .then(() => new Promise((resume) => { setTimeout(resume); }))
-      .then(() => drawChart(figure))
-      .catch((error) => console.error(error));
-  }
+  for (const [figure, chart] of charts) if (chart.near && !chart.drawn) drawNext(figure, chart);
+  drawWhenIdle();
+}
+
+function drawNext(figure, chart) {
+  chart.drawn = true;
+  drawing = drawing
+    .then(() => new Promise((resume) => { setTimeout(resume); }))
+    .then(() => drawChart(figure))
+    .catch((error) => console.error(error));
+}
+
+// Printing waits for nobody: what is not drawn when it begins is white on paper.
+const idle = window.requestIdleCallback || ((then) => setTimeout(then, 200));
+let isWaiting = false;
+
+function drawWhenIdle() {
+  if (isWaiting) return;
+  isWaiting = true;
+  drawing.then(() => idle(() => {
+    isWaiting = false;
+    const far = [...charts].find(([, chart]) => !chart.drawn);
+    if (!far) return;
+    drawNext(...far);
+    drawWhenIdle();
+  }));
 }
 
 function redrawCharts() {
@@ -109,10 +128,5 @@ function startCharts() {
     charts.set(figure, { bodies, views: [], near: false, drawn: false });
     watch.observe(figure);
   }
-  // Paper has no window that things come near to.
-  addEventListener('beforeprint', () => {
-    for (const chart of charts.values()) chart.near = true;
-    drawNear();
-  });
   redrawWhenResized();
 }
