@@ -282,15 +282,15 @@ def test_failures_have_their_status_and_reason_and_no_number(incomplete: Report,
 def test_what_is_gone_is_said_on_its_card(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
     text = tab.locator("#cards").inner_text()
-    assert "The source image is no longer on this disk." in text
+    assert "The source image is not on this disk." in text
     assert "The file of this edit is no longer there." in text
     assert "The picture cannot be read." in text
     for view in ("slider", "difference"):
         tab.click(f".gallery-head input[value={view}] + span")
-        assert "The source image is no longer on this disk." in tab.locator("#cards").inner_text()
+        assert "The source image is not on this disk." in tab.locator("#cards").inner_text()
     tab.goto(several.files.page.as_uri() + link_to(several, 3))
     tab.locator("#detail").wait_for()
-    assert "no longer on this disk" in tab.locator("#stage").inner_text()
+    assert "is not on this disk" in tab.locator("#stage").inner_text()
 
 
 def test_flags_are_shown(several: Report, open_page: OpenPage) -> None:

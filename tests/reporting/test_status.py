@@ -214,9 +214,9 @@ def test_status() -> None:
         "judgements      1        1           0         1         2       8",
         "(3 of the judgements have no edit to judge)",
         "",
-        "category   scored   failed   no edit   pending",
-        "physical      1/3        1         0         0",
-        "social        0/5        0         3         2",
+        "category   scored   failed   no edit   skipped   pending",
+        "physical      1/3        1         0         1         0",
+        "social        0/5        0         3         0         2",
         "",
         "edit failed  2 edits, set aside  qwen",
         "  RuntimeError: <sample> fails on purpose",
@@ -288,6 +288,7 @@ def test_who_is_at_work(tmp_path: Path) -> None:
     assert not any("at work" in line for line in printed(results))
     (tmp_path / "holder.json").write_text('{"host": "gpu7", "process": 4711, "since": "today"}')
     assert "  at work  process 4711 on gpu7 since today" in printed(results)
+    assert not any("to go on" in line for line in printed(results)), "it would be refused"
 
 
 def evil_results() -> Results:

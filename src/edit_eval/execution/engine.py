@@ -24,6 +24,7 @@ from edit_eval.scheduling.replicas import Command, Replica, State
 from edit_eval.scheduling.tasks import Task, Work, model_title
 from edit_eval.store.run_directory import CannotWrite
 
+UNRELIABLE = "its model or its device can be relied on no more"  # why a worker is replaced that nobody blames
 TASK_FAILURES = 2
 SLOT_FAILURES = 5
 LOAD_ATTEMPTS = 2
@@ -367,7 +368,7 @@ class Engine:
         self._charge(worker, task, reason, final=kind in ("model", "out_of_memory"))
         if kind == "device":
             # After a device-side assert nothing that this process computes can be believed.
-            self._kill(worker, "the device is in an undefined state")
+            self._kill(worker, UNRELIABLE)
         self._do(self._policy.failed(worker.replica, task))
         self._stop_if_systemic()
 
@@ -391,7 +392,7 @@ class Engine:
             self._activity(replica, "loading", worker.loading_since, self._now, f"failed: {reason}")
         # What began before was computed already and only being written: it was not what killed the worker.
         guilty = set(list(worker.running)[-replica.capacity :])
-        if worker.killed.startswith("the device"):
+        if worker.killed == UNRELIABLE:
             guilty = set()
         elif worker.killed and worker.loaded and not guilty:
             guilty = set(list(replica.hands)[:1])  # the one that it should have begun

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -170,7 +170,7 @@ def _counts(document: dict[str, Any]) -> Table:
     for name, of_edits in (("edits", True), ("judgements", False)):
         counts = document[name]
         aside = sum(f["count"] for f in document["failures"] if f["set_aside"] and (not f["judge"]) == of_edits)
-        failed = sum(counts.get(status.value, 0) for status in ((Status.EDIT_FAILED,) if of_edits else JUDGE_FAILED))
+        failed = _sum(counts, (Status.EDIT_FAILED,) if of_edits else JUDGE_FAILED)
         cells = [counts.get("ok", 0), failed - aside, aside, counts.get("skipped", 0), counts.get("pending", 0)]
         styles = ("green", "red", "red", "yellow", "yellow")
         table.add_row(name, *map(_count, cells, styles), str(counts["total"]))
@@ -184,16 +184,22 @@ def _category_table(document: dict[str, Any], results: Results) -> Table:
     for shown, title in zip(several, ("edit model", "judge"), strict=True):
         if shown:
             table.add_column(title, overflow="fold")
-    edits_failed = any(Status.EDIT_FAILED.value in row for row in document["categories"])
-    for title in ("scored", "failed", *(("no edit",) if edits_failed else ()), "pending"):
+    rows = document["categories"]
+    columns = [("failed", JUDGE_FAILED, "red"), ("no edit", (Status.EDIT_FAILED,), "red")]
+    columns += [("skipped", (Status.SKIPPED,), "yellow"), ("pending", (Status.PENDING,), "yellow")]
+    seldom = ("no edit", "skipped")  # shown where there are any
+    columns = [one for one in columns if one[0] not in seldom or any(_sum(row, one[1]) for row in rows)]
+    for title in ("scored", *(title for title, _, _ in columns)):
         table.add_column(title, justify="right", no_wrap=True)
-    for row in document["categories"]:
+    for row in rows:
         names = [row["category"]] + [row[k] for k, s in zip(("edit_model", "judge"), several, strict=True) if s]
-        cells = [_count(sum(row.get(status.value, 0) for status in JUDGE_FAILED), "red")]
-        cells += [_count(row.get(Status.EDIT_FAILED.value, 0), "red")] if edits_failed else []
-        cells += [_count(row.get(Status.PENDING.value, 0), "yellow")]
+        cells = [_count(_sum(row, statuses), style) for _, statuses, style in columns]
         table.add_row(*map(Name, names), f"{row.get('ok', 0)}/{row['total']}", *cells)
     return table
+
+
+def _sum(counts: Mapping[str, Any], statuses: Iterable[Status]) -> int:
+    return sum(counts.get(status.value, 0) for status in statuses)
 
 
 def _count(number: int, style: str) -> Text:
@@ -214,8 +220,10 @@ def _print_failure(console: Console, failure: dict[str, Any]) -> None:
 
 
 def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
-    """What can be done now, and the command that does it."""
-    found = []
+    """What can be done now, and the command that does it; nothing while the run is at work."""
+    found: list[tuple[str, str]] = []
+    if RunDirectory(Path(document["directory"])).is_held():
+        return found
     again = one_line(going_on(Path(document["directory"])))
     if document["status"] == "incomplete":
         found.append(("to go on:", again))
