@@ -177,7 +177,7 @@ class TestOpening:
         assert open_picture(saved(coloured(), tmp_path / "a.png", format="JPEG")).size == (32, 24)
 
     @pytest.mark.filterwarnings("ignore::UserWarning:PIL")
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(data=st.data())
     def test_a_damaged_file_is_a_picture_error_or_a_picture(self, data: st.DataObject) -> None:
         buffer = io.BytesIO()

@@ -132,7 +132,7 @@ class TestBrokenJson:
         assert "nested deeper" in self.broken(place, f'[{{"tags": {nested}}}]'.encode())
         assert "nested deeper" in self.broken(place, nested.encode())
 
-    @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
     def test_any_damage_is_our_error_or_samples(self, tmp_path_factory: Any, data: st.DataObject) -> None:
         place = Place(tmp_path_factory.mktemp("damage"))

@@ -72,7 +72,7 @@ def test_the_start_of_it_all_is_right() -> None:
     load_configuration(COMPLETE)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.sampled_from(PLACES), values, st.none() | any_text | words), min_size=1, max_size=3))
 def test_changed_values(changes: list[tuple[tuple[Any, ...], Any, str | None]]) -> None:
     raw = copy.deepcopy(COMPLETE)
@@ -90,14 +90,14 @@ def test_changed_values(changes: list[tuple[tuple[Any, ...], Any, str | None]]) 
     answer(raw)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, suppress_health_check=list(HealthCheck))
 @given(st.text("{}[]:,-&*!|>'\"#%@ \n\tabn01.~<?\x00\ud7ffé物", max_size=60) | st.text(max_size=30))
 def test_any_text(text: str) -> None:
     Path("x.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
     answer("x.yaml")
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(
         st.tuples(
@@ -112,7 +112,7 @@ def test_any_override(overrides: list[str]) -> None:
     answer(COMPLETE, overrides=overrides)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(any_text | st.text("0123456789,cpuda:auto- ", max_size=10))
 def test_any_devices(devices: str) -> None:
     answer(COMPLETE, devices=devices)

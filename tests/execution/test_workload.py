@@ -210,7 +210,7 @@ def test_a_pilot_that_would_be_all_there_is_is_none() -> None:
     assert choose_pilot(small_matrix(4)).edits == {0, 1, 2}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.data())
 def test_whatever_was_done_before_each_unit_that_is_left_is_in_exactly_one_task(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 12))

@@ -322,7 +322,7 @@ def could_stop(run: Run) -> bool:
     return any(all((m.key, place) in run.situation.broken for place in m.places) for m in run.models)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(situations())
 def test_all_of_it_is_done_once_whatever_happens(situation: Situation) -> None:
     run = Run(situation)
@@ -357,7 +357,7 @@ def finished_well(run: Run) -> None:
     assert run.over == bool(run.cells.edits or run.cells.judgements)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(situations(calm=True))
 def test_no_model_is_loaded_twice_on_a_place_in_the_default_order(situation: Situation) -> None:
     options = {**situation.options, "schedule": "pull", "start": "asap"}
@@ -365,7 +365,7 @@ def test_no_model_is_loaded_twice_on_a_place_in_the_default_order(situation: Sit
     assert set(run.loads.values()) <= {1}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(situations(calm=True))
 def test_a_pilot_costs_at_most_one_more_load_a_model_and_a_return(situation: Situation) -> None:
     options = {**situation.options, "schedule": "pull", "start": "asap"}
@@ -374,7 +374,7 @@ def test_a_pilot_costs_at_most_one_more_load_a_model_and_a_return(situation: Sit
     assert with_.loads.total() <= without.loads.total() + 2 * len(with_.models)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(situations(calm=True), st.integers(2, 5), st.sampled_from(["failed", "dies", "hangs"]), st.data())
 def test_a_bad_device_costs_no_sample_while_another_one_edits(
     situation: Situation, devices: int, end: str, data: st.DataObject

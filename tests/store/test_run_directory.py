@@ -273,7 +273,7 @@ def test_the_timeline_of_several_starts(tmp_path: Path) -> None:
 # -- where things lie --
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=80))
 def test_a_picture_never_leaves_its_folder_whatever_the_id(sample_id: str) -> None:
     path = RunDirectory(Path("/runs/x")).image_path("painter", sample_id, "0123456789abcdef")

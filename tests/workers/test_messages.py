@@ -42,7 +42,7 @@ def test_any_text_is_one_line_of_ascii_and_comes_back_as_it_was(text: str) -> No
     assert list(Lines().feed(line)) == [{"text": text, text[:10]: [1, None, True, 0.1]}]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.text(max_size=40), max_size=5), st.lists(st.integers(0, 10_000), max_size=20))
 def test_messages_do_not_depend_on_where_the_stream_is_cut(texts: list[str], cuts: list[int]) -> None:
     messages = [{"event": "done", "text": text} for text in texts]
