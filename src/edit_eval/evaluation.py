@@ -334,7 +334,7 @@ class Run:
             raise RunDirectoryError(f"{self.path} has no configuration; `edit-eval run CONFIG` writes it")
         protocol = RubricScore(made.rubrics, made.language, evaluation.answer, evaluation.retries)
         matrix = Matrix(
-            directory.samples(),
+            made.samples,
             made.edit_models,
             made.judges,
             protocol,

@@ -105,7 +105,7 @@ def test_two_runs_that_begin_in_the_same_second_have_a_folder_each(
 
 
 def test_the_same_evaluation_is_no_other(directory: RunDirectory) -> None:
-    assert Made.recorded(directory) == made()
+    assert made().is_as(Made.recorded(directory))
     assert was_another(directory, made()) == ""
     moved = tuple(sample(index, source=f"/another/cache/{index}.png") for index in (0, 1))
     assert was_another(directory, made(samples=moved)) == "", "where a source lies is no matter"

@@ -10,8 +10,8 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ class Made:
     rubrics: dict[str, Rubric]
     evaluation: dict[str, Any]
     language: Language
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[Sample, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, plain: Mapping[str, Any], resolved: Mapping[str, Any], samples: tuple[Sample, ...]) -> Made:
@@ -51,9 +51,7 @@ class Made:
         """
         asked = {key: plain["evaluation"][key] for key in ("answer", "edit_seeds", "repeats")}
         what = {**resolved, "evaluation": asked, "language": plain["benchmark"]["language"]}
-        # Where a source lies is no matter: its digest says which it is.
-        bare = tuple(replace(sample, source="") for sample in samples)
-        return replace(msgspec.convert(json.loads(json.dumps(what)), cls), samples=bare)
+        return replace(msgspec.convert(json.loads(json.dumps(what)), cls), samples=samples)
 
     @classmethod
     def recorded(cls, directory: RunDirectory) -> Made | None:
@@ -61,7 +59,6 @@ class Made:
 
         Raises `RunDirectoryError` where it cannot be read.
         """
-        seen, directory.damage = directory.damage, Damage()
         try:
             plain = directory.configuration()
             return cls.of(plain, directory.resolved(), directory.samples()) if plain else None
@@ -70,8 +67,16 @@ class Made:
             raise RunDirectoryError(
                 f"{directory.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it anew"
             ) from error
-        finally:
-            directory.damage = seen
+
+    def is_as(self, other: Made | None) -> bool:
+        """Whether it is the same evaluation."""
+        return self == other and other is not None and _same_samples(self.samples, other.samples)
+
+
+def _same_samples(before: Sequence[Sample], now: Sequence[Sample]) -> bool:
+    """Where a source lies is no matter: its digest says which it is."""
+    pairs = zip(before, now, strict=False)
+    return len(before) == len(now) and all(old == replace(new, source=old.source) for old, new in pairs)
 
 
 @dataclass(frozen=True)
@@ -144,11 +149,11 @@ def choose_place(name: str, now: Made, new_matrix: Callable[[], Matrix], retry: 
     newest = newest_run(name)
     if newest is None:
         return Place(new_folder(name), new_for=name)
-    directory, matrix = RunDirectory(newest), new_matrix()
     before = None
     with contextlib.suppress(RunDirectoryError):  # a damaged one is left alone
-        before = Made.recorded(directory)
-    if before == now:
+        before = Made.recorded(RunDirectory(newest))
+    if now.is_as(before):
+        directory, matrix = RunDirectory(newest), new_matrix()
         files = _journals(newest)
         notes = matrix.recall(directory.read("edits"), directory.read("judgements"), newest, retry)
         if any(judgement.status is Status.PENDING for judgement in matrix.judgements()):
@@ -214,10 +219,10 @@ def _offer(newest: Path, matrix: Matrix) -> str:
 def was_another(directory: RunDirectory, now: Made) -> str:
     """One line for whoever makes another evaluation of a run directory; empty where it is the same, or new."""
     try:
-        before = Made.recorded(directory)
+        before = Made.recorded(RunDirectory(directory.path))  # whoever reads it for good counts the damage
     except RunDirectoryError as error:
         return f"what this run directory was until now is not known: {error}"
-    if before is None or before == now:
+    if before is None or now.is_as(before):
         return ""
     found = _differences(before, now)
     more = f" and {len(found) - DESCRIBED_BEFORE} more" if len(found) > DESCRIBED_BEFORE else ""
@@ -247,7 +252,7 @@ def _differences(before: Made, now: Made) -> list[str]:
         found.append(_change("language", before.language, now.language))
     elif len(before.samples) != len(now.samples):
         found.append(_change("samples", len(before.samples), len(now.samples)))
-    elif before.samples != now.samples:
+    elif not _same_samples(before.samples, now.samples):
         found.append("other samples")
     return found
 
