@@ -116,6 +116,20 @@ def test_a_finished_run_has_nothing_to_do(tmp_path: Path) -> None:
     assert {p.name for p in before if before[p] != after.get(p)} <= {"lock"}
 
 
+def test_a_folder_that_is_not_there_is_refused_with_the_key_that_names_it(tmp_path: Path) -> None:
+    source = configuration(tmp_path)
+    gone = str(tmp_path / "gone")
+    judges = {"mine": {"type": "qwen3_vl", "params": {"model_name": gone}}}
+    for what, key in (
+        ({"diffusion_model": {"type": "image_folder", "params": {"folder": gone}}}, "diffusion_model.params.folder"),
+        ({"reward_model": None, "judges": judges}, "judges.mine.params.model_name"),
+    ):
+        written = {name: value for name, value in {**source, **what}.items() if value is not None}
+        with pytest.raises(ConfigurationError, match=f"^{key}: .*{gone}"):
+            evaluate(written, run_dir=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_failures_are_never_numbers(tmp_path: Path) -> None:
     ids = [sample_id(n) for n in range(9)]
     edit = {"fail": ids[:1], "black": ids[1:2], "nan": ids[2:3], "crash": ids[3:4], "timeout": 3, "hang": ids[4:5]}

@@ -269,6 +269,11 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
             revision = str(model_class.revision(make_parameters(model_class, section.parameters)))
     except NotHere:
         pass  # a class that only its own environment can import
+    except ConfigurationError as error:  # it begins with the name of a parameter, of which only we know the place
+        key, _, text = str(error).partition(": ")
+        if key not in section.names:
+            raise
+        raise ConfigurationError(f"{section.named(key)}: {text}") from error
     return Identity(section.name, type_name, revision, parameters, section.seed)
 
 

@@ -135,7 +135,7 @@ def laid_out(
 ) -> tuple[tuple[tuple[str, ...], ...], str]:
     """Where a model goes that asks for these devices."""
     placement = Placement.model_validate({"device_ids": device_ids, "devices_per_replica": per_replica})
-    section = ModelSection(name="m", type="testing", class_path="", placement=placement, placement_names=names)
+    section = ModelSection(name="m", type="testing", class_path="", placement=placement, names=names)
     return places(section, environment)
 
 

@@ -46,7 +46,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def model(**placement: Any) -> ModelSection:
     """A judge that is placed like this."""
     names = {key: f"judge.params.{key}" for key in placement}
-    return ModelSection(name="j", type="", class_path="", placement=Placement(**placement), placement_names=names)
+    return ModelSection(name="j", type="", class_path="", placement=Placement(**placement), names=names)
 
 
 def program(path: Path, text: str) -> Path:

@@ -73,7 +73,9 @@ def test_the_timeline_of_each_device_adds_up_to_the_wall_time(watched: tuple[Run
     for shares in document["devices"].values():
         assert sum(shares.values()) == pytest.approx(document["wall_seconds"], rel=0.01)
     assert sum(d["editing"] for d in document["devices"].values()) == pytest.approx(
-        sum(e.seconds for e in results.edits), rel=0.25, abs=0.05  # what a busy machine takes between two messages
+        sum(e.seconds for e in results.edits),
+        rel=0.25,
+        abs=0.05,  # what a busy machine takes between two messages
     )
     assert sum(d["judging"] for d in document["devices"].values()) >= 9 * 0.02
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.errors import LoadError
+from edit_eval.errors import ConfigurationError, LoadError
 from edit_eval.pretrained.folders import BLOCK_BYTES, BLOCKS, folder_digest, locate, revision
 
 
@@ -81,6 +81,9 @@ def test_revision_of_a_folder_and_of_a_name(model: Path) -> None:
     assert revision(str(model), None) == folder_digest(model)
     assert revision("Qwen/Qwen-Image-Edit", "abc") == "abc"
     assert revision("Qwen/Qwen-Image-Edit", None) == ""
+    for nowhere in (str(model / "gone"), "./gone", "~/gone/at/all", "a/b/c"):
+        with pytest.raises(ConfigurationError, match=r"^model_name: there is no folder /.*; give the folder of the"):
+            revision(nowhere, None)
 
 
 def test_a_folder_is_located_with_its_index(model: Path) -> None:

@@ -71,13 +71,13 @@ class ModelSection(Section):
     parameters: dict[str, Any] = {}
     """Plain values of the class's `Parameters`, defaults filled in: part of every key."""
     placement: Placement = Placement()
-    placement_names: dict[str, str] = Field({}, exclude=True)
-    """How an error names a key of the placement: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
+    names: dict[str, str] = Field({}, exclude=True)
+    """How an error names a key of `params`: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
 
     def named(self, key: str) -> str:
-        """How an error names this key of the placement: as it was written, and where."""
-        return self.placement_names.get(key, key)
+        """How an error names this key of `params`: as it was written, and where."""
+        return self.names.get(key, key)
 
 
 class EvaluationSection(Section):

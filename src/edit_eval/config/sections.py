@@ -185,7 +185,8 @@ class Sections:
         placement = read_placement(where, params_place, self.faults, self.notes)
         if kind == "edit_model" and placement.batch_size > 1:
             self.faults.add((*params_place, "batch_size"), "an edit model takes one sample at a time; leave it out")
-        names = {key: self.faults.name((*params_place, written_as(key, where))) for key in Placement.model_fields}
+        keys = (*Placement.model_fields, *own)
+        names = {key: self.faults.name((*params_place, written_as(key, where))) for key in keys}
         if self.devices is not None:
             names["device_ids"] = "--devices"
             try:
@@ -209,7 +210,7 @@ class Sections:
                 self.faults.add((*place, "type"), problem)
         values = {"name": name, "type": type_name, "class_path": class_path, "seed": params.get("seed")}
         section = self._validated(ModelSection, values, params_place)
-        return section.model_copy(update={"parameters": own, "placement": placement, "placement_names": names})
+        return section.model_copy(update={"parameters": own, "placement": placement, "names": names})
 
     def _class(
         self, kind: Kind, place: Place, written: Mapping[str, Any], *, foreign: bool
@@ -323,7 +324,8 @@ def _takes_offload(cls: type[Any]) -> bool:
 def _name_problem(name: str, others: Mapping[str, object]) -> str:
     """Why a name cannot be that of a model and of its folder; empty if it can."""
     if not NAME.fullmatch(name):
-        return "no name for a model; it is made of letters, digits, `.`, `_` and `-`, the first no `.` or `-`"
+        made_of = "letters (Latin, Chinese, Japanese, Korean), digits, `.`, `_` and `-`, the first no `.` or `-`"
+        return f"no name for a model; it is made of {made_of}"
     if len(name.encode()) > LONGEST_NAME:
         return f"longer than {LONGEST_NAME} bytes, which is too long for a model's name"
     same = next((other for other in others if other.lower() == name.lower()), None)

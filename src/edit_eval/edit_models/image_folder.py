@@ -47,7 +47,7 @@ class ImageFolder:
         try:
             pictures = _pictures(self._folder)
         except OSError as error:
-            raise LoadError(f"the folder of edits {self._folder} cannot be read ({error.strerror})") from error
+            raise LoadError(f"folder: {self._folder} cannot be read ({error.strerror})") from error
         self._by_id = {}
         for path in pictures:
             self._by_id.setdefault(_composed(path.stem), []).append(path)
@@ -84,9 +84,9 @@ class ImageFolder:
             for path in pictures:
                 digest.update(os.fsencode(path.name) + b"\0" + _content_digest(path))
         except OSError as error:
-            raise ConfigurationError(f"the folder of edits {folder} cannot be read ({error.strerror})") from error
+            raise ConfigurationError(f"folder: {folder} cannot be read ({error.strerror})") from error
         if not pictures:
-            raise ConfigurationError(f"the folder of edits {folder} has no pictures in it ({', '.join(SUFFIXES)})")
+            raise ConfigurationError(f"folder: {folder} has no pictures in it ({', '.join(SUFFIXES)})")
         return digest.hexdigest()
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edit_eval.errors import LoadError
+from edit_eval.errors import ConfigurationError, LoadError
 
 BLOCK_BYTES = 65536
 BLOCKS = 256
@@ -48,10 +48,21 @@ def revision(name: str, revision: str | None) -> str:
 
     For a folder: SHA-256 over every file's path, size and content; of files above 16 MiB over 256 blocks of 64 KiB,
     spread evenly. Cheap (16 MiB a file are read at most), and a training step, which changes most weights, does not go
-    unseen; a change of a few weights in a large file may.
+    unseen; a change of a few weights in a large file may. Raises `ConfigurationError` for the path of no folder.
     """
     folder = local_folder(name)
+    if folder is None and not _may_be_on_the_hub(name):
+        raise ConfigurationError(_no_folder(name, "the model"))
     return folder_digest(folder) if folder else revision or ""
+
+
+def _may_be_on_the_hub(name: str) -> bool:
+    return re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) is not None and not name.startswith(".")
+
+
+def _no_folder(name: str, kind: str) -> str:
+    there = os.path.abspath(os.path.expanduser(name))
+    return f"model_name: there is no folder {there}; give the folder of {kind}, or a name on the Hugging Face Hub"
 
 
 def folder_digest(folder: Path) -> str:
@@ -98,11 +109,8 @@ def locate(name: str, revision: str | None, index_file: str, kind: str) -> Locat
         if not (folder / index_file).is_file():
             raise LoadError(f"model_name: {folder} holds no {index_file}, so it is not {kind}")
         return Location(str(folder), "", _read(folder / index_file))
-    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) or name.startswith("."):
-        raise LoadError(
-            f"model_name: there is no folder {os.path.abspath(os.path.expanduser(name))}; give the folder of {kind}, "
-            "or a name on the Hugging Face Hub"
-        )
+    if not _may_be_on_the_hub(name):
+        raise LoadError(_no_folder(name, kind))
     path = _from_hub(name, revision, index_file, kind)
     return Location(name, path.parent.name, _read(path))
 
