@@ -6,16 +6,11 @@ Each verb imports what it needs when it runs, so that `--help` answers at once.
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import inspect
-import io
 import json
-import os
 import re
-import select
 import shlex
-import stat
 import sys
 import traceback
 from collections.abc import Callable
@@ -25,6 +20,7 @@ from typing import Annotated, Any
 import typer
 
 from edit_eval.errors import EditEvalError, Stopped
+from edit_eval.reporting.standard_streams import forgiving
 
 app = typer.Typer(
     add_completion=False,
@@ -97,60 +93,9 @@ READABLE = (
 """Typer's way of saying it, and ours."""
 
 
-class Outlet(io.FileIO):
-    """A stream's descriptor. Once nobody reads what is written there any more (`| head -1`), it goes nowhere.
-
-    So a closed pipe is silence, the exit code is what it would have been, and a run goes on to its end. A descriptor
-    that another program has made non-blocking is waited for.
-    """
-
-    def write(self, data: Any, /) -> int:
-        """Writes all of it: neither who wrote it nor Python's own buffer tries again with what is left."""
-        left = memoryview(data).cast("B")
-        while left:
-            try:
-                written = super().write(left)
-            except OSError as error:
-                if not self._is_gone(error):
-                    raise
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, self.fileno())
-                os.close(nowhere)
-                continue
-            if written is None:
-                select.select([], [self], [])
-            else:
-                left = left[written:]
-        return memoryview(data).nbytes
-
-    def _is_gone(self, error: OSError) -> bool:
-        """Whether there is no reader any more: of a pipe, or of a terminal that was closed."""
-        if error.errno == errno.EIO:
-            return stat.S_ISCHR(os.fstat(self.fileno()).st_mode)
-        return isinstance(error, BrokenPipeError)
-
-
-def _forgiving(stream: Any) -> Any:
-    """The stream, to which a reader that is gone or a character that the terminal does not know is no fault."""
-    if stream is None:  # closed before we began (`>&-`)
-        return open(os.devnull, "w", encoding="utf-8")
-    if stream in (sys.__stdout__, sys.__stderr__) and isinstance(stream, io.TextIOWrapper):
-        stream.flush()
-        outlet = Outlet(stream.fileno(), "w", closefd=False)
-        stream = io.TextIOWrapper(
-            outlet if stream.write_through else io.BufferedWriter(outlet),
-            stream.encoding,
-            line_buffering=stream.line_buffering,
-            write_through=stream.write_through,
-        )
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="backslashreplace")
-    return stream
-
-
 def main() -> None:
     """Runs the command line and ends the process with the right exit code."""
-    sys.stdout, sys.stderr = _forgiving(sys.stdout), _forgiving(sys.stderr)
+    sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
     try:
         code = app(standalone_mode=False)
         if code == 130:  # so typer passes a Ctrl-C on
@@ -340,13 +285,7 @@ def plan(
     from edit_eval.reporting.plans import print_plan
     from edit_eval.reporting.terminal_text import stdout_console
 
-    made = make(
-        config,
-        gpus=gpus,
-        samples=samples,
-        from_run=from_,
-        **options,
-    )
+    made = make(config, gpus=gpus, samples=samples, from_run=from_, **options)
     if as_json:
         _print_json(made.as_plain())
     else:
@@ -465,10 +404,7 @@ def doctor(
     from edit_eval.evaluation import examine
     from edit_eval.reporting.examination import print_findings
 
-    findings = examine(
-        config,
-        **options,
-    )
+    findings = examine(config, **options)
     if as_json:
         _print_json([finding.as_plain() for finding in findings])
     else:

@@ -42,6 +42,7 @@ class Made:
     evaluation: dict[str, Any]
     language: Language
     samples: tuple[Sample, ...] = field(default=(), compare=False)
+    """As they were given, sources included; `is_as` compares them, `==` does not."""
 
     @classmethod
     def of(cls, plain: Mapping[str, Any], resolved: Mapping[str, Any], samples: tuple[Sample, ...]) -> Made:

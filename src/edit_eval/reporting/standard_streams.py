@@ -1,0 +1,62 @@
+"""The command's own stdout and stderr: a reader that is gone, or slow, or knows few characters is no fault."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import select
+import stat
+import sys
+from typing import Any
+
+
+class Outlet(io.FileIO):
+    """A stream's descriptor. Once nobody reads what is written there any more (`| head -1`), it goes nowhere.
+
+    So a closed pipe is silence, the exit code is what it would have been, and a run goes on to its end. A descriptor
+    that another program has made non-blocking is waited for.
+    """
+
+    def write(self, data: Any, /) -> int:
+        """Writes all of it: neither who wrote it nor Python's own buffer tries again with what is left."""
+        left = memoryview(data).cast("B")
+        while left:
+            try:
+                written = super().write(left)
+            except OSError as error:
+                if not self._is_gone(error):
+                    raise
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, self.fileno())
+                os.close(nowhere)
+                continue
+            if written is None:
+                select.select([], [self], [])
+            else:
+                left = left[written:]
+        return memoryview(data).nbytes
+
+    def _is_gone(self, error: OSError) -> bool:
+        """Whether there is no reader any more: of a pipe, or of a terminal that was closed."""
+        if error.errno == errno.EIO:
+            return stat.S_ISCHR(os.fstat(self.fileno()).st_mode)
+        return isinstance(error, BrokenPipeError)
+
+
+def forgiving(stream: Any) -> Any:
+    """The stream, to which a reader that is gone or a character that the terminal does not know is no fault."""
+    if stream is None:  # closed before we began (`>&-`)
+        return open(os.devnull, "w", encoding="utf-8")
+    if stream in (sys.__stdout__, sys.__stderr__) and isinstance(stream, io.TextIOWrapper):
+        stream.flush()
+        outlet = Outlet(stream.fileno(), "w", closefd=False)
+        stream = io.TextIOWrapper(
+            outlet if stream.write_through else io.BufferedWriter(outlet),
+            stream.encoding,
+            line_buffering=stream.line_buffering,
+            write_through=stream.write_through,
+        )
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
