@@ -133,7 +133,8 @@ class Bench:
         try:
             self.child("stock", settings, said)
         finally:  # what it has said counts, whatever became of it then
-            self.results.update({name: said[name] for name in ("versions", "attention") if name in said})
+            told = ("versions", "auto", "gelu", "attention")
+            self.results.update({name: said[name] for name in told if name in said})
             if "peak" in said:
                 self.results["stock"] = {**self.edit_times(marks), "peak": said["peak"]}
 
@@ -142,19 +143,25 @@ class Bench:
         self.edit_with("edit", {})
 
     def switches(self) -> None:
-        """edit-eval's worker with every lossless acceleration; without `compile` where that does not work."""
+        """edit-eval's worker with every lossless acceleration, without those that turn out not to work."""
         chosen = self.results["switched_on"] = self.chosen_switches()
-        try:
-            self.edit_with("switches", chosen)
-        except WorkerFailed as error:
-            if not chosen.pop("compile", False):
-                raise
-            self.results["failed"]["compile"] = str(error)[:600]
-            self.edit_with("switches", chosen)
+        while True:
+            try:
+                return self.edit_with("switches", chosen)
+            except WorkerFailed as error:
+                # The adapter's errors name the parameter, the compiler's do not.
+                culprit = next((name for name in chosen if f"{name}: " in str(error)), "compile")
+                if culprit not in chosen:
+                    raise
+                del chosen[culprit]
+                self.results["failed"][culprit] = str(error)[:600]
 
     def chosen_switches(self) -> dict[str, Any]:
-        """The switches, once it is known which kernel of attention is fastest."""
+        """The switches, once it is known which kernel of attention is fastest, and how the GELU is."""
         chosen = {**all_switches(), **self.fastest_attention()}
+        gelu = self.results.get("gelu")
+        if gelu and gelu["within"] > gelu["behind"]:
+            chosen.pop("fused_gelu", None)
         if not self.arguments.device.startswith("cuda"):
             chosen.pop("compile", None)  # a minute of C++, and nothing learnt about a GPU
         return {**chosen, **dict(self.arguments.switch)}

@@ -11,12 +11,15 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
-from edit_eval.edit_models.qwen_image_edit import PARTS, QwenImageEdit, call_on_canvas
+from edit_eval.edit_models.acceleration.attention_backend import reported_fastest
+from edit_eval.edit_models.acceleration.fused_gelu import fused
+from edit_eval.edit_models.qwen_image_edit import PARTS, STOCK_CANVAS, QwenImageEdit, call_on_canvas
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import library_versions, prepare_devices
@@ -25,6 +28,7 @@ from edit_eval.pretrained.reading_ahead import load_in_parallel
 from gpu_architectures import architecture
 from gpu_models import NetworkTimes, random_network, random_part, watch_pipeline, weight_bytes
 from gpu_models import write_folders as write_configurations
+from gpu_work import picture_tokens
 
 SHARD = "500MB"
 """So that a few layers lie in several files, which are read in parallel, as a whole model's are."""
@@ -35,7 +39,8 @@ Say = Callable[[dict[str, Any]], None]
 def stock(settings: dict[str, Any], say: Say) -> None:
     """Diffusers' pipeline as its documentation shows it, one picture after the other, each saved as a PNG.
 
-    Says `versions`, `peak` (bytes, when the edits are done), and `attention` anew after each kernel.
+    Says `versions`, `peak` (bytes, when the edits are done), `auto` (the kernel of attention that edit-eval takes here
+    by its rule), `gelu` (ms behind and within the product before it, on a GPU), and `attention` anew after each kernel.
     """
     import diffusers
     import torch
@@ -71,6 +76,10 @@ def stock(settings: dict[str, Any], say: Say) -> None:
         edited, _ = edit(task, settings["steps"])
         edited.save(task["output"])
     say({"peak": torch.cuda.max_memory_reserved(device) if device.startswith("cuda") else 0})
+    say({"auto": reported_fastest(device)})
+    if device.startswith("cuda"):
+        with suppress(RuntimeError):  # edit-eval's own trial of it says what is wrong
+            say({"gelu": _gelu(pipeline.transformer, picture_tokens(settings["canvas"] or STOCK_CANVAS))})
     kernels: dict[str, Any] = {}
     for name in settings["attention"]:
         try:
@@ -80,6 +89,27 @@ def stock(settings: dict[str, Any], say: Say) -> None:
         except Exception as error:  # a kernel that is not there, or not for these shapes
             kernels[name] = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         say({"attention": kernels})
+
+
+def _gelu(transformer: Any, tokens: int) -> dict[str, float]:
+    """Ms of the first half of a layer's MLP, the GELU behind the product and within it; the median of 20."""
+    import torch
+
+    stock = transformer.transformer_blocks[0].img_mlp.net[0]
+    weight = stock.proj.weight
+    numbers = torch.randn(1, tokens, weight.shape[1], device=weight.device, dtype=weight.dtype)
+    found = {}
+    for name, layer in (("behind", stock), ("within", fused(stock))):
+        times = []
+        for _ in range(23):
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            layer(numbers)
+            end.record()
+            end.synchronize()
+            times.append(begin.elapsed_time(end))
+        found[name] = statistics.median(times[3:])
+    return found
 
 
 def _gpu(device: str) -> str:

@@ -70,9 +70,12 @@ def _editing(results: Results) -> Iterator[str]:
     yield row("largest difference from the column before, of 255", lambda one: one.get("difference"), None, 0)
     if results.get("attention"):
         yield ""
-        yield "Attention in the stock loop, ms a forward:"
+        yield f"Attention in the stock loop, ms a forward (`attention: auto` takes {results.get('auto', 'native')}):"
         for name, ms in results["attention"].items():
             yield f"* {name}: {ms:.1f}" if isinstance(ms, float) else f"* {name}: {ms}"
+    if gelu := results.get("gelu"):
+        yield ""
+        yield f"GELU behind the product: {gelu['behind']:.3f} ms a layer; within it: {gelu['within']:.3f} ms"
     if results.get("switched_on"):
         yield ""
         yield "Switches: " + ", ".join(f"{name}={value}" for name, value in results["switched_on"].items())

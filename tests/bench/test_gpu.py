@@ -133,12 +133,14 @@ class TestProgram:
 
     def test_tables(self, run: tuple[dict[str, Any], dict[str, Any]]) -> None:
         results = {**copy.deepcopy(run[1]), "attention": {"native": 3.0, "_flash_9": "ValueError: no such kernel"}}
+        results["gelu"] = {"behind": 2.0, "within": 2.1}
         results["judge"]["ways"]["edit-eval"]["32"] = {"halved_to": 16}
         text = module("gpu_tables").tables_of(results)
         assert "| 32 | did not fit: halved to 16 |" in text
         assert module("gpu_tables").figures_of(results) == {**run[0]["figures"]}
         assert "| an edit | edit-eval | floor |" in text
         assert "* _flash_9: ValueError" in text
+        assert "GELU behind the product: 2.000 ms a layer; within it: 2.100 ms" in text
         assert "The judge: shared prefix" in text
         assert "| unloading the judge, s |" in text
 
@@ -189,6 +191,7 @@ class TestChildren:
         marks = [json.loads(line) for line in (tmp_path / "marks").read_text().splitlines()]
         assert len(marks[1]["networks"]["forward"]) == 4
         assert {"encode", "vae_encode", "vae_decode"} < set(marks[1]["networks"])
+        assert found["auto"] == "native"
         assert found["attention"]["native"] > 0
         assert isinstance(found["attention"]["_flash_3"], str)  # no such kernel on a CPU
         assert Image.open(tasks[1]["output"]).size == (64, 64)
@@ -260,7 +263,7 @@ class TestTime:
         assert "its part's time is over" in failed["judge"]  # begun, with more than half of its time
         assert failed["loads"] == "not begun: 0 s of the budget are left"
 
-    def test_switches_are_measured_without_compile_where_that_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_switches_are_measured_without_those_that_fail(self, monkeypatch: pytest.MonkeyPatch) -> None:
         gpu = module("gpu")
         bench = self.bench(monkeypatch, {})
         monkeypatch.undo()
@@ -268,14 +271,32 @@ class TestTime:
 
         def edit_with(name: str, chosen: dict[str, Any]) -> None:
             tried.append(dict(chosen))
-            if chosen.get("compile"):
+            if chosen.get("fused_gelu"):
+                raise gpu.WorkerFailed("LoadError: fused_gelu: this GPU's outcome is 0.3 apart")
+            if chosen.get("compile") or len(chosen) == 1:
                 raise gpu.WorkerFailed("Failed to find C compiler")
 
         monkeypatch.setattr(bench, "edit_with", edit_with)
         bench.switches()
-        assert [one.get("compile", False) for one in tried] == [True, False]
-        assert bench.results["failed"] == {"compile": "Failed to find C compiler"}
-        assert bench.results["switched_on"] == tried[1]
+        assert [(one.get("compile", False), one.get("fused_gelu", False)) for one in tried] == [
+            (True, True),
+            (True, False),
+            (False, False),
+        ]
+        assert set(bench.results["failed"]) == {"compile", "fused_gelu"}
+        assert bench.results["failed"]["compile"] == "Failed to find C compiler"
+        assert bench.results["switched_on"] == tried[-1]
+        monkeypatch.setattr(bench, "chosen_switches", lambda: {"shared_prefix": True})
+        with pytest.raises(gpu.WorkerFailed, match="C compiler"):  # nothing left that it could be
+            bench.switches()
+
+    def test_the_gelu_is_where_it_was_faster(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        bench = self.bench(monkeypatch, {})
+        assert bench.chosen_switches()["fused_gelu"]
+        bench.results["gelu"] = {"behind": 2.0, "within": 1.9}
+        assert bench.chosen_switches()["fused_gelu"]
+        bench.results["gelu"] = {"behind": 2.0, "within": 2.1}
+        assert "fused_gelu" not in bench.chosen_switches()
 
     def test_what_a_child_said_before_it_ended_counts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         gpu = module("gpu")

@@ -65,7 +65,7 @@ class TestParameters:
             ({"load": {"vae": "fp32"}}, "load.vae: 'fp32' is no mapping"),
             ({"load": {"vae": {"dtype": "fp32"}}}, "'fp32' is none of bfloat16"),
             ({"load": {"device_map": "auto"}}, "load: device_map cannot be given there"),
-            ({"attention": "flash2"}, "attention: 'flash2' is none of native"),
+            ({"attention": "flash2"}, "attention: 'flash2' is none of auto, native"),
             ({"modulation": "tables"}, "modulation: 'tables' is none of live, table, table_only"),
         ],
     )

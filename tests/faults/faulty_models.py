@@ -78,6 +78,29 @@ class Plain:
         return tinted(image, seed) if made is None else made
 
 
+class Unlike(Plain):
+    """Says that it computes with another kernel than the replica beside it, and waits for that one."""
+
+    def load(self, devices: Any) -> None:
+        """The first of all finds nothing there yet."""
+        try:
+            Path(self.parameters.folder, "one").touch(exist_ok=False)
+            self.kernel = "one"
+        except FileExistsError:
+            self.kernel = "other"
+            Path(self.parameters.folder, "other").touch()
+
+    def edit(self, image: Any, instruction: str, seed: int, on_step: Any) -> Any:
+        """Edits once both are loaded."""
+        while not Path(self.parameters.folder, "other").exists():
+            time.sleep(0.01)
+        return super().edit(image, instruction, seed, on_step)
+
+    def about(self) -> dict[str, str]:
+        """Its kernel."""
+        return {"kernel": self.kernel}
+
+
 class Rude(Plain):
     """A plug-in without manners."""
 

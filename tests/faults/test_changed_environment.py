@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edit_eval import evaluate
 from edit_eval.errors import RunDirectoryError
 from edit_eval.evaluation import Run
-from edit_eval.store.provenance import ModelsThen, changed_since_the_last_start, changes, mixed_environments
+from edit_eval.store.provenance import (
+    ModelsSay,
+    changed_since_the_last_start,
+    changes,
+    mixed_environments,
+    several_kinds,
+)
 from edit_eval.store.run_directory import RunDirectory
-from faults.faulty_runs import copied
+from faults.faulty_runs import Ears, copied, faulty, run, settings
 
 OLD: dict[str, Any] = {
     "python": "3.11.2",
@@ -82,14 +90,67 @@ def test_whoever_resumes_is_told(resumed: RunDirectory, undisturbed: Run) -> Non
 def test_a_model_in_an_environment_of_its_own_is_compared_when_it_is_loaded(resumed: RunDirectory) -> None:
     (resumed.path / "environment" / "0001.json").write_text(json.dumps(OLD))
     same, other_one = OLD["models"]["judge:qwen3_vl"], {"transformers": "5.0", "commit": "abc"}
-    assert not ModelsThen(resumed, strict=True).compare("judge:qwen3_vl", same)
-    assert not ModelsThen(resumed, strict=True).compare("edit:new", other_one)
-    then = ModelsThen(resumed)
+    assert not ModelsSay(resumed, strict=True).compare("judge:qwen3_vl", same)
+    assert not ModelsSay(resumed, strict=True).compare("edit:new", other_one)
+    then = ModelsSay(resumed)
     (note,) = then.compare("judge:qwen3_vl", other_one)
     assert "qwen3_vl: transformers 4.57.0 -> 5.0" in note
     assert not then.compare("judge:qwen3_vl", other_one), "said once"
     with pytest.raises(RunDirectoryError, match=r"4\.57\.0 -> 5\.0"):
-        ModelsThen(resumed, strict=True).compare("judge:qwen3_vl", other_one)
+        ModelsSay(resumed, strict=True).compare("judge:qwen3_vl", other_one)
+
+
+def test_replicas_of_one_start_are_compared_with_the_first(resumed: RunDirectory) -> None:
+    one = {"attention": "_native_cudnn", "device": "cuda:0"}
+    say = ModelsSay(resumed)
+    assert not say.compare("edit:qwen", one, "cuda:0")
+    assert not say.compare("edit:qwen", {**one, "device": "cuda:1"}, "cuda:1")
+    assert not say.compare("judge:other", {"attention": "native"}, "cuda:2")
+    for _ in range(2):  # loaded, given up, and loaded again
+        (note,) = say.compare("edit:qwen", {"attention": "native"}, "cuda:2")
+        assert note.startswith("qwen on cuda:2 is not as on cuda:0: attention _native_cudnn -> native; ")
+    assert say.unlike == ["qwen on cuda:2 is not as on cuda:0: attention _native_cudnn -> native"]
+    strict = ModelsSay(resumed, strict=True)
+    assert not strict.compare("edit:qwen", one, "cuda:0")
+    with pytest.raises(RunDirectoryError, match=r"qwen on cuda:2 is not as on cuda:0: .*; take one of them out"):
+        strict.compare("edit:qwen", {"attention": "native"}, "cuda:2")
+
+
+def test_gpus_of_several_kinds_under_one_model_are_named(resumed: RunDirectory) -> None:
+    gpus = [
+        {"name": "cuda:0", "title": "A100"},
+        {"name": "cuda:1", "title": "H100"},
+        {"name": "cuda:2", "title": "A100"},
+    ]
+
+    def kinds(**places: list[str]) -> list[str]:
+        return several_kinds({"gpus": gpus, "places": {f"edit:{name}": devices for name, devices in places.items()}})
+
+    assert not kinds(one=["cuda:0", "cuda:2"], other=["cuda:1"])
+    assert not several_kinds({"gpus": gpus})
+    assert not several_kinds(OLD)
+    (note,) = kinds(one=["cuda:0", "cuda:1"], other=["cuda:1", "cpu:0"])
+    assert note == "one runs on GPUs of 2 kinds (A100, H100): only on one kind does the same seed give the same pixels"
+    recorded = {**resumed.environments()[1], "gpus": gpus, "places": {"edit:one": ["cuda:0", "cuda:1"]}}
+    (resumed.path / "environment" / "0001.json").write_text(
+        json.dumps({**recorded, "unlike": ["one on cuda:1 is not"]})
+    )
+    assert mixed_environments(resumed) == [f"start 1: {note}", "start 1: one on cuda:1 is not"]
+
+
+def test_a_run_tells_of_replicas_that_are_not_alike(tmp_path: Path) -> None:
+    """Two workers that see another kernel each: the run says so as it loads them, and its report for good."""
+    ears = Ears()
+    unlike = faulty("Unlike", device_ids="cpu:2", folder=str(tmp_path))
+    made = run(tmp_path, ears=ears, **unlike)
+    (note,) = [note for note in ears.notes if "is not as on" in note]
+    assert note.endswith("; the results of the two may differ in more than chance")
+    assert re.search(r"Unlike on cpu:\d is not as on cpu:\d: kernel (one -> other|other -> one)", note)
+    assert [f"start 1: {note.rpartition(';')[0]}"] == list(made.results.notes)
+    for name in ("one", "other"):
+        (tmp_path / name).unlink()
+    with pytest.raises(RunDirectoryError, match=r"is not as on .* take one of them out of device_ids"):
+        evaluate(settings(tmp_path, **unlike), run_dir=tmp_path / "b", strict_environment=True)
 
 
 def test_a_first_start_has_nothing_to_compare_with(tmp_path: Path) -> None:

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from edit_eval.edit_models.acceleration.attention_backend import check_attention, use_attention
+from edit_eval.edit_models.acceleration.fused_gelu import fuse_gelu
+from edit_eval.edit_models.acceleration.last_layer import use_last_layer_for_noise
 from edit_eval.edit_models.acceleration.modulation_tables import check_modulation, use_modulation_tables
+from edit_eval.edit_models.acceleration.real_rotary import use_real_rotary
 from edit_eval.edit_models.acceleration.regional_compile import compile_blocks
 from edit_eval.edit_models.acceleration.shared_prefix import share_prefix
 from edit_eval.edit_models.acceleration.single_frame_vae import use_single_frame_convolutions
@@ -94,13 +97,17 @@ class QwenImageEdit:
         modulation: str = "table"
         """`table`: once a schedule, bitwise equal; `table_only`: its 13.6 GB lie in host memory; `live`: each step."""
         attention: str = "native"
-        """Kernel of the transformer's attention, by diffusers' name; another one rounds differently."""
+        """Kernel of the transformer's attention, by diffusers' name, or `auto`; another one rounds differently."""
         compile: bool = False
         """Compile the transformer's blocks; equal up to rounding. Its gain on a GPU is not measured."""
         shared_prefix: bool = False
         """Read what both prompts share once; equal up to rounding. Its gain on a GPU is not measured."""
         single_frame_vae: bool = False
         """The VAE's convolutions in two dimensions; equal up to rounding. Its gain on a GPU is not measured."""
+        short_last_layer: bool = False
+        """The last layer for the noise alone; equal up to rounding. Its gain on a GPU is not measured."""
+        fused_gelu: bool = False
+        """On a GPU, the GELUs within the products before them; equal up to rounding. Its gain is not measured here."""
 
         def __post_init__(self) -> None:
             check_dtype(self.dtype)
@@ -201,10 +208,18 @@ class QwenImageEdit:
             remember_sources(pipeline, vision=not by_layer)
         # Layers for which several devices have no room lie in host memory, and are fetched as they compute.
         spilled = any(weight.is_meta for weight in pipeline.transformer.parameters())
+        stays = not (by_layer or spilled or len(devices) > 1)  # each layer where it was loaded, as one piece
+        short = parameters.short_last_layer and stays
+        if short:
+            use_last_layer_for_noise(pipeline.transformer)
+        fused = fuse_gelu(pipeline.transformer, device) if parameters.fused_gelu and stays else 0
         modulation = "live" if by_layer or spilled else parameters.modulation
         use_modulation_tables(pipeline, modulation)
+        compiled = ""
         if parameters.compile:
+            rotary = "real" if use_real_rotary(pipeline.transformer) else "complex"
             compile_blocks(pipeline.transformer)
+            compiled = f"the transformer's blocks, dynamic shapes, {rotary} rotary positions"
         if offload != "none":
             offload_weights(pipeline, devices, offload)
         self._pipeline = pipeline
@@ -216,7 +231,9 @@ class QwenImageEdit:
             "offload": offload,
             "attention": f"{attention}, text encoder {pipeline.text_encoder.config._attn_implementation}",
             "modulation": modulation,
-            "compile": "the transformer's blocks, dynamic shapes" if parameters.compile else "",
+            "compile": compiled,
+            "last_layer": "for the noise alone" if short else "",
+            "gelu": f"{fused} within the products before them" if fused else "",
             "image_backend": f"{IMAGE_BACKEND} ({images})",
             "repairs": "mm_token_type_ids passed to the text encoder (diffusers issue 14194)" if repaired else "",
             **library_versions("torch", "diffusers", "transformers", "accelerate", "safetensors", "pillow"),

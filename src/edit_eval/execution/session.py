@@ -32,7 +32,7 @@ from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.provenance import ModelsThen, changed_since_the_last_start
+from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
 
 RECORDED_LIBRARIES = ("edit-eval", "pillow", "numpy", "torch", "diffusers", "transformers", "accelerate", "safetensors")
@@ -79,11 +79,20 @@ class Session:
     @property
     def devices(self) -> tuple[str, ...]:
         """All devices of all models, in order."""
-        return tuple(dict.fromkeys(d for model in self.models for place in model.places for d in place))
+        return tuple(dict.fromkeys(device for devices in self.places.values() for device in devices))
+
+    @property
+    def places(self) -> dict[str, tuple[str, ...]]:
+        """Each model's devices, in order."""
+        return {model.key: tuple(d for place in model.places for d in place) for model in self.models}
 
     def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
-        """Notes on what is not as at the run's last start. With `strict` it raises `RunDirectoryError` instead."""
-        return changed_since_the_last_start(directory, environment_record(self.devices, self.layout), strict=strict)
+        """Notes on what is not as at the run's last start, and on GPUs of several kinds.
+
+        With `strict` a difference from the last start raises `RunDirectoryError` instead.
+        """
+        now = environment_record(self.places, self.layout)
+        return [*changed_since_the_last_start(directory, now, strict=strict), *several_kinds(now)]
 
     def run(
         self,
@@ -132,8 +141,8 @@ class Session:
         placements = {f"edit:{name}": s.placement for name, s in self.configuration.edit_models.items()}
         placements |= {f"judge:{name}": s.placement for name, s in self.configuration.judges.items()}
         recorder.event("devices", devices=list(self.devices))
-        then = ModelsThen(directory, strict=strict_environment)
-        environment = {**environment_record(self.devices, self.layout), "choices": choices.as_plain()}
+        say = ModelsSay(directory, strict=strict_environment)
+        environment = {**environment_record(self.places, self.layout), "choices": choices.as_plain()}
         if command:
             environment = {"command": shlex.join(command), "folder": os.getcwd(), **environment}
         directory.write_environment(environment)
@@ -145,7 +154,7 @@ class Session:
         def observe(replica: Replica, what: str, message: Mapping[str, Any]) -> None:
             gauges(replica, what, message)
             if what == "loaded":
-                for note in then.compare(replica.model.key, message["about"]):
+                for note in say.compare(replica.model.key, message["about"], "+".join(replica.place)):
                     spectator.note(note)
 
         with Interruption() as interruption:
@@ -171,7 +180,7 @@ class Session:
             finally:
                 spectator.end()
                 with contextlib.suppress(CannotWrite):  # it only adds to what the start has written
-                    directory.write_environment({**environment, "models": engine.about})
+                    directory.write_environment({**environment, "models": engine.about, "unlike": say.unlike})
 
 
 def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:
@@ -198,8 +207,11 @@ class Interrupted(KeyboardInterrupt):
         self.signal = signal
 
 
-def environment_record(devices: Sequence[str], layout: Mapping[str, str]) -> dict[str, Any]:
-    """What a result depends on besides its key: versions and devices. Recorded, not hashed; holds no variables."""
+def environment_record(places: Mapping[str, Sequence[str]], layout: Mapping[str, str]) -> dict[str, Any]:
+    """What a result depends on besides its key: versions and devices. Recorded, not hashed; holds no variables.
+
+    `places` are each model's devices.
+    """
     versions = {}
     for name in RECORDED_LIBRARIES:
         try:
@@ -212,7 +224,8 @@ def environment_record(devices: Sequence[str], layout: Mapping[str, str]) -> dic
         "host": platform.node(),
         "processors": os.cpu_count(),
         "libraries": versions,
-        "devices": list(devices),
+        "devices": list(dict.fromkeys(device for devices in places.values() for device in devices)),
+        "places": {model: list(devices) for model, devices in places.items()},
         "layout": dict(layout),
         "gpus": [{"name": g.name, "title": g.title, "uuid": g.uuid, "memory": g.memory} for g in gpus()],
     }

@@ -1,7 +1,7 @@
-"""What has changed between two starts of a run that no key knows: libraries, Python, the kind of the GPUs.
+"""What differs within a run that no key knows: libraries, Python, the kind of the GPUs, what models say of themselves.
 
-None of it is part of a key, since a new version rarely changes a pixel; but where it has, one run would hold two kinds
-of results. So it is said, by name.
+Between two starts of a run, or between two replicas of one start. None of it is part of a key, since a new version
+rarely changes a pixel; but where it has, one run would hold two kinds of results. So it is said, by name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from edit_eval.errors import RunDirectoryError
 from edit_eval.store.run_directory import RunDirectory
 
-_NOT_COMPARED = ("server",)
+_NOT_COMPARED = ("server", "device")
 """What models say about themselves that is only a place."""
 
 
@@ -49,22 +49,53 @@ def changed_since_the_last_start(directory: RunDirectory, now: Mapping[str, Any]
     return _told(changes(directory.environment(), now), strict)
 
 
-class ModelsThen:
-    """What the models of a run said about themselves when they were last loaded, to be compared as they are now."""
+def several_kinds(environment: Mapping[str, Any]) -> list[str]:
+    """One line for each model of a start whose replicas are on GPUs of more than one kind."""
+    titles = {gpu.get("name"): gpu.get("title", "") for gpu in environment.get("gpus") or ()}
+    notes = []
+    for model, devices in (environment.get("places") or {}).items():
+        kinds = dict.fromkeys(titles[device] for device in devices if device in titles)
+        if len(kinds) > 1:
+            notes.append(
+                f"{model.partition(':')[2]} runs on GPUs of {len(kinds)} kinds ({', '.join(kinds)}): "
+                "only on one kind does the same seed give the same pixels"
+            )
+    return notes
+
+
+class ModelsSay:
+    """What the models of a run say about themselves as they are loaded, compared with the last start and each other."""
 
     def __init__(self, directory: RunDirectory, *, strict: bool = False) -> None:
         """Take it before this start records its own environment."""
         self._before: dict[str, Mapping[str, Any]] = {}
         for environment in directory.environments().values():
             self._before.update(environment.get("models") or {})
+        self._first: dict[str, tuple[str, Mapping[str, Any]]] = {}
         self._strict = strict
+        self.unlike: list[str] = []
+        """The replicas of this start that are not as the first one of their model, one line each."""
 
-    def compare(self, model: str, about: Mapping[str, Any]) -> list[str]:
-        """Notes like those of `changed_since_the_last_start`, for the first replica of `model` that is loaded."""
-        before = self._before.pop(model, None)
-        if before is None:
+    def compare(self, model: str, about: Mapping[str, Any], place: str = "") -> list[str]:
+        """Notes on a replica at `place` that was loaded; none where it is as those before it.
+
+        The first of a start is compared with the last start's, the others with the first. `strict` raises
+        `RunDirectoryError` instead.
+        """
+        if model not in self._first:
+            self._first[model] = place, about
+            before = self._before.get(model)
+            old = {} if before is None else {"models": {model: before}}
+            return _told(changes(old, {"models": {model: about}}), self._strict)
+        where, first = self._first[model]
+        if not (found := list(_differences(first, about))):
             return []
-        return _told(changes({"models": {model: before}}, {"models": {model: about}}), self._strict)
+        unlike = f"{model.partition(':')[2]} on {place} is not as on {where}: {'; '.join(found)}"
+        if self._strict:
+            raise RunDirectoryError(f"{unlike}; take one of them out of device_ids, or leave out --strict-environment")
+        if unlike not in self.unlike:  # it may be loaded more than once
+            self.unlike.append(unlike)
+        return [f"{unlike}; the results of the two may differ in more than chance"]
 
 
 def _told(found: list[str], strict: bool) -> list[str]:
@@ -77,11 +108,12 @@ def _told(found: list[str], strict: bool) -> list[str]:
 
 
 def mixed_environments(directory: RunDirectory) -> list[str]:
-    """For the reader of a report: what changed between the starts of a run, one line a start."""
+    """For the reader of a report: what changed between the starts of a run, and what differed within each."""
     notes: list[str] = []
     before: Mapping[str, Any] = {}
     for number, now in directory.environments().items():
         if found := changes(before, now):
             notes.append(f"from start {number} on: {'; '.join(found)}")
+        notes += (f"start {number}: {unlike}" for unlike in (*several_kinds(now), *(now.get("unlike") or ())))
         before = now if now.get("models") or not before else {**now, "models": before.get("models", {})}
     return notes

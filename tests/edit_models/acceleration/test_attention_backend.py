@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.edit_models.acceleration.attention_backend import BACKENDS, active_backend, check_attention
+from edit_eval.edit_models.acceleration import attention_backend
+from edit_eval.edit_models.acceleration.attention_backend import (
+    BACKENDS,
+    active_backend,
+    check_attention,
+    reported_fastest,
+)
 from edit_eval.errors import LoadError
 from edit_models.tiny_edits import PIPELINES, edited, levels_apart, loaded, pixels
 
@@ -26,7 +32,7 @@ def test_every_name_is_one_of_diffusers() -> None:
 
     assert set(BACKENDS) <= {name.value for name in AttentionBackendName}
     check_attention("_native_cudnn")
-    with pytest.raises(ValueError, match="attention: 'sage' is none of native, _native_cudnn"):
+    with pytest.raises(ValueError, match="attention: 'sage' is none of auto, native, _native_cudnn"):
         check_attention("sage")
 
 
@@ -64,3 +70,51 @@ def test_a_kernel_that_is_missing_or_does_not_work_is_one_line_before_the_first_
     with pytest.raises(LoadError, match=rf"attention: {name} cannot be used here: .*`attention: native`") as caught:
         loaded(tiny_models / "qwen-image-edit", attention=name)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("capability", "flash_3", "name"),
+    [((9, 0), False, "_native_cudnn"), ((9, 0), True, "_flash_3"), ((8, 0), True, "native"), ((12, 0), True, "native")],
+)
+def test_auto_follows_from_the_kind_of_gpu_and_what_is_installed(
+    capability: tuple[int, int], flash_3: bool, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(attention_backend, "find_spec", lambda package: object() if flash_3 else None)
+    assert reported_fastest("cuda:1") == name
+    assert reported_fastest("cpu") == "native"
+
+
+@pytest.mark.real_models
+def test_auto_is_recorded_by_the_name_of_what_was_taken(tiny_models: Path) -> None:
+    model = loaded(tiny_models / "qwen-image-edit", attention="auto")
+    assert model.about()["attention"].startswith("native,")
+    assert pixels(model) == pixels(loaded(tiny_models / "qwen-image-edit"))
+
+
+@pytest.mark.real_models
+def test_auto_never_falls_back_where_what_it_takes_does_not_work(
+    tiny_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention_backend, "reported_fastest", lambda device: "_native_cudnn")
+    with pytest.raises(LoadError, match="attention: _native_cudnn cannot be used here"):
+        loaded(tiny_models / "qwen-image-edit", attention="auto")
+
+
+@pytest.mark.real_models
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_kernel_that_computes_something_else_is_found_out(
+    dtype: str, tiny_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from diffusers.models import attention_dispatch
+
+    attend = attention_dispatch.dispatch_attention_fn
+    for wrong in (
+        lambda numbers: numbers * 1.1,
+        lambda numbers: numbers * float("nan"),
+        lambda numbers: numbers[:, :1],
+    ):
+        monkeypatch.setattr(attention_dispatch, "dispatch_attention_fn", lambda *q, wrong=wrong: wrong(attend(*q)))
+        with pytest.raises(LoadError, match=r"it computes \S+ beside what attention is"):
+            loaded(tiny_models / "qwen-image-edit", attention="_native_math", dtype=dtype)

@@ -111,7 +111,7 @@ def test_the_switch_compiles_with_inductor(tiny_models: Path, tmp_path: Path) ->
         pytest.skip("on a CPU torch's own compiler needs a C++ compiler, and there is none")
     folder = changed(tiny_models / "qwen-image-edit", tmp_path, num_layers=1)  # it takes a while
     model = loaded(folder, compile=True)
-    assert model.about()["compile"] == "the transformer's blocks, dynamic shapes"
+    assert model.about()["compile"] == "the transformer's blocks, dynamic shapes, real rotary positions"
     check(model, loaded(folder, **PLAIN), most=1, layers=1)
 
 

@@ -4,10 +4,15 @@
 FlashAttention 2. `_native_cudnn` is reported 1.7 to 2.3 times as fast there (transformers pull request 48163), which
 would make a whole edit 1.15 to 1.2 times as fast; on Ampere it is reported slower. Not measured here. Kernels add in
 different orders, so pixels are equal up to rounding only: the name is part of the key.
+
+`auto` is a rule and no race: what is chosen follows from the kind of GPU and the packages that are installed, so it is
+the same in every worker and on every day, as the pixels of one kind of GPU with one set of versions have to be. Two
+kernels timed against each other would be told apart by chance where they are near each other.
 """
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 from edit_eval.errors import LoadError
@@ -27,14 +32,30 @@ BACKENDS = (
 )
 """diffusers' names of the kernels that compute in full precision; the quantised ones (`sage`) make other pictures."""
 
+AUTO = "auto"
+HOPPER = (9, 0)
+"""Compute capability of the H100 and the H200."""
+
 TOKENS = 128
 """Length of the attention that is tried."""
+FURTHEST = 0.02
+"""How far the numbers tried, which lie between -1 and 1, may be from those of 32 bits: bfloat16 has 8 bits."""
 
 
 def check_attention(name: str) -> None:
-    """Raises `ValueError` for a name that is none of `BACKENDS`. Imports nothing heavy."""
-    if name not in BACKENDS:
-        raise ValueError(f"attention: {name!r} is none of {', '.join(BACKENDS)}")
+    """Raises `ValueError` for a name that is none of `BACKENDS`, nor `auto`. Imports nothing heavy."""
+    if name not in (AUTO, *BACKENDS):
+        raise ValueError(f"attention: {name!r} is none of {', '.join((AUTO, *BACKENDS))}")
+
+
+def reported_fastest(device: Any) -> str:
+    """The kernel that `auto` stands for: the one reported fastest on this kind of GPU with what is installed."""
+    import torch
+
+    if not str(device).startswith("cuda") or torch.cuda.get_device_capability(device) != HOPPER:
+        return "native"
+    # FlashAttention 3 is built for Hopper alone, from source: who has it wants it.
+    return "_flash_3" if find_spec("flash_attn_interface") else "_native_cudnn"
 
 
 def active_backend() -> str:
@@ -48,8 +69,10 @@ def use_attention(transformer: Any, name: str, device: Any) -> str:
     """Has `transformer` compute attention with the kernel `name`, once it has been tried on `device`; returns it.
 
     Whatever `DIFFUSERS_ATTN_BACKEND` says: the environment must not change pixels. Raises `LoadError` where the kernel
-    is missing or does not work there.
+    is missing or does not work there: it never falls back to another one, which would make other pixels.
     """
+    if name == AUTO:
+        name = reported_fastest(device)
     try:
         if active_backend() != name:
             transformer.set_attention_backend(name)
@@ -66,7 +89,8 @@ def use_attention(transformer: Any, name: str, device: Any) -> str:
 
 
 def _try(transformer: Any, device: Any) -> None:
-    """One small attention of the transformer's own width; raises what the kernel raises, or `ValueError` for NaN."""
+    """One small attention of the transformer's own width; raises what the kernel raises, or `ValueError` for NaN and
+    for other numbers than attention has."""
     import torch
     from diffusers.models.attention_dispatch import dispatch_attention_fn
 
@@ -75,5 +99,8 @@ def _try(transformer: Any, device: Any) -> None:
     numbers = numbers.view(1, TOKENS, heads, width)
     with torch.no_grad():
         attended = dispatch_attention_fn(numbers, numbers, numbers)
-    if not bool(torch.isfinite(attended).all()):
-        raise ValueError("it computes NaN")
+        exact = numbers.float().transpose(1, 2)
+        weights = torch.softmax(exact @ exact.transpose(2, 3) / width**0.5, dim=-1)
+        furthest = float((attended.float() - (weights @ exact).transpose(1, 2)).abs().max())
+    if not furthest <= FURTHEST:  # nor NaN
+        raise ValueError(f"it computes {furthest:.3g} beside what attention is")

@@ -48,7 +48,8 @@ class ModulationTables:
         self._transformer = pipeline.transformer
         self._rows = [
             _replace(block, name, free)
-            for block in self._transformer.transformer_blocks
+            for block in list(self._transformer.transformer_blocks.modules())
+            if hasattr(block, "img_mod")
             for name in ("img_mod", "txt_mod")
         ]
         self._tables: OrderedDict[tuple[float, ...], list[Any]] = OrderedDict()

@@ -8,12 +8,13 @@ differently: pixels are equal up to rounding only, and `compile` is part of the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from edit_eval.errors import LoadError
 
 
-def compile_blocks(transformer: Any, backend: str = "inductor") -> int:
+def compile_blocks(transformer: Any, backend: str | Callable[..., Any] = "inductor") -> int:
     """Compiles the repeated blocks of a diffusers transformer for dynamic shapes; returns how many there are.
 
     The whole block must become one graph: what would fall back to plain Python in silence raises at the first edit.
