@@ -19,6 +19,7 @@ from unittest import mock
 
 from edit_eval.edit_models import diffusers_pipeline, qwen_image_edit
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
+from edit_eval.judges.fused_norms import fuse_norms
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.pretrained.loading import dtype_named
 from edit_eval.pretrained.processors import image_only, image_processor_class
@@ -27,6 +28,8 @@ from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer, toke
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+SETTINGS = ("experts_implementation", "shared_prefix", "fused_norms")
+"""The judge's parameters that a batch may be answered with others of."""
 ANSWER = "7.500"
 """What the judge says: a bare score, as its rubric asks for."""
 
@@ -289,7 +292,7 @@ class RandomQwen3VL(Qwen3VL):
         self._times.watch("look", self._model.model.visual)
         self._times.watch("prompt", self._model.model.language_model)
         self._about["bytes"] = str(weight_bytes(self._model))
-        self.kernel, self.prefix = self.parameters.experts_implementation, self.parameters.shared_prefix
+        self.settings = {name: getattr(self.parameters, name) for name in SETTINGS}
 
     def judge(self, requests: Sequence[Any], inputs: Any = None) -> list[str]:
         """Answers as the adapter does; which token comes next is dictated, and computed all the same.
@@ -297,9 +300,13 @@ class RandomQwen3VL(Qwen3VL):
         A request's `edit_model` holds settings (JSON) that this batch is to be answered with, so that one loaded judge
         can be measured in several ways.
         """
-        given = json.loads(requests[0].edit_model)
-        chosen = {"experts_implementation": self.kernel, "shared_prefix": self.prefix, **given}
+        chosen = {**self.settings, **json.loads(requests[0].edit_model)}
         self.parameters.shared_prefix = chosen["shared_prefix"]
+        if chosen["fused_norms"] != self.parameters.fused_norms:
+            self.parameters.fused_norms = chosen["fused_norms"]
+            if not chosen["fused_norms"] or not fuse_norms(self._model):
+                for layer in self._model.modules():
+                    vars(layer).pop("forward", None)  # its class's own again
         if chosen["experts_implementation"] != self.parameters.experts_implementation:
             vars(self._model).pop("_optimize_model_for_decode", None)
             self._model.set_experts_implementation("grouped_mm")  # transformers' own choice, which it changes itself

@@ -20,8 +20,8 @@ def figures_of(results: Results) -> dict[str, float]:
         if "stock" in results:
             figures["speedup_over_diffusers"] = results["stock"]["image_50"] / best["image_50"]
         figures["idle_ms_between_images"] = best["idle"]
-    batches = results.get("judge", {}).get("ways", {}).get("edit-eval", {})
-    if pairs := [batch["pair"] for batch in batches.values() if "pair" in batch]:
+    ways = results.get("judge", {}).get("ways", {}).values()
+    if pairs := [batch["pair"] for batches in ways for batch in batches.values() if "pair" in batch]:
         figures["judge_pairs_per_second"] = 1 / min(pairs)
     if "resident" in results:
         figures["resident_gib"] = results["resident"] / GIB

@@ -23,7 +23,7 @@ FILTERS = {"--set", "--limit", "--categories", "--difficulty", "--tags", "--samp
 ALWAYS = {"--help", "--debug"}
 FLAGS = {
     "run": {*ALWAYS, *FILTERS, "--run-dir", "--reuse", "--retry", "--progress", "--json"},
-    "plan": {*ALWAYS, *FILTERS, "--gpus", "--samples", "--from", "--json"},
+    "plan": {*ALWAYS, *FILTERS, "--gpus", "--gpu-memory", "--samples", "--from", "--json"},
     "doctor": {*ALWAYS, *FILTERS, "--json"},
     "report": {*ALWAYS, "--json"},
     "status": {*ALWAYS, "--json"},
@@ -211,6 +211,9 @@ def one_error(found: Outcome, code: int, words: str) -> None:
         (["run", "CONFIG", "--reuse", "NOWHERE"], "does not exist"),
         (["run", "CONFIG", "--run-dir", "CONFIG"], "cannot be used"),
         (["plan", "CONFIG", "--gpus", "0"], "--gpus 0"),
+        (["plan", "CONFIG", "--gpu-memory", "80"], "error: --gpu-memory 80: of how many GPUs? Give `--gpus`, too"),
+        (["plan", "CONFIG", "--gpus", "2", "--gpu-memory", "0"], "error: --gpu-memory 0: it takes the GiB"),
+        (["plan", "CONFIG", "--gpus", "2", "--gpu-memory", "x"], "error: --gpu-memory: "),
         (["plan", "CONFIG", "--samples", "0"], "--samples 0"),
         (["plan", "CONFIG", "--from", "NOWHERE"], "does not exist"),
         (["status", "NOWHERE"], "does not exist"),
@@ -394,7 +397,7 @@ def test_doctor_is_three_when_something_would_stop_the_run(
     [
         ["run", "CONFIG", "--run-dir", "RUN"],
         ["report", "RUN"],
-        ["plan", "CONFIG"],
+        ["plan", "CONFIG", "--gpus", "2", "--gpu-memory", "79.6"],
         ["status", "RUN"],
         ["status", "RUN", sample_id(3)],
         ["agreement", "RUN"],

@@ -17,12 +17,13 @@ import yaml
 from edit_eval import cli, evaluate, evaluation
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError
-from edit_eval.evaluation import Run, RunInterrupted, identity
+from edit_eval.evaluation import Run, RunInterrupted, identity, what_is_left
 from edit_eval.execution.session import Session
-from edit_eval.records import Status
+from edit_eval.records import Answer, Status
 from edit_eval.reporting.status import going_on
 from edit_eval.store.run_directory import RunDirectory
 from small_benchmark import configuration, sample_id, write_benchmark
+from small_matrix import made_edit, small_matrix
 
 MY_MODELS = '''
 from dataclasses import dataclass
@@ -178,7 +179,7 @@ def test_failures_that_are_to_be_tried_again_are_found_in_the_last_run(here: Pat
     first, _ = start()
     again, said = start(retry=["judge_error"])
     assert again.path == first.path
-    assert "8 of 9 judgements are kept; to do: 0 edits, 1 judgements" in said[1]
+    assert said[1].endswith("8 of 9 judgements are kept; to do: 0 edits, 1 judgement")
     other, _ = start(retry=["refused"])
     assert other.path != first.path, "it has none of those"
 
@@ -392,3 +393,19 @@ def test_skipped_samples_count_against_the_coverage(here: Path) -> None:
     made, _ = start(overrides=["benchmark.on_bad_sample=skip"])
     with pytest.raises(Exception, match=r"8 of 9 are scored \(1 skipped counts as not scored\)"):
         made.check_coverage()
+
+
+@pytest.mark.parametrize(
+    ("samples", "said"),
+    [(1, ("to do: 1 edit, 1 judgement", "nothing to do: 1 edit and 1 judgement are there")),
+     (2, ("to do: 2 edits, 2 judgements", "nothing to do: all 2 edits and 2 judgements are there"))],
+)  # fmt: skip
+def test_what_is_left_is_counted_as_people_do(samples: int, said: tuple[str, str], tmp_path: Path) -> None:
+    matrix, directory = small_matrix(samples), RunDirectory(tmp_path)
+    directory.begin()
+    found = [what_is_left(matrix)]
+    for number in range(samples):
+        matrix.set_edit(number, made_edit(matrix, number, directory))
+        matrix.add_answer(number, Answer("7"))
+    directory.end()
+    assert (*found, what_is_left(matrix)) == said

@@ -164,7 +164,7 @@ def _show(run: Any) -> None:
     print_summary(run.summary, stdout_console(), language=run.language)
     if "agreement" in run.summary:
         print()
-        print_agreement(run.summary["agreement"])
+        print_agreement(run.summary["agreement"], language=run.language)
     print(f"report: {run.page}")
 
 
@@ -274,6 +274,9 @@ def plan(
     config: Config,
     *,
     gpus: Annotated[int | None, typer.Option(metavar="N", help="As if there were so many GPUs.")] = None,
+    gpu_memory: Annotated[
+        float | None, typer.Option(metavar="GIB", help="With --gpus: free on each, in GiB (80 of an 80 GB card).")
+    ] = None,
     samples: Annotated[int | None, typer.Option(metavar="M", help="As if there were so many samples.")] = None,
     from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="With the times that a run took.")] = None,
     options: Options,
@@ -285,7 +288,7 @@ def plan(
     from edit_eval.reporting.plans import print_plan
     from edit_eval.reporting.terminal_text import stdout_console
 
-    made = make(config, gpus=gpus, samples=samples, from_run=from_, **options)
+    made = make(config, gpus=gpus, gpu_memory=gpu_memory, samples=samples, from_run=from_, **options)
     if as_json:
         _print_json(made.as_plain())
     else:
@@ -307,15 +310,17 @@ def compare(
     debug: Debug = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values, ranks with ties; of runs, or of models within one."""
+    from edit_eval.evaluation import Run
     from edit_eval.evaluation import compare as compare_runs
     from edit_eval.reporting.comparison import comparison_document, print_comparison, what_is_worse
 
-    comparison = compare_runs(runs, detect=detect)
+    made = [Run(run) for run in runs]
+    comparison = compare_runs(made, detect=detect)
     if as_json:
         _print_json(comparison_document(comparison))
     else:
-        print_comparison(comparison)
-    worse = what_is_worse(comparison) if fail_if_worse else []
+        print_comparison(comparison, language=made[0].language)
+    worse = what_is_worse(comparison, language=made[0].language) if fail_if_worse else []
     for line in worse:
         print(line, file=sys.stderr)
     if worse:
@@ -336,11 +341,12 @@ def agreement(
     from edit_eval.evaluation import Run
     from edit_eval.reporting.agreement import print_agreement
 
-    document = Run(run).agreement(people)
+    made = Run(run)
+    document = made.agreement(people)
     if as_json:
         _print_json(document)
     else:
-        print_agreement(document)
+        print_agreement(document, language=made.language)
 
 
 @app.command()

@@ -30,7 +30,7 @@ from edit_eval.execution.planning import Plan, make_plan
 from edit_eval.execution.run_folders import RUNS, Made, Place, choose_place
 from edit_eval.execution.session import Session, Spectator
 from edit_eval.protocols.rubric_score import RubricScore
-from edit_eval.records import Results, Sample, Status
+from edit_eval.records import Results, Sample, Status, counted
 from edit_eval.rubrics.loading import load_rubrics, refuse_unknown
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import people_agreement, read_people_file
@@ -165,13 +165,15 @@ def plan(
     source: str | Path,
     *,
     gpus: int | None = None,
+    gpu_memory: float | None = None,
     samples: int | None = None,
     from_run: Path | None = None,
     **options: Any,
 ) -> Plan:
     """Predicts how long an evaluation takes under every schedule; `options` as for `evaluate`. Nothing is loaded.
 
-    As if there were `gpus` GPUs and `samples` samples, where given; with `samples` the benchmark's file may be missing.
+    As if there were `gpus` GPUs, with `gpu_memory` GiB free on each, and `samples` samples, where given; with `samples`
+    the benchmark's file may be missing.
     """
     configuration = load_configuration(source, **options, data_may_be_missing=samples is not None)
     benchmark = configuration.benchmark
@@ -182,7 +184,7 @@ def plan(
         categories = [sample.category for sample in everything]
         _, checked = checked_protocol(configuration, everything, choose_samples(configuration, everything))
         chosen = [sample.index for sample in checked if not sample.fault]
-    return make_plan(configuration, categories, chosen, gpus=gpus, samples=samples, seen=seen)
+    return make_plan(configuration, categories, chosen, gpus=gpus, gpu_memory=gpu_memory, samples=samples, seen=seen)
 
 
 def compare(runs: Sequence[str | Path | Run], *, detect: float | None = None) -> Comparison:
@@ -309,9 +311,12 @@ def what_is_left(matrix: Matrix) -> str:
     judgements = [j for j in matrix.judgements() if j.status is not Status.SKIPPED]
     judged = sum(j.status is not Status.PENDING for j in judgements)
     if judged == len(judgements):
-        return f"nothing to do: all {len(edits)} edits and {len(judgements)} judgements are there"
+        every = "all " if len(judgements) > 1 else ""
+        there = f"{counted(len(edits), 'edit')} and {counted(len(judgements), 'judgement')}"
+        return f"nothing to do: {every}{there} are there"
     kept_text = f"{kept} of {len(edits)} edits and {judged} of {len(judgements)} judgements are kept; " if kept else ""
-    return f"{kept_text}to do: {len(edits) - kept} edits, {len(judgements) - judged} judgements"
+    left = counted(len(edits) - kept, "edit"), counted(len(judgements) - judged, "judgement")
+    return f"{kept_text}to do: {', '.join(left)}"
 
 
 class Silence:

@@ -224,3 +224,14 @@ class Results:
     """Versions, devices, revisions, as recorded by the last start."""
     notes: tuple[str, ...] = ()
     """What a reader must know: damaged lines, changed libraries, mixed GPUs."""
+
+
+def model_title(key: str) -> str:
+    """A model's key for people: `edit:testing` is `edit model testing`, `judge:testing` is `judge testing`."""
+    kind, _, name = key.partition(":")
+    return f"{'edit model' if kind == 'edit' else kind} {name}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 edit`, `2 edits`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -226,6 +226,80 @@ def test_of_two_lists_of_devices_both_placements_have_the_memory(
     assert plan.combinations[plan.best].placement == "swap", "the simpler one of two equals"
 
 
+@pytest.mark.parametrize(
+    ("memory", "swap", "together"),
+    [
+        (24, "too little", "too little"),
+        (60, "unknown", "too little"),  # the weights fit, and perhaps not what an edit takes on top
+        (80, "enough", "too little"),
+        (125, "enough", "too little"),  # it would fit, but for the margin
+        (140.4, "enough", "enough"),
+        (None, "enough", "unknown"),
+    ],
+)
+def test_imagined_gpus_are_counted_as_real_ones_are(
+    memory: float | None, swap: str, together: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imagined = make_plan(settings(tmp_path), ["a"] * 8, gpus=2, gpu_memory=memory)
+    assert {(way.placement, way.memory) for way in imagined.combinations} == {("swap", swap), ("together", together)}
+    assert imagined.as_plain()["gpu_memory_gib"] == memory
+    assert any(f"of {memory:.1f} GiB that are free" in note for note in imagined.notes) if memory else True
+    if memory is None:
+        return
+    install(monkeypatch, gpu(0, memory, memory), gpu(1, memory, memory))
+    real = make_plan(settings(tmp_path), ["a"] * 8)
+    assert [way.memory for way in real.combinations] == [way.memory for way in imagined.combinations]
+    assert (real.best, real.chosen) == (imagined.best, imagined.chosen)
+    assert (real.best is None) == (swap != "enough")
+    assert real.as_plain()["gpu_memory_gib"] is None
+
+
+def test_what_fits_nowhere_is_named_once(tmp_path: Path) -> None:
+    for placement in ("auto", "swap", "together"):
+        plan = make_plan(settings(tmp_path, placement=placement), ["a"] * 8, gpus=2, gpu_memory=24)
+        [note] = [note for note in plan.notes if note.startswith(("memory", "placement: together"))]
+        assert note.startswith("memory too little: edit model qwen_image_edit: about 60.2 GiB a GPU")
+
+
+def test_a_gpu_that_would_be_dropped_leaves_the_plan_in_doubt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, gpu(0, 79, 80), gpu(1, 10, 80))
+    plan = make_plan(settings(tmp_path), ["a"] * 8)
+    assert (plan.best, plan.combinations[plan.chosen].memory) == (None, "unknown")
+    assert "memory unknown: judge qwen3_vl" in plan.notes[0]
+    assert "only 10.0 GiB free on cuda:1" in plan.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("host", "memory"),
+    [(1024, "enough"), (352, "enough"), (350, "too little"), (100, "too little"), (None, "unknown")],
+)
+def test_workers_on_the_cpu_need_the_host_s_memory(
+    host: int | None, memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six judges of 57.9 GiB, and half a GiB for each of their processes: 350.4 GiB; six edit models: 325 GiB."""
+    monkeypatch.setattr(choices, "free_host_memory", lambda: None if host is None else host * GIB)
+    plan = make_plan(settings(tmp_path, {"device_ids": "cpu:6"}, {"device_ids": "cpu:6"}), ["a"] * 12)
+    assert {way.memory for way in plan.combinations if way.placement == "swap"} == {memory}
+    worst = "too little" if memory == "too little" else "unknown"
+    assert {way.memory for way in plan.combinations if way.placement == "together"} == {worst}
+    assert (plan.best is None) == (memory != "enough")
+    assert any(note.startswith(f"memory {memory}: ") for note in plan.notes) == (memory != "enough")
+
+
+def test_offloaded_weights_need_the_host_s_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, gpu(0, 79, 80), gpu(1, 79, 80))
+    monkeypatch.setattr(choices, "free_host_memory", lambda: 100 * GIB)
+    plan = make_plan(settings(tmp_path, {"offload": "model"}), ["a"] * 8)
+    assert plan.combinations[plan.chosen].memory == "too little"
+    assert "offloading on 2 GPUs needs 107.5 GiB of host memory" in plan.notes[0]
+
+
+def test_models_that_tell_nothing_of_their_memory_are_taken_to_fit(tmp_path: Path) -> None:
+    plan = make_plan(load_configuration(configuration(tmp_path)), ["a"] * 8)
+    assert plan.best is not None
+    assert plan.combinations[plan.best].memory == "enough"
+
+
 def test_where_only_a_doubtful_way_was_simulated_none_is_the_best(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

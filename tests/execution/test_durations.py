@@ -10,6 +10,7 @@ import pytest
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.durations import Duration, durations_of
+from edit_eval.execution.planning import make_plan
 from small_benchmark import configuration
 
 
@@ -28,6 +29,43 @@ def test_an_edit_costs_its_forwards_and_what_lies_around_them(
     assert found.unit == pytest.approx(0.5 * forwards + 1.2)
     assert found.load == pytest.approx(57.7)
     assert f"{forwards} forwards" in found.source
+    assert found.published
+
+
+def test_one_forward_is_one(tmp_path: Path) -> None:
+    params = {"num_inference_steps": 1, "true_cfg_scale": 1.0}
+    found = durations(tmp_path, diffusion_model={"type": "qwen_image_edit", "params": params})["edit:qwen_image_edit"]
+    assert found.source.startswith("1 forward at ")
+
+
+def notes(folder: Path, edit: dict[str, Any], judge: dict[str, Any], **more: Any) -> list[str]:
+    """What a plan on two imagined GPUs, or with `more`, says of durations that are too short."""
+    source = configuration(folder)
+    source["diffusion_model"] = {"type": "qwen_image_edit", "params": edit}
+    source["reward_model"] = {"type": "qwen3_vl", "params": judge}
+    made = make_plan(load_configuration(source), ["physical"] * 3, **({"gpus": 2} | more))
+    return [note for note in made.notes if note.endswith("so the plan is too short")]
+
+
+@pytest.mark.parametrize("offload", ["model", "group"])
+def test_offloading_is_slower_than_what_was_published(tmp_path: Path, offload: str) -> None:
+    assert notes(tmp_path, {}, {}) == []
+    told = f"s an edit is for a GPU without offload; offload: {offload} is slower, so the plan is too short"
+    assert notes(tmp_path, {"offload": offload}, {}) == [f"qwen_image_edit: 51.2 {told}"]
+    [judged] = notes(tmp_path, {}, {"offload": offload})
+    assert judged.startswith(f"qwen3_vl: 0.05 s a pair is for a GPU without offload; offload: {offload}")
+
+
+def test_so_is_the_cpu(tmp_path: Path) -> None:
+    both = notes(tmp_path, {"device_ids": "cpu:2"}, {"device_ids": "cpu:2"}, gpus=None)
+    assert [note.partition(":")[0] for note in both] == ["qwen_image_edit", "qwen3_vl"]
+    assert all("; the CPU is slower" in note for note in both)
+    assert notes(tmp_path, {"device_ids": "cpu:2"}, {"device_ids": "cpu:2"}) == [], "GPUs are imagined in its stead"
+
+
+def test_what_is_no_published_figure_is_not_doubted(tmp_path: Path) -> None:
+    made = make_plan(load_configuration(configuration(tmp_path)), ["physical"] * 3)
+    assert not any("too short" in note for note in made.notes), "the testing models know their own, on any device"
 
 
 def test_reasons_cost_more_than_a_bare_score(tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ class TestBenchmark:
         assert ok.text.endswith("2 samples (physical 2)")
         assert skipped.level == "warning"
         assert "sample 1 (00001_物理) will be skipped" in skipped.text
-        assert "1 edits" in of(findings, "disk")[0].text
+        assert "1 edit " in of(findings, "disk")[0].text
 
     def test_nothing_but_bad_samples_stops_the_run(self, load: Load) -> None:
         findings = examined(load([item(0, data=b"")], benchmark={"on_bad_sample": "skip"}))

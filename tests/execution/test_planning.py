@@ -20,10 +20,10 @@ from edit_eval.evaluation import Run, evaluate, plan
 from edit_eval.execution import planning
 from edit_eval.execution.durations import durations_of
 from edit_eval.execution.pilot import choose_pilot
-from edit_eval.execution.planning import Plan, make_plan
+from edit_eval.execution.planning import ImaginedGpus, Plan, imagined_gpus, make_plan
 from edit_eval.execution.prediction import pilot_samples
 from edit_eval.execution.workload import fill_work
-from edit_eval.records import Activity
+from edit_eval.records import Activity, Results
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import PILOT, Work
 from small_benchmark import configuration, write_benchmark
@@ -118,6 +118,37 @@ def test_a_split_stays_a_split(tmp_path: Path, gpus: int, edit: Sequence[int], j
     )
     shares = [[place[0] for place in model.places] for model in planning._models(split, gpus)]
     assert shares == [[f"cuda:{n}" for n in edit], [f"cuda:{n}" for n in judge]]
+
+
+@pytest.mark.parametrize(
+    ("number", "memory", "fault"),
+    [
+        (None, 80.0, "--gpu-memory 80: of how many GPUs"),
+        (6, 0.0, "--gpu-memory 0: it takes the GiB"),
+        (6, -1.5, "--gpu-memory -1.5: "),
+        (None, float("nan"), "--gpu-memory nan: "),
+        (6, float("inf"), "--gpu-memory inf: "),
+    ],
+)
+def test_memory_is_that_of_imagined_gpus(number: int | None, memory: float, fault: str) -> None:
+    with pytest.raises(ConfigurationError, match=fault) as refused:
+        imagined_gpus(number, memory)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_the_flags_come_to() -> None:
+    assert imagined_gpus(None, None) is None
+    assert imagined_gpus(6, None) == ImaginedGpus(6)
+    assert imagined_gpus(6, 140.4) == ImaginedGpus(6, 140.4)
+    free = ImaginedGpus(2, 80).known.gpus
+    assert free is not None
+    assert [(gpu.name, gpu.free) for gpu in free] == [("cuda:0", 80 << 30), ("cuda:1", 80 << 30)]
+
+
+def test_they_reach_the_plan(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"gpus": 3, "gpu_memory": 79.6}
+    made = plan(configuration(tmp_path), **given)
+    assert (made.devices, made.as_plain()["gpu_memory_gib"]) == (3, 79.6)
 
 
 def test_one_device_stays_one_however_many_there_are(tmp_path: Path) -> None:
@@ -282,6 +313,46 @@ def test_an_edit_model_and_a_judge_of_one_name_are_two_models(seen: Run, tmp_pat
 def test_what_a_run_records_tells_them_apart(seen: Run) -> None:
     roles = {(one.model, one.role) for one in seen.results.activities}
     assert roles == {("painter", "edit"), ("critic", "judge")}
+
+
+def with_a_server(folder: Path, device_ids: Any, concurrency: int) -> Configuration:
+    """The models of `seen`, with a server as the judge."""
+    source = configuration(folder, edit={"device_ids": "auto"}, execution={"pilot": False})
+    server = {"model": "x", "base_url": "http://nowhere:1/v1", "device_ids": device_ids, "concurrency": concurrency}
+    return load_configuration(
+        {
+            **{key: value for key, value in source.items() if key not in ("diffusion_model", "reward_model")},
+            "edit_models": {"painter": source["diffusion_model"]},
+            "judges": {"critic": {"type": "chat_endpoint", "params": server}},
+        }
+    )
+
+
+def slow_judge(seen: Run, seconds: float) -> Results:
+    """What `seen` shows, with this time for each answer and none for all else."""
+    return replace(
+        seen.results,
+        edits=tuple(replace(edit, seconds=0.0) for edit in seen.results.edits),
+        judgements=tuple(replace(judgement, seconds=seconds) for judgement in seen.results.judgements),
+        activities=(),
+    )
+
+
+@pytest.mark.parametrize("concurrency", [1, 4, 8])
+def test_a_server_answers_as_many_at_a_time_as_it_is_asked(seen: Run, tmp_path: Path, concurrency: int) -> None:
+    made = make_plan(with_a_server(tmp_path, "cpu:1", concurrency), ["a"] * 40, seen=slow_judge(seen, 2.0), gpus=2)
+    assert made.devices == 3, "it needs none of the GPUs"
+    for way in made.combinations:
+        assert way.prediction.makespan == pytest.approx(40 * 2.0 / concurrency, rel=0.01)
+        assert way.prediction.busy["cpu:0"] == pytest.approx(40 * 2.0 / concurrency, rel=0.01)
+        assert way.prediction.lower_bound == pytest.approx(40 * 2.0 / concurrency / 3)
+        assert 0 <= way.prediction.idle_share < 1
+
+
+def test_a_server_on_gpus_is_asked_by_each_of_them(seen: Run, tmp_path: Path) -> None:
+    made = make_plan(with_a_server(tmp_path, "auto", 4), ["a"] * 40, seen=slow_judge(seen, 2.0), gpus=2)
+    assert made.devices == 2
+    assert own(made)["makespan_seconds"] == pytest.approx(40 * 2.0 / 8)
 
 
 def test_a_model_that_the_run_did_not_have_takes_what_is_known_of_its_type(seen: Run, tmp_path: Path) -> None:

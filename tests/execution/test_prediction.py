@@ -6,6 +6,8 @@ import random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edit_eval.execution import prediction
 from edit_eval.execution.prediction import Durations, Prediction, lower_bound, predict_rest, simulate
@@ -46,6 +48,8 @@ def run(layout: list[Model], samples: int, known: bool = False, **more: Any) -> 
         ({"schedule": "batch_sync"}, 12, 12, 16),
         ({"placement": "together"}, 12, 12, 10),  # the judge's load lies beside the edit model's
         ({"pilot": True}, 12, 12, 32),  # editing, judging, editing, judging
+        ({"capacity": {"judge:j": 4}}, 12, 3, 16),  # four answers in the time of one
+        ({"capacity": {"judge:j": 4}, "batch_size": 3, "repeats": 2}, 12, 6, 16),  # eight batches, in two rounds
     ],
 )
 def test_one_device_does_one_thing_after_the_other(
@@ -155,7 +159,9 @@ def test_no_run_is_shorter_than_its_bound(seed: int) -> None:
         edit_seeds=draw.choice([1, 2]),
         repeats=draw.choice([1, 2]),
         pilot=draw.random() < 0.5,
+        capacity={"judge:j": draw.choice([1, 4])},
     )
+    assert 0 <= result.idle_share <= 1
     assert result.makespan >= 0.999 * result.lower_bound > 0
 
 
@@ -250,18 +256,85 @@ def test_a_server_that_answers_several_at_a_time_takes_less() -> None:
     assert predict_rest(layout, work, estimates, policy) == pytest.approx(40 * JUDGE / 8)
 
 
-def test_a_long_rest_is_foretold_in_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    layout = models(4)
-    work, estimates = begun(layout, {"e0": 3_000}, 3_000)
-    exact = rest(layout, work, estimates, ("edit:e0", "cuda:0"))
+SHAPES: dict[str, dict[str, Any]] = {
+    "one stage": {"phases": [6_000]},
+    "categories of unequal size": {"phases": [3_500, 1_500, 800, 150, 37]},
+    "categories dealt out": {"phases": [3_500, 1_500, 800, 150, 37], "schedule": "round_robin"},
+    "categories with a barrier": {"phases": [3_500, 1_500, 800, 150, 37], "schedule": "batch_sync"},
+    "three judges": {"phases": [3_000], "judges": 3, "judge": 6.0},
+    "two edit models": {"phases": [2_500], "editors": 2},
+    "side by side": {"phases": [5_000], "placement": "together"},
+    "a split": {"phases": [5_000], "split": 1, "judge": 1.0},
+    "a split that the judge holds up": {"phases": [5_000], "split": 1, "judge": 4.0},
+    "a server": {"phases": [5_000], "split": 1, "judge": 4.0, "capacity": 8},
+    "a judge that takes longer than editing": {"phases": [5_000], "judge": 9.0},
+}
+
+
+def long_rest(
+    *,
+    phases: list[int],
+    judges: int = 1,
+    editors: int = 1,
+    judge: float = JUDGE,
+    split: int = 0,
+    capacity: int = 1,
+    **options: Any,
+) -> tuple[list[Model], Work, Estimates, Policy, Durations, dict[str, int]]:
+    """On five devices, of which `split` are the judges': so many samples in each phase, in batches of two."""
+    names = [(f"cuda:{n}",) for n in range(5)]
+    cut = len(names) - split
+    layout = [Model(f"e{n}", "edit", tuple(names[:cut])) for n in range(editors)]
+    layout += [Model(f"j{n}", "judge", tuple(names[cut:] or names)) for n in range(judges)]
+    work, estimates, timing = Work(), Estimates(), durations(layout)
+    timing.unit.update({model.key: judge for model in layout if model.kind == "judge"})
+    for key in timing.unit:  # more than a simulated load, that takes no time where it is there, can change
+        estimates.unit[key].add(1e9 * timing.unit[key], 10**9)
+        estimates.load[key].add(1e9 * timing.load[key], 10**9)
+    policy = Policy(layout, work, estimates, **options)
+    first = 0
+    for phase, samples in enumerate(phases):
+        for model in layout:
+            for number in range(first, first + samples * editors, 1 if model.kind == "edit" else 2):
+                if model.kind == "judge":
+                    pair = range(number, min(number + 2, first + samples * editors))
+                    work.add(model.key, pair, after=pair, phase=phase)
+                elif (number - first) // samples == int(model.name[1:]):
+                    work.add(model.key, [number], phase=phase)
+        first += samples * editors
+    return layout, work, estimates, policy, timing, {m.key: capacity for m in layout if m.kind == "judge"}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_long_rest_is_foretold_in_a_moment(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a fifth of the tasks or less, and within a hundredth of the whole simulation of what is left."""
+    layout, work, _, policy, timing, capacity = long_rest(**SHAPES[shape])
+    tasks = sum(sum(work.tasks_left(model.key).values()) for model in layout)
+    there = {("edit:e0", *place) for place in layout[0].places}
+    policy.resume(there)
+    exact = prediction._simulated(layout, work, policy, timing, loaded=there, capacity=capacity)[1]
+
     simulated: list[int] = []
     whole = prediction._simulated
 
     def counted(models: Any, work: Work, *more: Any, **options: Any) -> Any:
-        simulated.append(sum(work.units_left(model.key) for model in models))
+        simulated.append(sum(sum(work.tasks_left(model.key).values()) for model in models))
         return whole(models, work, *more, **options)
 
-    monkeypatch.setattr(prediction, "TASKS_OF_A_REST", 600)
     monkeypatch.setattr(prediction, "_simulated", counted)
-    assert rest(layout, work, estimates, ("edit:e0", "cuda:0")) == pytest.approx(exact, rel=0.02)
-    assert simulated == [600]
+    monkeypatch.setattr(prediction, "TASKS_OF_A_REST", 1_000)
+    layout, work, estimates, policy, _, _ = long_rest(**SHAPES[shape])
+    for replica in policy.replicas:
+        replica.capacity = capacity.get(replica.key, 1)
+        if replica.key == "edit:e0":
+            replica.state = State.LOADED
+    assert predict_rest(layout, work, estimates, policy) == pytest.approx(exact, rel=0.01)
+    assert simulated[0] < tasks / 5
+
+
+@given(st.integers(0, 5_000), st.integers(1, 40), st.integers(1, 50))
+def test_portions_are_all_there_is_and_end_with_single_ones(count: int, places: int, most: int) -> None:
+    portions = list(prediction._portions(count, places, most))
+    assert sum(portions) == count
+    assert all(1 <= portion <= most for portion in portions)
+    assert all(portion == 1 for portion in [*portions[:places], *portions[-places:]])

@@ -1,5 +1,6 @@
 import io
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,3 +112,21 @@ def test_80_columns_no_colour_and_nothing_obeyed(make_run: Make) -> None:
     assert "\x1b" not in text
     assert "[red]x[/red]" in text
     assert "\x1b[" in printed(document, terminal=True)
+
+
+def test_all_of_it_in_chinese(make_run: Make) -> None:
+    for judges in (("strict", "kind", "third"), ("strict", "kind")):
+        run = make_run(judges=judges, repeats=2, failing=0.3, edit_models=("first", "second"))
+        document = judges_document(run)
+        people = people_of(run, raters=2)
+        outside = PersonScore("gone", run.edit_models[0], 5.0, "rater 0")
+        document["people"] = people_agreement(run, [*people, outside])
+        file = io.StringIO()
+        print_agreement(document, Console(file=file, width=80, color_system=None), language="zh")
+        text = file.getvalue()
+        assert max(map(cell_len, text.splitlines())) <= 80
+        assert f"{len(judges)} 位评审的中位数" in text
+        assert "与人对照：2 人的 " in text
+        names = {*judges, "first", "second"}
+        terms = {"Wilson", "ICC", "Krippendorff", "alpha", "Alpha", "Spearman", "Fisher"}
+        assert set(re.findall("[A-Za-z]{3,}", text)) <= names | terms

@@ -1,6 +1,7 @@
 import io
 import json
 import random
+import re
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from edit_eval.reporting.comparison import (
     signed_span,
     what_is_worse,
 )
+from edit_eval.reporting.texts import text
 from edit_eval.statistics.comparison import Comparison, compare
+from edit_eval.store.comparable import NOTES, Note
 from small_columns import column, drawn
 
 CATEGORIES = ("physical", "environmental", "social") * 30
@@ -140,13 +143,55 @@ def test_missing_scores_are_bounds_and_a_star() -> None:
 
 def test_identical_untested_and_hopeless_pairs_have_words() -> None:
     same = compare([column("a", drawn(2)), column("b", drawn(2))])
-    assert row(same, "A - B")[3:] == ["90", "90", "0.00", "–", "1.0000", "1.0000", "–", "identical"]
+    assert row(same, "A - B")[3:] == ["90", "90", "0.00", "–", "1.0000", "1.0000", "–", "same", "on", "90"]
     assert "the samples that differ most" not in printed(same)
     nothing = compare([column("a", [None, 4]), column("b", [4, None])])
     assert row(nothing, "A - B")[3:] == ["0", "0", "–", "–", "–", "–", "–", "no", "test"]
     few = compare([column("a", [9, 8, 9, 7, 9]), column("b", [1, 2, 1, 1, 3])])
-    assert row(few, "A - B")[-2:] == ["–", "tie"]
+    assert row(few, "A - B")[-4:] == ["–", "too", "few:", "5"]
     assert "With fewer than 6 source images no difference at all could have been found." in printed(few)
+    assert "A tie is not equality" not in printed(few), "nothing here is called a tie"
+
+
+def test_one_common_sample_is_not_called_a_tie() -> None:
+    """The verdict says on how much it rests, and the text that it says nothing of the rest."""
+    one = compare([column("a", [7, None]), column("b", [7, 3])])
+    assert row(one, "A - B")[-4:] == ["–", "same", "on", "1"]
+    assert "identical" not in printed(one)
+    assert "Of other samples that says nothing." in " ".join(printed(one).split())
+    assert "With fewer than 6 source images no difference at all" in printed(one)
+    ten = compare([column("a", [7] * 9 + [6], clusters=[0] * 10), column("b", [7] * 10, clusters=[0] * 10)])
+    assert row(ten, "A - B")[-3:] == ["too", "few:", "1"], "ten samples, one image"
+    assert not ten.document()["pairs"][0]["testable"]
+
+
+def test_a_comparison_in_chinese(clear: Comparison) -> None:
+    file = io.StringIO()
+    print_comparison(clear, Console(file=file, width=80, color_system=None), language="zh")
+    text = file.getvalue()
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+    for words in ("由 judge 评分", "名次", "A 更好", "打平不等于相同", "校正 p：对 3 次检验", "社会", "差异最大的样本"):
+        assert words in text
+    english = {word for line in text.splitlines() if WORDS[:8] not in line for word in re.findall("[A-Za-z]{3,}", line)}
+    assert english <= {"runs", "judge", "qwen", "flux", "kontext", "Holm", "Benjamini", "Hochberg"}
+
+
+def test_every_verdict_and_warning_is_chinese() -> None:
+    holes = [None if n % 4 == 0 else score for n, score in enumerate(drawn(2, 1.5))]
+    few = [column(name, scores) for name, scores in (("a", [9, 8, 9]), ("b", [1, 2, 1]), ("c", [9, 8, 9]))]
+    columns = [
+        compare([column("a", drawn(3)), column("b", holes, differs=("x: 1, not 2",))], detect=0.2),
+        compare(few),
+        compare([column("a", [5, None]), column("b", [None, 4])]),
+    ]
+    for comparison in columns:
+        file = io.StringIO()
+        print_comparison(comparison, Console(file=file, width=80, color_system=None), language="zh")
+        found = set(re.findall("[A-Za-z]{3,}", file.getvalue()))
+        assert found <= {"judge", "not", "Holm", "all"}, "`all` is the category, `not` of what differs"
+    assert what_is_worse(columns[-1], language="zh") == ["由 judge 评分，b 无法与 a 相比：没有两者皆已评分的样本"]
+    worse = compare([column("a", drawn(2, 1.5)), column("b", drawn(3))])
+    assert what_is_worse(worse, language="zh")[0].startswith("由 judge 评分，b 比 a 差：")
 
 
 def test_each_judge_has_a_section_and_the_letters_are_the_same() -> None:
@@ -276,3 +321,18 @@ def test_p_values(value: float | None, shown: str) -> None:
 
 def test_letters_go_on_after_z() -> None:
     assert [letter(n) for n in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]
+
+
+def test_notes_are_said_in_both_languages_and_records_as_they_are() -> None:
+    """The English of the texts is that of the notes themselves, which Python and JSON have."""
+    values = {"run": "night", "judge": "strict", "pending": 3, "total": 12, "sizes": "x 1, y 2"}
+    used = {kind: {name: values[name] for name in re.findall(r"{(\w+)}", words)} for kind, words in NOTES.items()}
+    notes = [Note(kind, **of_kind) for kind, of_kind in used.items()]
+    comparison = compare([column("a", drawn(2)), column("b", drawn(3))], notes=[*notes, "x: 2 damaged lines"])
+    assert comparison_document(comparison)["notes"] == [*map(str, notes), "x: 2 damaged lines"]
+    assert [text(f"compare.note.{note.kind}", "en", **note.values) for note in notes] == notes
+    file = io.StringIO()
+    print_comparison(comparison, Console(file=file, width=400, color_system=None), language="zh")
+    assert "提示：night 尚未完成：12 个评分中还差 3 个\n" in file.getvalue()
+    assert "提示：x: 2 damaged lines\n" in file.getvalue()
+    assert "note" not in file.getvalue()

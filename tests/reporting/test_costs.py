@@ -22,6 +22,16 @@ def test_costs_add_up(complete: Report) -> None:
     assert cost.seconds_per_answer == pytest.approx(2.1)
 
 
+def test_what_a_short_run_took_of_its_devices_is_no_zero(tmp_path: Path) -> None:
+    activities = (Activity(1, "cpu:0", "editing", "m", 0.0, 12.0), Activity(1, "cpu:1", "judging", "m", 0.0, 6.0))
+    run = build_run(tmp_path, samples=5, size=(24, 16))
+    report = report_on(replace(run, activities=activities, wall_seconds=(12.0,), devices=("cpu:0", "cpu:1")))
+    assert "Device time: 24 s." in report.files.markdown.read_text(encoding="utf-8")
+    shown = report.html.split('data-text="time.device_time"')[1].split("</div>")[0]
+    assert ">24 s<" in shown
+    assert "over all devices, 75% editing or judging" in shown
+
+
 def test_nothing_measured_is_nothing(complete: Report) -> None:
     results = replace(
         complete.results,

@@ -75,9 +75,10 @@ def test_the_results_in_both_languages(run: Results) -> None:
 
 
 def test_the_judges(run: Results) -> None:
-    shown = lines(lambda console: print_agreement(summarise(run)["agreement"], console))
-    assert max(map(cell_len, shown)) <= 80
-    assert not any("…" in line for line in shown)
+    for language in ("en", "zh"):
+        shown = lines(lambda console, to=language: print_agreement(summarise(run)["agreement"], console, language=to))
+        assert max(map(cell_len, shown)) <= 80
+        assert not any("…" in line for line in shown)
 
 
 def test_the_status_but_for_what_is_to_be_copied(run: Results) -> None:
@@ -97,9 +98,11 @@ def test_a_comparison_of_long_names() -> None:
     columns += [
         column(f"runs/{name}", drawn(n), categories=categories, edit_model=name) for n, name in enumerate(others)
     ]
-    shown = lines(lambda console: print_comparison(compare(columns, detect=0.2), console))
-    assert max(map(cell_len, shown)) <= 80
-    assert not any("…" in line for line in shown)
+    comparison = compare(columns, detect=0.2)
+    for language in ("en", "zh"):
+        shown = lines(lambda console, to=language: print_comparison(comparison, console, language=to))
+        assert max(map(cell_len, shown)) <= 80
+        assert not any("…" in line for line in shown)
 
 
 def test_who_does_what_when_a_run_starts() -> None:

@@ -39,7 +39,7 @@ Worth knowing:
 
 ## Time and cost
 
-Wall time: 1 min 40 s. GPU hours: 0.03. Time per edit: 20 s. Time per answer: 2.0 s.
+Wall time: 1 min 40 s. GPU time: 1 min 40 s. Time per edit: 20 s. Time per answer: 2.0 s.
 
 | Device | Loading | Editing | Judging | Unloading | Idle | At work |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |

@@ -54,6 +54,49 @@ def test_all_charts_are_drawn_before_anybody_prints(several: Report, open_page: 
     assert tab.evaluate("scrollY") == 0
 
 
+DRAWN = "() => [...document.querySelectorAll('.chart-body')].every((body) => body.querySelector('svg, canvas'))"
+DRAW_LATER = """
+  addEventListener('vega', (event) => { if (!window.mayDraw) event.stopImmediatePropagation(); });
+  window.draw = () => { window.mayDraw = true; dispatchEvent(new Event('vega')); };
+"""
+PLACES = """() => [...document.querySelectorAll('main h2, main h3, .chart-body')].map((one) => {
+  const { top, height } = one.getBoundingClientRect();
+  return [one.closest('section').id, one.tagName, Math.round(top + scrollY), Math.round(height)];
+})"""
+
+
+@pytest.mark.parametrize(("width", "language"), [(1280, "en"), (390, "zh")])
+@pytest.mark.parametrize("name", ["complete", "incomplete", "several"])
+def test_nothing_moves_when_a_chart_is_drawn(
+    name: str, width: int, language: str, open_page: OpenPage, request: pytest.FixtureRequest
+) -> None:
+    tab = open_page(request.getfixturevalue(name), script=DRAW_LATER)
+    tab.set_viewport_size({"width": width, "height": 900})
+    tab.reload()
+    tab.wait_for_function("() => document.readyState === 'complete'")
+    tab.click(f"#language button[value={language}]")
+    assert tab.locator(".chart-body svg, .chart-body canvas").count() == 0
+    before = tab.evaluate(PLACES)
+    tab.evaluate("draw()")
+    tab.wait_for_function(DRAWN)
+    assert tab.evaluate(PLACES) == before
+
+
+@pytest.mark.parametrize("target", ["judges", "gallery", "time"])
+def test_a_link_leads_to_its_section_while_charts_are_being_drawn(
+    target: str, several: Report, open_page: OpenPage
+) -> None:
+    tab = open_page(several)
+    tab.click(f".masthead nav a[href='#{target}']")
+    tab.wait_for_function(DRAWN)
+    tab.wait_for_function(
+        "(id) => Math.abs(document.getElementById(id).getBoundingClientRect().top - 8) < 1", arg=target
+    )
+    heading = tab.locator(f"#{target} h2").first.bounding_box()
+    masthead = tab.locator(".masthead").bounding_box()
+    assert masthead["y"] + masthead["height"] < heading["y"] < 120, "right under what stands at the window's top"
+
+
 @pytest.mark.parametrize("name", ["complete", "incomplete", "several"])
 def test_it_opens_with_cards_and_charts(name: str, open_page: OpenPage, request: pytest.FixtureRequest) -> None:
     report: Report = request.getfixturevalue(name)

@@ -12,7 +12,7 @@ from rich.console import Console
 from edit_eval.config.loading import load_configuration
 from edit_eval.execution.planning import Plan, make_plan
 from edit_eval.reporting.formats import short_duration
-from edit_eval.reporting.plans import print_plan
+from edit_eval.reporting.plans import BOUND, print_plan
 from small_benchmark import configuration
 
 
@@ -76,6 +76,23 @@ def test_a_way_that_may_not_fit_says_so(made: Plan) -> None:
     assert text.count("<- yours, unknown") == 1
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text
+    nowhere = tuple(replace(way, memory="too little") for way in made.combinations)
+    text = shown(replace(made, combinations=nowhere, best=None))
+    assert (text.count("<- yours, too little"), text.count("memory too little")) == (1, 11)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text
+
+
+def test_what_bound_is_stands_below_the_table(made: Plan) -> None:
+    assert shown(made).splitlines()[-1] == f"{BOUND}"
+    assert BOUND.startswith("Bound: the makespan over ")
+
+
+def test_one_is_one(tmp_path: Path) -> None:
+    made = make_plan(load_configuration(configuration(tmp_path)), ["physical"], gpus=1)
+    assert shown(made).splitlines()[0].startswith("1 sample on 1 device, ")
+    filtered = load_configuration(configuration(tmp_path), categories=["physical"])
+    assert make_plan(filtered, None, samples=3).notes[-1].endswith("is not there: one category is taken for it")
 
 
 def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:

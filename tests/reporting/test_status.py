@@ -243,6 +243,42 @@ def test_status() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("walls", "held", "started", "seconds"),
+    [
+        ((0.0,), False, "once, no model was loaded", None),
+        ((0.0,), True, "once, no model is loaded yet", None),
+        ((0.0, 0.0), False, "2 times, no model was loaded", None),
+        ((9.6, 0.0), False, "2 times, 9.6 s in all, not counting 1 that loaded no model", 9.6),
+        ((9.6,), False, "once, 9.6 s in all", 9.6),
+    ],
+)
+def test_a_start_that_was_killed_at_its_first_load_did_not_take_no_time(
+    walls: tuple[float, ...], held: bool, started: str, seconds: float | None, tmp_path: Path
+) -> None:
+    if held:
+        (tmp_path / "holder.json").write_text('{"host": "gpu7", "process": 4711, "since": "today"}')
+    results = replace(RESULTS, directory=str(tmp_path), wall_seconds=walls)
+    assert f"  started  {started}" in printed(results)
+    document = status_document(results)
+    assert document["wall_seconds"] == seconds
+    assert document["starts_without_time"] == walls.count(0.0)
+
+
+def test_the_command_that_was_typed_is_in_the_document() -> None:
+    typed = {"command": "edit-eval run 'my file.yaml'", "folder": "/home/me"}
+    document = status_document(replace(RESULTS, environment=typed))
+    assert {key: document[key] for key in typed} == typed
+    for nothing in ({}, {"command": 3, "folder": None}):
+        document = status_document(replace(RESULTS, environment=nothing))
+        assert (document["command"], document["folder"]) == ("", "")
+
+
+def test_one_is_one() -> None:
+    one = replace(RESULTS, judgements=tuple(j for n, j in enumerate(JUDGEMENTS) if n not in (4, 5)))
+    assert "(1 of the judgements has no edit to judge)" in printed(one)
+
+
 def test_sample() -> None:
     assert printed(RESULTS, "00000_物理_hard") == [
         "00000_物理_hard",

@@ -6,7 +6,10 @@ import pytest
 from edit_eval.records import Status
 from edit_eval.reporting.texts import LANGUAGES, name_of, short_category, text, texts
 
-FAMILIES = ("status.", "kind.", "difficulty.", "language.", "flag.", "sort.", "view.", "theme.", "chart.", "axis.")
+FAMILIES = (
+    *("status.", "kind.", "difficulty.", "language.", "flag.", "sort.", "view.", "theme.", "chart.", "axis."),
+    "compare.note.",
+)
 """Their keys are put together from a word of the records or of a template."""
 
 

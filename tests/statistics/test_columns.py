@@ -13,7 +13,6 @@ from edit_eval.statistics.columns import (
     columns_of,
     differences,
     refuse_incomparable,
-    why_incomparable,
 )
 from edit_eval.statistics.comparison import compare
 from small_columns import IDENTITY, column
@@ -65,17 +64,31 @@ def test_what_cannot_be_compared_is_refused_with_what_differs():
     with pytest.raises(ConfigurationError) as refused:
         compare([column("a", [1, 2]), column("b", [1, 2], identity=other)])
     assert "a and b cannot be compared" in str(refused.value)
-    assert "judge.params.dtype: 'bfloat16' and 'float16'" in str(refused.value)
-    assert "answer: 'score' and 'reason_then_score'" in str(refused.value)
+    assert str(refused.value).endswith("they differ in judge.params.dtype: 'bfloat16' and 'float16' (and 1 more)")
+    assert refused.value.__notes__ == ["answer: 'score' and 'reason_then_score'"]
 
 
-def test_why_incomparable():
-    assert why_incomparable(IDENTITY, json.loads(json.dumps(IDENTITY))) is None
-    assert why_incomparable({"images": ("a",)}, {"images": ["a"]}) is None
-    assert why_incomparable({"x": 1}, {}) == "x: 1 and nothing"
-    assert why_incomparable({}, {"x": {"y": None}}) == "x.y: nothing and None"
-    assert why_incomparable({"seed": 0}, {"seed": False}) is None
-    assert len(why_incomparable({"prompts": "p" * 5000}, {"prompts": "q"})) < 150
+def shown(a, b):
+    return list(map(str, differences(a, b)))
+
+
+def test_what_differs():
+    assert shown(IDENTITY, json.loads(json.dumps(IDENTITY))) == []
+    assert shown({"images": ("a",)}, {"images": ["a"]}) == []
+    assert shown({"seed": 0}, {"seed": False}) == []
+    assert len(shown({"prompts": "p" * 5000}, {"prompts": "q"})[0]) < 150
+
+
+def test_a_value_that_is_not_there_is_not_set_and_named_once():
+    assert shown({"x": 1}, {}) == ["x: 1 and not set"]
+    assert shown({}, {"x": None}) == ["x: not set and None"]
+    assert shown({"x": "not set"}, {}) == ["x: 'not set' and not set"]
+    # A group of values beside none, beside one that is off, and beside an empty one.
+    assert shown({}, {"form": {"type": "json"}}) == ["form: not set and {'type': 'json'}"]
+    assert shown({"form": None}, {"form": {"type": "json", "strict": True}}) == [
+        "form: None and {'type': 'json', 'strict': True}"
+    ]
+    assert shown({"form": {}}, {"form": {"type": "json"}}) == ["form.type: not set and 'json'"]
 
 
 def test_long_texts_are_shown_from_where_they_differ():

@@ -82,7 +82,7 @@ def test_what_is_here_already_is_not_taken_again(tmp_path: Path) -> None:
     directory, mine = started(tmp_path / "mine"), small_matrix(2)
     mine.set_edit(0, made_edit(mine, 0, directory, 77))
     mine.add_answer(0, Answer("Score: 3"))
-    assert "1 edits and 1 judgements" in reuse(source, directory, mine)
+    assert "1 edit and 1 judgement" in reuse(source, directory, mine)
     assert scores(mine) == [3.0, 8.0]
     assert "0 edits and 0 judgements" in reuse(source, directory, mine)
     directory.end()
@@ -92,7 +92,7 @@ def test_an_edit_that_is_here_takes_the_judgement_of_equal_pixels(tmp_path: Path
     source = finished(tmp_path / "theirs", small_matrix(1))
     directory, mine = started(tmp_path / "mine"), small_matrix(1, models=("another",))
     mine.set_edit(0, made_edit(mine, 0, directory, 0))
-    assert "0 edits and 1 judgements" in reuse(source, directory, mine)
+    assert "0 edits and 1 judgement" in reuse(source, directory, mine)
     directory.end()
     record = next(iter(RunDirectory.existing(directory.path).read("judgements")))
     assert record["edit_model"] == "another"
@@ -119,7 +119,7 @@ def test_only_edits_that_ended_well_are_taken(tmp_path: Path, trouble: str) -> N
         again.append("edits", {**edit, "image": "../secret"})
     again.end()
     directory, mine = started(tmp_path / "mine"), small_matrix(2)
-    assert "1 edits and 1 judgements" in reuse(RunDirectory.existing(source.path), directory, mine)
+    assert "1 edit and 1 judgement" in reuse(RunDirectory.existing(source.path), directory, mine)
     assert [e.status for e in mine.edits] == [Status.PENDING, Status.OK]
     assert len(list((directory.path / "images").rglob("*.png"))) == 1
     directory.end()
@@ -130,7 +130,7 @@ def test_only_answers_with_a_score_are_taken_and_then_all_of_them(tmp_path: Path
     texts = {0: ["hm", "Score: 7"], 1: ["hm", "hm", "hm"], 2: ["Score: 11"] * 3, 3: []}
     source = finished(tmp_path / "theirs", theirs, texts)
     directory, mine = started(tmp_path / "mine"), small_matrix(4)
-    assert "4 edits and 1 judgements" in reuse(source, directory, mine)
+    assert "4 edits and 1 judgement" in reuse(source, directory, mine)
     directory.end()
     assert [j.status.value for j in mine.judgements()] == ["ok", "pending", "pending", "pending"]
     kept = [r["text"] for r in RunDirectory.existing(directory.path).read("judgements")]

@@ -20,6 +20,7 @@ from typing import Any
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import read_picture, sweep_temporary, write_durably
+from edit_eval.user_cache import cache_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """The `errno` of a full disk and of a quota that is used up."""
@@ -41,15 +42,10 @@ class CachedSource:
 
 
 class SourceCache:
-    """A folder of pictures by digest. `folder` None: `edit-eval/sources` in `$XDG_CACHE_HOME` or `~/.cache`."""
+    """A folder of pictures by digest. `folder` None: `sources` in the user's cache."""
 
     def __init__(self, folder: str | None = None) -> None:
-        if folder is None:
-            # The standard has a relative XDG_CACHE_HOME ignored.
-            base = os.environ.get("XDG_CACHE_HOME", "")
-            self.folder = (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "edit-eval" / "sources"
-        else:
-            self.folder = Path(folder).expanduser().absolute()
+        self.folder = cache_folder() / "sources" if folder is None else Path(folder).expanduser().absolute()
 
     def lay(self, data: bytes, name: str) -> CachedSource:
         """Puts a picture's file into the cache as it is, after decoding it once; what is there already is kept.

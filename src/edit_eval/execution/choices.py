@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from edit_eval.config.schema import Configuration, ExecutionSection, ModelSection
 from edit_eval.execution.devices import Gpu, gpus
 from edit_eval.execution.findings import Finding
-from edit_eval.execution.fitting import Wanted, gib, need_together, weights_of
+from edit_eval.execution.fitting import Wanted, fit_findings, gib, host_findings, need_together, weights_of
 from edit_eval.execution.machine import free_host_memory
 from edit_eval.execution.weights import GIB, Weights
 from edit_eval.scheduling.tasks import Model
@@ -24,12 +24,23 @@ IMPORTS = GIB
 """Bytes of host memory that a worker's interpreter and libraries take."""
 
 CONFIGURED = "as configured"
+WORSE = ("enough", "unknown", "too little")
+"""What a `Room` answers, the best first."""
 
 T = TypeVar("T")
 
 
+class Memory(NamedTuple):
+    """What is known of the memory that models may take."""
+
+    gpus: Sequence[Gpu] | None
+    """None where nobody knows how much memory they have."""
+    host_free: int | None
+    """Bytes; None where that is not known."""
+
+
 class Room(NamedTuple):
-    """Whether the memory of the devices is known to hold all models at once, and why."""
+    """Whether devices and host are known to have the memory that a placement takes, and why."""
 
     answer: Literal["enough", "unknown", "too little"]
     reason: str
@@ -74,31 +85,34 @@ class Choices:
         return {choice.setting: {"value": choice.value, "reason": choice.reason} for choice in self._both}
 
 
-def choose(configuration: Configuration, models: Sequence[Model]) -> Choices:
-    """What `placement` and `load_concurrency` are for these models, as they are laid out on this machine's devices.
+def memory_here() -> Memory:
+    """The memory of this machine, as it is now."""
+    return Memory(gpus(), free_host_memory())
+
+
+def choose(configuration: Configuration, models: Sequence[Model], memory: Memory | None = None) -> Choices:
+    """What `placement` and `load_concurrency` are for these models, with this memory or else that of this machine.
 
     Nothing is loaded; where the memory of the devices or the needs of a model are not known, the choice is the
     careful one.
     """
-    wanted = _wanted(configuration, models)
-    return decide(configuration.execution, wanted, gpus(), free_host_memory())
+    memory = memory or memory_here()
+    return decide(configuration.execution, _wanted(configuration, models), *memory)
 
 
-def room_together(configuration: Configuration, models: Sequence[Model], *, devices_known: bool = True) -> Room:
-    """Whether there is room for `placement: together`. Without `devices_known` the devices are only imagined ones."""
+def rooms(configuration: Configuration, models: Sequence[Model], memory: Memory) -> dict[str, Room]:
+    """Whether there is room for `placement: swap` and for `placement: together`.
+
+    To swap, each model must fit by itself, as `doctor` counts it; into GPUs of which nobody knows the memory it is
+    taken to. For `together` all models of a GPU must fit there at once, too.
+    """
     wanted = _wanted(configuration, models)
-    if devices_known:
-        return _room(wanted, gpus())
-    shared = _shared(wanted)
-    if not shared:
-        return _room(wanted, ())
-    known = [need for device, there in shared.items() if (need := need_together(there, device)) is not None]
-    takes = f"takes about {gib(max(known))} a GPU" if known else "takes nobody knows how much memory"
-    return Room("unknown", f"keeping all models there {takes}, and the memory of these devices is not known")
+    swap, together = _room_by_itself(configuration.execution, wanted, memory), _room(wanted, memory.gpus)
+    return {"swap": swap, "together": max(swap, together, key=lambda room: WORSE.index(room.answer))}
 
 
 def decide(
-    execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu], host_free: int | None
+    execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu] | None, host_free: int | None
 ) -> Choices:
     """The same from what is known: models with their weights and places, GPUs, free host memory in bytes."""
     placement: Choice[str] = Choice("placement", execution.placement, CONFIGURED, automatic=False)
@@ -144,7 +158,7 @@ def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
 # -- placement --
 
 
-def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, str]:
+def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu] | None) -> tuple[str, str]:
     """`together` where edit models share GPUs with judges, and all are known to fit there at once; else `swap`."""
     if not any(len({model.role for model in models}) > 1 for models in _shared(wanted).values()):
         return "swap", "edit models and judges have devices of their own, and none has to make room"
@@ -161,13 +175,17 @@ def _shared(wanted: Sequence[Wanted]) -> dict[str, list[Wanted]]:
     return {device: models for device, models in on.items() if len(models) > 1}
 
 
-def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
-    """Whether all models fit at once on every GPU that they share, with a margin."""
+def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu] | None) -> Room:
+    """Whether all models fit at once on every GPU that they share, with a margin; `visible` as in `Memory`."""
     shared = _shared(wanted)
     if not shared:
         return Room("enough", "no two models share a device")
     if any(device.startswith("cpu") for device in shared):
         return Room("unknown", "workers on the CPU hold one model at a time")
+    if visible is None:
+        known = [need for device, models in shared.items() if (need := need_together(models, device)) is not None]
+        takes = f"takes about {gib(max(known))} a GPU" if known else "takes nobody knows how much memory"
+        return Room("unknown", f"keeping all models there {takes}, and the memory of these devices is not known")
     for model in (model for models in shared.values() for model in models):
         if model.section.placement.offload != "none":
             return Room("unknown", f"{model.who} is offloaded for want of memory")
@@ -187,6 +205,22 @@ def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
     _, need, room, device = min(rooms)
     what = "edit model and judge" if len(wanted) == 2 else "all models"
     return Room("enough", f"{what} take about {gib(need)} on {device}, of {gib(room)} that are free, and stay loaded")
+
+
+def _room_by_itself(execution: ExecutionSection, wanted: Sequence[Wanted], memory: Memory) -> Room:
+    """Whether each model fits where it is to run when no other is there: what `doctor` finds, in one word."""
+    found = Room("enough", "each model fits by itself")
+    for model in wanted:
+        findings = fit_findings(model, memory.gpus or (), memory.host_free)
+        findings += host_findings([model], execution.load_concurrency, memory.host_free)
+        for finding in findings:
+            if finding.level == "problem":
+                return Room("too little", finding.text)
+            if finding.level == "warning" and model.on_gpu:  # on the CPU it warns of the time that it takes
+                found = Room("unknown", finding.text)
+        if not model.on_gpu and model.weights.parts and memory.host_free is None:
+            found = Room("unknown", f"{model.who} runs on the CPU, and how much host memory is free is not known")
+    return found
 
 
 # -- loads --

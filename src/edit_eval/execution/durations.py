@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results, Status
+from edit_eval.scheduling.tasks import Model
 
 FORWARD_SECONDS = 0.50
 """One forward of Qwen-Image-Edit's transformer at 1 megapixel with stock diffusers: an image of 50 steps with CFG,
@@ -32,6 +33,8 @@ class Duration:
     load: float
     unit: float
     source: str
+    published: bool = False
+    """It was measured or estimated by others, with the whole model on a GPU."""
 
 
 def durations_of(configuration: Configuration, seen: Results | None) -> dict[str, Duration]:
@@ -50,6 +53,22 @@ def durations_of(configuration: Configuration, seen: Results | None) -> dict[str
                 )
             found[f"{kind}:{section.name}"] = duration
     return found
+
+
+def too_short(
+    configuration: Configuration, models: Sequence[Model], durations: Mapping[str, Duration]
+) -> Iterator[str]:
+    """One line for each model that is slower than its published duration by what nobody has published.
+
+    That is one on the CPU, and one that is offloaded: its weights are moved to the GPU again and again.
+    """
+    for model in models:
+        sections = configuration.edit_models if model.kind == "edit" else configuration.judges
+        known, offload = durations[model.key], sections[model.name].placement.offload
+        slow = "the CPU" if model.places[0][0].startswith("cpu") else f"offload: {offload}"
+        if known.published and slow != "offload: none":
+            told = f"{known.unit:g} s {'an edit' if model.kind == 'edit' else 'a pair'}"
+            yield f"{model.name}: {told} is for a GPU without offload; {slow} is slower, so the plan is too short"
 
 
 def _seen(kind: str, name: str, seen: Results | None) -> Duration | None:
@@ -76,12 +95,11 @@ def _known(section: ModelSection, answer: str) -> Duration | None:
     if section.type == "qwen_image_edit":
         forwards = int(parameters["num_inference_steps"]) * (2 if float(parameters["true_cfg_scale"]) > 1 else 1)
         unit = forwards * FORWARD_SECONDS + AROUND_SECONDS
-        return Duration(
-            _load(section.type), unit, f"{forwards} forwards at {FORWARD_SECONDS:g} s, published for an H100"
-        )
+        source = f"{forwards} forward{'s' * (forwards != 1)} at {FORWARD_SECONDS:g} s, published for an H100"
+        return Duration(_load(section.type), unit, source, published=True)
     if section.type == "qwen3_vl":
         unit = REASONED_SCORE_SECONDS if answer == "reason_then_score" else BARE_SCORE_SECONDS
-        return Duration(_load(section.type), unit, "estimated for an H100")
+        return Duration(_load(section.type), unit, "estimated for an H100", published=True)
     if section.type in ("scene_editor", "scene_judge"):
         return Duration(0.5, 0.2 + float(parameters.get("seconds", 0.0)), "the embedded models on one processor")
     if section.type in ("copy_source", "blank", "image_folder"):

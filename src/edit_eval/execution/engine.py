@@ -19,9 +19,10 @@ from typing import Any, Protocol
 
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.driver import Driver, Event, WorkerSpecification
+from edit_eval.records import model_title
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Command, Replica, State
-from edit_eval.scheduling.tasks import Task, Work, model_title
+from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.run_directory import CannotWrite
 
 UNRELIABLE = "its model or its device can be relied on no more"  # why a worker is replaced that nobody blames

@@ -28,9 +28,10 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.installation import make_environment, requirements_for
 from edit_eval.pictures import write_durably
+from edit_eval.user_cache import cache_folder
 
 LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "pretrained")
-FILES = ("__init__.py", "errors.py", "records.py", "pictures.py")
+FILES = ("__init__.py", "errors.py", "records.py", "pictures.py", "user_cache.py")
 START = (
     "import sys; sys.path[:] = [sys.argv.pop(1)] + [p for p in sys.path if p]; "
     "from edit_eval.workers.process import main; main(sys.argv[1:])"
@@ -42,12 +43,6 @@ Note = Callable[[str], None]
 def say(text: str) -> None:
     """Tells whoever is waiting why."""
     print(text, file=sys.stderr, flush=True)
-
-
-def cache_folder() -> Path:
-    """The user's cache for edit-eval."""
-    base = os.environ.get("XDG_CACHE_HOME", "")  # a relative one is to be ignored, says the standard
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "edit-eval"
 
 
 # -- what a worker is given --

@@ -4,6 +4,7 @@ devices."""
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.choices import Room, choose, room_together
-from edit_eval.execution.devices import places
-from edit_eval.execution.durations import Duration, durations_of
+from edit_eval.execution.choices import Choices, Memory, Room, choose, memory_here, rooms
+from edit_eval.execution.devices import Gpu, places
+from edit_eval.execution.durations import Duration, durations_of, too_short
 from edit_eval.execution.prediction import Durations, Prediction, simulate
+from edit_eval.execution.weights import GIB
 from edit_eval.records import Results
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import Model
@@ -26,6 +28,34 @@ ALL_COMBINATIONS_UP_TO = 20_000  # samples; beyond, only the configuration's own
 
 
 @dataclass(frozen=True)
+class ImaginedGpus:
+    """GPUs that a plan takes to be there."""
+
+    number: int
+    memory: float | None = None
+    """GiB free on each; None where nobody said it."""
+
+    @property
+    def known(self) -> Memory:
+        """What is known of their memory. Of their host nothing is."""
+        if self.memory is None:
+            return Memory(None, None)
+        free = round(self.memory * GIB)
+        return Memory([Gpu(f"cuda:{n}", "", "", memory=free, free=free) for n in range(self.number)], None)
+
+
+def imagined_gpus(number: int | None, memory: float | None) -> ImaginedGpus | None:
+    """What `--gpus` and `--gpu-memory` (GiB) say. Raises `ConfigurationError` for memory of no GPUs, or no memory."""
+    if memory is not None and not (math.isfinite(memory) and memory > 0):
+        raise ConfigurationError(f"--gpu-memory {memory:g}: it takes the GiB that each GPU has free, more than 0")
+    if number is None:
+        if memory is not None:
+            raise ConfigurationError(f"--gpu-memory {memory:g}: of how many GPUs? Give `--gpus`, too")
+        return None
+    return ImaginedGpus(number, memory)
+
+
+@dataclass(frozen=True)
 class Combination:
     """One way to run, and what it comes to. Times are in seconds."""
 
@@ -34,7 +64,7 @@ class Combination:
     placement: str
     prediction: Prediction
     memory: str = "enough"
-    """Whether the devices are known to have room for it: `enough`, `unknown` or `too little`."""
+    """Whether devices and host are known to have room for it: `enough`, `unknown` or `too little`."""
 
     def as_plain(self) -> dict[str, Any]:
         """As it stands in JSON."""
@@ -62,7 +92,10 @@ class Plan:
     devices: int
     durations: Mapping[str, Duration]
     notes: tuple[str, ...] = ()
-    """What `auto` was taken to be, and why; and what was taken for a benchmark that is not there."""
+    """What `auto` was taken to be, and why; what there is no memory for; what was taken for a benchmark that is not
+    there; and why the plan is too short, where it is known to be."""
+    gpu_memory: float | None = None
+    """GiB free on each GPU, where somebody said so."""
 
     def as_plain(self) -> dict[str, Any]:
         """The document of `plan --json`."""
@@ -72,6 +105,7 @@ class Plan:
             "chosen": self.chosen,
             "samples": self.samples,
             "devices": self.devices,
+            "gpu_memory_gib": self.gpu_memory,
             "durations": {
                 name: {"load": d.load, "unit": d.unit, "source": d.source} for name, d in self.durations.items()
             },
@@ -85,29 +119,36 @@ def make_plan(
     chosen: Sequence[int] | None = None,
     *,
     gpus: int | None = None,
+    gpu_memory: float | None = None,
     samples: int | None = None,
     seen: Results | None = None,
 ) -> Plan:
     """Simulates a configuration. `categories` has the category of each sample of its benchmark, in order.
 
     `chosen` are the samples that pass the filters, as numbers; without it all of them do. `gpus` is how many GPUs there
-    are to be instead, of which no memory is known: then `placement: auto` counts as `swap`, and loads have no limit; a
-    split of the devices stays one, in the same shares. `samples` stretches or cuts what is chosen to so many, with the
-    same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
-    evenly. `seen` is a run whose durations count. Raises `ConfigurationError` for a model of which nothing is known,
+    are to be instead, with `gpu_memory` GiB free on each: loads have no limit then, and a split of the devices stays
+    one, in the same shares; where nobody says how much memory they have, `placement: auto` counts as `swap`. A server
+    that is asked from the CPU (`cpu:1`) needs none of them. `samples` stretches or cuts what is chosen to so many, with
+    the same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
+    evenly. `seen` is a run whose durations count. Raises `ConfigurationError` for a model of which nothing is known
     and for too few devices.
     """
     if samples is not None and samples < 1:
         raise ConfigurationError(f"--samples {samples}: at least 1")
+    imagined = imagined_gpus(gpus, gpu_memory)
     durations = durations_of(configuration, seen)
-    models = _models(configuration, gpus)
+    models = _models(configuration, None if imagined is None else imagined.number)
     execution, evaluation = configuration.execution, configuration.evaluation
-    room = room_together(configuration, models, devices_known=gpus is None)
-    placement, load_concurrency, notes = _settings(configuration, models, room, devices_known=gpus is None)
+    memory = memory_here() if imagined is None else imagined.known
+    room = rooms(configuration, models, memory)
+    choices = choose(configuration, models, memory)
+    placement, load_concurrency = choices.placement.value, choices.load_concurrency.value
+    notes = [*_notes(choices, room, here=imagined is None), *too_short(configuration, models, durations)]
     if categories is None:
         categories = [canonical(name) for name in configuration.benchmark.filters.categories] or CATEGORIES
         path = configuration.benchmark.parameters.get("data_path", "the benchmark")
-        notes = (*notes, f"{path} is not there: {len(categories)} categories of equal size are taken for it")
+        several = f"{len(categories)} categories of equal size are" if len(categories) > 1 else "one category is"
+        notes.append(f"{path} is not there: {several} taken for it")
     if samples is not None:
         categories = _stretched(categories if chosen is None else [categories[n] for n in chosen], samples)
         chosen = None
@@ -119,6 +160,7 @@ def make_plan(
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
     )
     timing = Durations({key: d.load for key, d in durations.items()}, {key: d.unit for key, d in durations.items()})
+    capacity = {model.key: _asks_at_once(_section(configuration, model)) for model in models}
     made = []
     for schedule, order, stay in ways:
         prediction = simulate(
@@ -134,14 +176,16 @@ def make_plan(
             edit_seeds=evaluation.edit_seeds,
             repeats=evaluation.repeats,
             pilot=execution.pilot,
+            capacity=capacity,
         )
-        made.append(Combination(schedule, order, stay, prediction, room.answer if stay == "together" else "enough"))
+        made.append(Combination(schedule, order, stay, prediction, room[stay].answer))
     # Within a thousandth it is the simpler one, which comes first.
     possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
     shortest = min(possible.values(), default=0.0)
     best = next((k for k, seconds in possible.items() if seconds <= 1.001 * shortest), None)
     devices = len({d for model in models for place in model.places for d in place})
-    return Plan(tuple(made), best, ways.index(own), len(categories), devices, durations, notes)
+    gpu_memory = None if imagined is None else imagined.memory
+    return Plan(tuple(made), best, ways.index(own), len(categories), devices, durations, tuple(notes), gpu_memory)
 
 
 def _batches(
@@ -155,22 +199,35 @@ def _batches(
     return {name: cut[size] for name, size in sizes.items()}
 
 
-def _settings(
-    configuration: Configuration, models: Sequence[Model], room: Room, *, devices_known: bool
-) -> tuple[str, int | None, tuple[str, ...]]:
-    """Placement and number of loads at once, and what `auto` was taken to be."""
-    placement, loads = configuration.execution.placement, configuration.execution.load_concurrency
-    notes = []
-    if placement != "auto" and room.answer != "enough":
-        notes.append(f"placement: together, memory {room.answer}: {room.reason}")
-    if devices_known:
-        choices = choose(configuration, models)
-        return choices.placement.value, choices.load_concurrency.value, (*notes, *choices.sentences)
-    if placement == "auto":
-        notes.append(f"placement: auto is taken to be swap: {room.reason}")
-    if loads == "auto":
+def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[str]:
+    """What there is no memory for, and what `auto` was taken to be."""
+    swap, together = room["swap"], room["together"]
+    notes = [] if swap.answer == "enough" else [f"memory {swap.answer}: {swap.reason}"]
+    if not choices.placement.automatic and together.answer != "enough" and together != swap:
+        notes.append(f"placement: together, memory {together.answer}: {together.reason}")
+    if here:
+        return [*notes, *choices.sentences]
+    if choices.placement.automatic:
+        notes.append(f"placement: auto is taken to be {choices.placement.value}: {choices.placement.reason}")
+    if choices.load_concurrency.automatic:
         notes.append("load_concurrency: auto is taken to be no limit: the memory of their host is not known")
-    return "swap" if placement == "auto" else placement, None if loads == "auto" else loads, tuple(notes)
+    return notes
+
+
+def _section(configuration: Configuration, model: Model) -> ModelSection:
+    return (configuration.edit_models if model.kind == "edit" else configuration.judges)[model.name]
+
+
+def _asks_at_once(section: ModelSection) -> int:
+    """How many tasks a replica computes at a time: a server's adapter makes its `concurrency` its `capacity`."""
+    concurrency = section.parameters.get("concurrency")
+    return concurrency if isinstance(concurrency, int) else 1
+
+
+def _needs_no_gpu(section: ModelSection) -> bool:
+    """Whether it asks a server from the CPU: more GPUs change nothing for it."""
+    device_ids = section.placement.device_ids
+    return "concurrency" in section.parameters and device_ids != "auto" and device_ids[0].startswith("cpu")
 
 
 def _models(configuration: Configuration, gpus: int | None) -> list[Model]:
@@ -184,11 +241,14 @@ def _models(configuration: Configuration, gpus: int | None) -> list[Model]:
 
 def _imagined(sections: Sequence[ModelSection], gpus: int) -> list[tuple[tuple[str, ...], ...]]:
     """Each model's replicas as if there were `gpus` GPUs, among which a split stays one, in the same shares."""
-    named = [d for section in sections if section.placement.device_ids != "auto" for d in section.placement.device_ids]
-    there = list(dict.fromkeys(named))
+    asking = [s.placement.device_ids for s in sections if s.placement.device_ids != "auto" and not _needs_no_gpu(s)]
+    there = list(dict.fromkeys(itertools.chain(*asking)))
     laid_out = []
     for section in sections:
         placement = section.placement
+        if _needs_no_gpu(section):
+            laid_out.append(places(section)[0])
+            continue
         asked = there if placement.device_ids == "auto" else placement.device_ids
         shares = sorted(there.index(device) for device in asked)
         mine = [n for s in shares for n in range(s * gpus // len(there), (s + 1) * gpus // len(there))]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Collection, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +22,9 @@ from edit_eval.scheduling.tasks import PILOT, Model, Task, Work
 from edit_eval.store.journal import no_garbage
 from edit_eval.workers.messages import Message
 
-TASKS_OF_A_REST = 20_000
-"""With how many tasks at most the rest of a run is simulated, while the run itself waits: half a second."""
+TASKS_OF_A_REST, TASKS_A_DEVICE, MOST_TASKS = 4_000, 100, 20_000
+"""The rest of a run is simulated, while the run itself waits, with about the first number of tasks, or as many as the
+second makes for its devices, and never with more than about the third: a tenth of a second on 8 to 16 devices."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class _Tally:
 
     def __init__(self, work: Work, devices: Sequence[str], keep: bool) -> None:
         self._work = work
-        self.busy = dict.fromkeys(devices, 0.0)
+        self._spans: dict[str, list[tuple[float, float]]] = {device: [] for device in devices}
         self.activities: list[Activity] | None = [] if keep else None
 
     def about(self, task: Task) -> str:
@@ -83,11 +85,20 @@ class _Tally:
     def attempt(self, task: Task, reason: str) -> None: ...
 
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
-        if kind in ("editing", "judging"):
-            self.busy[device] += end - begin
         if self.activities is not None:
             role, _, name = model.partition(":")
             self.activities.append(Activity(1, device, kind, name, begin, end, what, role))
+        if kind in ("editing", "judging"):
+            spans = self._spans[device]
+            while spans and spans[-1][1] >= begin:  # of several tasks at a time the same second counts once
+                earlier, later = spans.pop()
+                begin, end = min(begin, earlier), max(end, later)
+            spans.append((begin, end))
+
+    @property
+    def busy(self) -> dict[str, float]:
+        """Seconds in which a device edited or judged."""
+        return {device: sum(end - begin for begin, end in spans) for device, spans in self._spans.items()}
 
     def event(self, name: str, **fields: Any) -> None: ...
 
@@ -113,11 +124,12 @@ def lower_bound(
     edit_seeds: int = 1,
     repeats: int = 1,
     swap: bool = True,
+    capacity: Mapping[str, int] | None = None,
 ) -> float:
     """Seconds that no schedule can beat by much: the sum of all work and unavoidable loads, over the devices.
 
     Every device that edits loads once, and some device loads each judge; without `swap` that load can lie beside an
-    edit model's.
+    edit model's. `capacity` as for `simulate`.
     """
     devices = {d for model in models for place in model.places for d in place}
     edit_models = [m for m in models if m.kind == "edit"]
@@ -125,7 +137,8 @@ def lower_bound(
     total = 0.0
     for model in models:
         units = edits if model.kind == "edit" else edits * len(edit_models) * repeats
-        total += units * durations.unit[model.key] * len(model.places[0])
+        at_once = (capacity or {}).get(model.key, 1)
+        total += units * durations.unit[model.key] * len(model.places[0]) / at_once
     total += sum(durations.load[m.key] for m in edit_models[:1]) * min(len(devices), edits)
     if swap:
         total += sum(durations.load[m.key] for m in models if m.kind == "judge")
@@ -150,11 +163,13 @@ def simulate(
     pilot: bool = False,
     seed: int = 0,
     keep_activities: bool = False,
+    capacity: Mapping[str, int] | None = None,
 ) -> Prediction:
     """Runs the scheduler on simulated devices. `categories` has the category of each sample, in order.
 
     `batches[judge]` has the batch of each sample; without it, batches of `batch_size` are cut from `categories`. A
-    pilot that would be all there is is left out, as in a real run.
+    pilot that would be all there is is left out, as in a real run. `capacity` says how many tasks a replica of a model
+    (its key) computes at a time, where that is more than one.
     """
     work, estimates = Work(), Estimates()
     count = len(categories)
@@ -193,9 +208,9 @@ def simulate(
             is_pilot = number == 0 and repeat == 0 and units[0] in early
             work.add(judge.key, units, after=units, phase=PILOT if is_pilot else phases[units[0] % count])
 
-    tally, makespan = _simulated(models, work, policy, durations, seed, keep_activities)
+    tally, makespan = _simulated(models, work, policy, durations, seed, keep_activities, capacity=capacity)
     shape = {"edit_seeds": edit_seeds, "repeats": repeats}
-    bound = lower_bound(models, count, durations, swap=placement == "swap", **shape)
+    bound = lower_bound(models, count, durations, swap=placement == "swap", capacity=capacity, **shape)
     return Prediction(makespan, bound, tally.busy, tally.activities or [])
 
 
@@ -264,27 +279,37 @@ def predict_rest(models: Sequence[Model], work: Work, estimates: Estimates, poli
     """Seconds that the rest of a run will take, from the mean times seen so far, on simulated devices.
 
     What is loaded stays where it is. Models of which nothing was seen yet are taken to cost nothing. A long rest is
-    simulated with fewer, longer tasks.
+    simulated with fewer, longer tasks, which comes to the same within about a hundredth, or one load (`_portions`).
     """
     load = {m.key: estimates.load[m.key].value or 0.0 for m in models}
     unit = {m.key: estimates.unit[m.key].value or 0.0 for m in models}
     left = {m.key: work.tasks_left(m.key) for m in models}
-    share = max(1.0, sum(sum(tasks.values()) for tasks in left.values()) / TASKS_OF_A_REST)
+    capacity = {key: max((replica.capacity for replica in policy.of(key)), default=1) for key in load}
+    devices = {device for model in models for place in model.places for device in place}
+    whole = sum(sum(tasks.values()) for tasks in left.values())
+    most = math.ceil(whole / min(MOST_TASKS, max(TASKS_OF_A_REST, TASKS_A_DEVICE * len(devices))))
     rest, means = Work(), Estimates()
     again = policy.anew(rest, means)
     number = 0
     for phase in sorted({phase for tasks in left.values() for phase in tasks}):
-        edits: list[int] = []
-        for key, count in ((m.key, math.ceil(left[m.key].get(phase, 0) / share)) for m in models):
-            if key.startswith("edit:"):
-                for _ in range(count):
-                    rest.add(key, (number,), phase=phase)
-                    edits.append(number)
-                    number += 1
+        edits: list[int] = []  # the first of each task
+        behind: list[int] = []  # and how many of the phase's edits are there with it
+        for model in models:
+            key, count, places = model.key, left[model.key].get(phase, 0), len(model.places)
+            if model.kind == "edit":
+                for k, size in enumerate(_portions(count, places, most)):
+                    first = number + (k - number) % places  # where edits are dealt, a task is those of one replica
+                    number = first + size * places
+                    rest.add(key, range(first, number, places), phase=phase)
+                    edits.append(first)
+                    behind.append(size + (behind[-1] if behind else 0))
                 continue
-            for k in range(count):  # each batch waits for its part of the edits
-                of = edits[k * len(edits) // count : (k + 1) * len(edits) // count]
-                rest.add(key, (k,), after=of, phase=phase)
+            done, all_edits = 0, behind[-1] if behind else 0
+            for size in _portions(count, places * capacity[key], most):  # each waits for its part of the edits
+                begin = bisect_right(behind, done * all_edits // count)
+                done += size
+                end = bisect_left(behind, -(-done * all_edits // count)) + 1
+                rest.add(key, range(size), after=edits[begin:end], phase=phase)
     for key in load:
         made = rest.units_left(key)
         unit[key] *= work.units_left(key) / made if made else 1.0
@@ -293,5 +318,19 @@ def predict_rest(models: Sequence[Model], work: Work, estimates: Estimates, poli
         means.unit[key].add(1e9 * unit[key], 10**9)
     there = {(r.key, "+".join(r.place)) for r in policy.replicas if r.state is State.LOADED}
     again.resume(there)
-    capacity = {key: max((replica.capacity for replica in policy.of(key)), default=1) for key in load}
     return _simulated(models, rest, again, Durations(load, unit), loaded=there, capacity=capacity)[1]
+
+
+def _portions(count: int, places: int, most: int) -> Iterator[int]:
+    """`count` tasks as fewer, in rounds of one a place: single ones, then up to `most` as one, at the end single ones.
+
+    What decides a makespan is how it begins (a judge waits for the first edits) and how it ends (all places within one
+    task of each other, and which one leaves early); in between only the sum counts.
+    """
+    grown = 1
+    while count:
+        size = max(1, min(grown, most, count // (2 * places)))
+        for _ in range(min(places, count // size)):
+            yield size
+            count -= size
+        grown *= 2

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from edit_eval.records import Status
+from edit_eval.records import Status, counted
 from edit_eval.store.matrix import Matrix
 
 BYTES_A_JUDGEMENT = 2_000  # of a journal's line with an answer of some words
@@ -30,7 +30,8 @@ def space_needed(matrix: Matrix, folder: Path) -> str:
         free = f"; {_shown(shutil.disk_usage(folder).free)} are free"
     except OSError:
         free = ""
-    return f"the {len(left)} edits and {judgements} judgements that are left need about {_shown(needed)}{free}"
+    what = f"{counted(len(left), 'edit')} and {counted(judgements, 'judgement')}"
+    return f"the {what} that are left need about {_shown(needed)}{free}"
 
 
 def _size(path: str) -> int:

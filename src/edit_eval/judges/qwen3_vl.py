@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.fused_norms import fuse_norms
 from edit_eval.judges.picture_patches import keep_levels, numbers_of_levels, patches
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import (
@@ -86,6 +87,8 @@ class Qwen3VL:
         shared_prefix: bool = False
         """Read what the prompts of a batch begin with (the rubric) once; equal up to rounding. Its gain on a GPU is not
         measured."""
+        fused_norms: bool = False
+        """Compute each norm in one kernel; equal up to rounding. Its gain on a GPU is not measured."""
         load: dict[str, Any] = field(default_factory=dict)
         """Further keywords of the model's `from_pretrained`."""
         call: dict[str, Any] = field(default_factory=dict)
@@ -167,6 +170,7 @@ class Qwen3VL:
         self._device = "cpu" if on_cpu(devices) else devices[0]
         self._set_generation()
         self._set_experts()
+        fused = fuse_norms(self._model) if parameters.fused_norms else 0
         if keep_levels(self._processor):
             self._numbers = numbers_of_levels(self._processor.image_processor).to(self._device)
         self._about = {
@@ -175,6 +179,7 @@ class Qwen3VL:
             "dtype": parameters.dtype,
             "offload": offload,
             "attention": str(model.config._attn_implementation),
+            "norms": f"{fused} in one kernel each" if fused else "",
             "image_backend": f"{IMAGE_BACKEND} ({type(self._processor.image_processor).__name__})",
             "pixels": _pixels(self._processor.image_processor),
             **library_versions("torch", "transformers", "accelerate", "safetensors", "tokenizers", "pillow"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -14,49 +14,48 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.tables import results_table
 from edit_eval.reporting.terminal_text import Name, print_beside, stdout_console
+from edit_eval.reporting.texts import text
 
 
-def print_agreement(document: Mapping[str, Any], console: Console | None = None) -> None:
-    """Prints a card of each judge, their agreement and their median.
+def print_agreement(document: Mapping[str, Any], console: Console | None = None, *, language: str = "en") -> None:
+    """Prints a card of each judge, their agreement and their median, in English or Chinese.
 
     `document` is what `statistics.summary.judges_document` returned; under `people`, where there is any, what
     `statistics.people.people_agreement` did.
     """
     console = console or stdout_console()
-    console.print(Text("The judges", style="bold"))
+    console.print(Text(text("agreement.judges", language), style="bold"))
     console.print()
-    console.print(judges_table(document))
+    console.print(judges_table(document, language))
     retested = any(card["retest"] for card in document["judges"].values())
-    _print_dim(console, "Shares with Wilson's 95% interval. Ceiling and floor: scores at the ends of the scale.")
+    _print_dim(console, text("agreement.judges.hint", language))
     if retested:
-        _print_dim(
-            console,
-            "Repeats: standard deviation within an edit, ICC(1,1), share of edits whose scores are all the same. "
-            "A judge that decodes greedily repeats itself; that does not make it right.",
-        )
+        _print_dim(console, text("agreement.repeats.hint", language))
     if document.get("between_judges"):
         console.print()
-        console.print(alpha_table(document["between_judges"]))
-        _print_dim(console, "Ordinal Krippendorff's alpha: 1 is full agreement, 0 as much as chance.")
+        console.print(alpha_table(document["between_judges"], language))
+        _print_dim(console, text("agreement.alpha.hint", language))
     if document.get("median"):
         console.print()
         judges = len(document["judges"])
-        console.print(Text(f"The median of the {judges} judges", style="bold"))
+        console.print(Text(text("judges.median", language, count=judges), style="bold"))
         console.print()
-        console.print(results_table(entries({"results": document["median"]})))
-        words = "Edits that every judge has scored; of each judge the mean over its repeats."
-        _print_dim(console, words + (" The median of two is their mean." if judges == 2 else ""))
+        console.print(results_table(entries({"results": document["median"]}), language))
+        hints = ["judges.median.hint"] + (["judges.median.of_two"] if judges == 2 else [])
+        _print_dim(console, _sentences([text(key, language) for key in hints], language))
     if document.get("people"):
         console.print()
-        _print_people(document["people"], console)
+        _print_people(document["people"], console, language)
 
 
-def judges_table(document: Mapping[str, Any]) -> Table:
+def judges_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """A row for each judge: how often it gave no score, how often the ends of the scale, how it repeats itself."""
     cards = document["judges"]
     retested = any(card["retest"] for card in cards.values())
-    table = _table("Judge")
-    _add_numbers(table, "Asked", "No score", "Ceiling", "Floor", *(("Rep. sd", "ICC", "Same") if retested else ()))
+    table = _table(text("judge", language))
+    keys = ["judges.asked", "judges.unscored", "agreement.ceiling", "agreement.floor"]
+    keys += ["agreement.sd", "agreement.icc", "agreement.identical"] if retested else []
+    _add_numbers(table, *(text(key, language) for key in keys))
     for judge, card in cards.items():
         retest = card["retest"]
         repeats = [formats.NOTHING] * 3
@@ -73,10 +72,10 @@ def judges_table(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def alpha_table(document: Mapping[str, Any]) -> Table:
+def alpha_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """A row for all judges together and, with more than two, for each two of them."""
-    table = _table("Agreement between judges")
-    _add_numbers(table, "Edits", "Alpha", "95% interval")
+    table = _table(text("judges.alpha", language))
+    _add_numbers(table, *(text(key, language) for key in ("judges.compared", "judges.alpha.column", "interval")))
     rows = [(", ".join(document["judges"]), document)]
     if len(document["judges"]) > 2:
         rows += [(f"{pair['a']}, {pair['b']}", pair) for pair in document["pairs"]]
@@ -87,40 +86,44 @@ def alpha_table(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def people_table(document: Mapping[str, Any]) -> Table:
+def people_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """For each judge its agreement with people, over all edit models and for each of them."""
-    table = _table("Judge")
-    table.add_column("Edit model", overflow="fold")
-    _add_numbers(table, "n", "Spearman", "95% interval")
+    table = _table(text("judge", language))
+    table.add_column(text("edit_model", language), overflow="fold")
+    _add_numbers(table, "n", text("agreement.spearman", language), text("interval", language))
+    every = text("agreement.all", language)
     rows = list(document["judges"].items())
     if document["median"]:
-        rows.append(("the judges' median", document["median"]))
+        rows.append((text("agreement.median", language), document["median"]))
     for judge, found in rows:
         models = found["edit_models"]
         total = str(sum(model["n"] for model in models.values()))
         overall = Text(formats.score(found["spearman"]), style="bold")
-        table.add_row(Name(judge), "all", total, overall, formats.signed_span(found["ci95"]))
+        table.add_row(Name(judge), every, total, overall, formats.signed_span(found["ci95"]))
         for name, model in models.items() if len(models) > 1 else ():
             table.add_row("", Name(name), str(model["n"]), formats.score(model["spearman"]), "")
     if document["raters"]:
-        table.add_row("one person", "all", "", formats.score(document["raters"]["spearman"]), "")
+        one_person = text("agreement.one", language)
+        table.add_row(one_person, every, "", formats.score(document["raters"]["spearman"]), "")
     return table
 
 
-def _print_people(document: Mapping[str, Any], console: Console) -> None:
-    people = "one person" if document["people"] == 1 else f"{document['people']} people"
-    scores = f"{document['scores']} score{'' if document['scores'] == 1 else 's'}"
-    console.print(Text(f"Against people: {scores} by {people}", style="bold"))
+def _print_people(document: Mapping[str, Any], console: Console, language: str) -> None:
+    one_score, one_person = document["scores"] == 1, document["people"] == 1
+    scores = text("agreement.score" if one_score else "agreement.scores", language, count=document["scores"])
+    people = text("agreement.one" if one_person else "agreement.several", language, count=document["people"])
+    console.print(Text(text("agreement.people", language, scores=scores, people=people), style="bold"))
     if document["unmatched"]:
-        words = f"{document['unmatched']} of the file's scores left out: this run has no such edits"
-        print_beside(console, Text("note: ", style="yellow"), Text(words))
+        words = text("agreement.unmatched", language, count=document["unmatched"])
+        print_beside(console, Text(text("compare.note", language), style="yellow"), Text(words))
     console.print()
-    console.print(people_table(document))
-    _print_dim(
-        console,
-        "Spearman's rank correlation within each edit model, with the mean of people; all: mean through Fisher's z."
-        + (" One person: against another, mean over all pairs." if document["raters"] else ""),
-    )
+    console.print(people_table(document, language))
+    hints = ["agreement.spearman.hint"] + (["agreement.one_person.hint"] if document["raters"] else [])
+    _print_dim(console, _sentences([text(key, language) for key in hints], language))
+
+
+def _sentences(sentences: Sequence[str], language: str) -> str:
+    return ("" if language == "zh" else " ").join(sentences)
 
 
 def _table(first: str) -> Table:

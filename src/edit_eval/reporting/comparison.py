@@ -15,9 +15,10 @@ from rich.text import Text
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.terminal_text import Name, one_line, print_beside, readable, stdout_console
-from edit_eval.reporting.texts import short_category
+from edit_eval.reporting.texts import short_category, text
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.power import ALPHA, POWER, fewest_clusters
+from edit_eval.store.comparable import Note
 
 PAIRS_IN_FULL = 3
 """With more pairs, categories and single samples are printed only for those with the first column."""
@@ -27,8 +28,11 @@ SAMPLES_SHOWN = (5, 3)
 _PROBLEM = "yellow"
 
 
-def print_comparison(comparison: Comparison, console: Console | None = None) -> None:
-    """Prints for each judge the columns with their ranks, every pair, the categories, the samples that differ most."""
+def print_comparison(comparison: Comparison, console: Console | None = None, *, language: str = "en") -> None:
+    """Prints for each judge the columns with their ranks, every pair, the categories, the samples that differ most.
+
+    In English or Chinese; what the records say, such as the values in which edit models differ, stays as it is.
+    """
     console = console or stdout_console()
     letters = {name: letter(place) for place, name in enumerate(dict.fromkeys(c.name for c in comparison.columns))}
     for number, judge in enumerate(comparison.judges):
@@ -36,27 +40,28 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
             console.print()
         columns = [column for column in comparison.columns if column.judge == judge]
         pairs = [pair for pair in comparison.pairs if pair.judge == judge]
-        console.print(Text(f"judged by {one_line(judge)}", style="bold"))
+        console.print(Text(one_line(text("judged_by", language, judge=judge)), style="bold"))
         if not number:
             for note in comparison.notes:
-                print_beside(console, Text("note: ", style=_PROBLEM), Text(one_line(note)))
+                print_beside(
+                    console, Text(text("compare.note", language), style=_PROBLEM), Text(one_line(_note(note, language)))
+                )
         console.print()
-        console.print(columns_table(columns, letters))
+        console.print(columns_table(columns, letters, language))
         if not number:
-            _print_differing_models(console, columns, letters)
+            _print_differing_models(console, columns, letters, language)
         console.print()
-        console.print(pairs_table(pairs, letters))
+        console.print(pairs_table(pairs, letters, language))
         console.print()
-        console.print(counts_table(pairs, letters))
+        console.print(counts_table(pairs, letters, language))
         if not number:
-            _print_explanation(console, comparison.pairs)
+            _print_explanation(console, comparison.pairs, language)
         detailed = pairs if len(pairs) <= PAIRS_IN_FULL else [pair for pair in pairs if pair.a == columns[0].name]
-        _print_categories(console, comparison, detailed, letters)
+        _print_categories(console, comparison, detailed, letters, language)
         for pair in detailed:
-            _print_samples(console, pair, letters, SAMPLES_SHOWN[len(detailed) > 1])
+            _print_samples(console, pair, letters, SAMPLES_SHOWN[len(detailed) > 1], language)
         if len(detailed) < len(pairs):
-            first = letters[columns[0].name]
-            _print_dim(console, f"Categories and samples of the pairs without {first} are in `--json`.")
+            _print_dim(console, text("compare.rest", language, first=letters[columns[0].name]))
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
@@ -66,25 +71,29 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
     return plain
 
 
-def what_is_worse(comparison: Comparison) -> list[str]:
+def what_is_worse(comparison: Comparison, *, language: str = "en") -> list[str]:
     """Why `--fail-if-worse` fails, a line each; empty when it does not.
 
     It fails, too, for what shares no scored sample with the first: a model that made nothing must not pass.
     """
-    first = comparison.columns[0].name
+    with_first = [pair for pair in comparison.pairs if pair.a == comparison.columns[0].name]
     lines = [
-        one_line(
-            f"{pair.b} is worse than {pair.a} by judge {pair.judge}: {signed(-(pair.difference or 0.0))}, "
-            f"adjusted p {p_value(pair.p_adjusted)}"
+        text(
+            "compare.worse",
+            language,
+            b=pair.b,
+            a=pair.a,
+            judge=pair.judge,
+            difference=signed(-(pair.difference or 0.0)),
+            p=p_value(pair.p_adjusted),
         )
-        for pair in comparison.pairs
-        if pair.a == first and pair.better == first
+        for pair in with_first
+        if pair.better == pair.a
     ]
-    return lines + [
-        one_line(f"{pair.b} cannot be held against {pair.a} by judge {pair.judge}: no sample is scored in both")
-        for pair in comparison.pairs
-        if pair.a == first and pair.n == 0
+    unknown = [
+        text("compare.not_held", language, b=pair.b, a=pair.a, judge=pair.judge) for pair in with_first if pair.n == 0
     ]
+    return [one_line(line) for line in lines + unknown]
 
 
 def letter(place: int) -> str:
@@ -116,19 +125,26 @@ def p_value(value: float | None) -> str:
     return f"{value:.6f}" if (float(text) <= ALPHA) != (value <= ALPHA) else text
 
 
-def verdict(pair: Pair, letters: Mapping[str, str]) -> str:
-    """`A better`, with a star where missing scores could turn it; `tie`, `identical`, or `no test`."""
+def verdict(pair: Pair, letters: Mapping[str, str], language: str = "en") -> str:
+    """`A better`, with a star where missing scores could turn it; else no more than is known.
+
+    `tie`; `same on 3`, samples of which each has the same two scores; `too few: 3`, source images on which no
+    difference could have been found; `no test` without any sample.
+    """
     if pair.better is not None:
-        return f"{letters[pair.better]} better{'' if pair.better_whatever_is_missing else '*'}"
+        star = "" if pair.better_whatever_is_missing else "*"
+        return text("compare.better", language, name=letters[pair.better]) + star
     if pair.n == 0:
-        return "no test"
-    return "identical" if pair.identical else "tie"
+        return text("compare.no_test", language)
+    if pair.identical:
+        return text("compare.same", language, n=pair.n)
+    return text("compare.tie", language) if pair.testable else text("compare.too_few", language, images=pair.clusters)
 
 
 # -- tables --
 
 
-def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str]) -> Table:
+def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], language: str = "en") -> Table:
     """A row for each column: coverage, mean, interval, rank; its edit model where the name does not say it."""
     table = _table("", roomy=True)
     table.add_column("", overflow="fold")
@@ -136,8 +152,8 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str]) 
         not column.name.endswith(column.edit_model) for column in columns
     )
     if with_models:
-        table.add_column("Edit model", overflow="fold")
-    _add_numbers(table, ("Scored", "Mean", "95% interval", "Rank"))
+        table.add_column(text("edit_model", language), overflow="fold")
+    _add_numbers(table, [text(key, language) for key in ("scored", "mean.column", "interval", "compare.rank")])
     for column in columns:
         complete = column.scored == column.total
         table.add_row(
@@ -152,11 +168,11 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str]) 
     return table
 
 
-def pairs_table(pairs: Sequence[Pair], letters: Mapping[str, str]) -> Table:
+def pairs_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: str = "en") -> Table:
     """A row for each pair: the difference, its interval, the test, and what the test could have seen."""
-    table = _table("Pair")
-    _add_numbers(table, ("n", "Images", "Diff.", "95% interval", "p", "p adj.", "Detectable"))
-    table.add_column("Verdict", no_wrap=True)
+    table = _table(text("compare.pair", language))
+    _add_numbers(table, ["n", *_difference_names(language), text("compare.detectable", language)])
+    table.add_column(text("compare.verdict", language), no_wrap=True)
     for pair in pairs:
         table.add_row(
             _pair_name(pair, letters),
@@ -167,21 +183,21 @@ def pairs_table(pairs: Sequence[Pair], letters: Mapping[str, str]) -> Table:
             p_value(pair.p),
             p_value(pair.p_adjusted),
             formats.score(pair.detectable),
-            Text(verdict(pair, letters), style="bold" if pair.better else "dim"),
+            Text(verdict(pair, letters, language), style="bold" if pair.better else "dim"),
         )
     return table
 
 
-def counts_table(pairs: Sequence[Pair], letters: Mapping[str, str]) -> Table:
+def counts_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: str = "en") -> Table:
     """A row for each pair: samples won, tied and lost, what missing scores could do, and how many more it takes."""
     incomplete = any(_misses(pair) for pair in pairs)
     wanted = next((pair.needed["difference"] for pair in pairs if pair.needed), None)
-    table = _table("Pair", roomy=True)
-    _add_numbers(table, ("Wins", "Ties", "Losses", "In both"))
-    if incomplete:
-        _add_numbers(table, ("Worst to best",))
+    table = _table(text("compare.pair", language), roomy=True)
+    keys = ["compare.wins", "compare.ties", "compare.losses", "compare.in_both"]
+    keys += ["compare.bounds"] if incomplete else []
+    _add_numbers(table, [text(key, language) for key in keys])
     if wanted is not None:
-        _add_numbers(table, (f"To show {wanted:g}",))
+        _add_numbers(table, [text("compare.to_show", language, difference=f"{wanted:g}")])
     for pair in pairs:
         row = [str(pair.wins), str(pair.ties), str(pair.losses), f"{pair.n}/{pair.total}"]
         bounds = (pair.worst_case_difference, pair.best_case_difference)
@@ -189,19 +205,21 @@ def counts_table(pairs: Sequence[Pair], letters: Mapping[str, str]) -> Table:
             known = [bound for bound in bounds if bound is not None]
             row.append(signed_span(known) if _misses(pair) and len(known) == 2 else formats.NOTHING)
         if wanted is not None:
-            row.append(_needed(pair))
+            row.append(_needed(pair, language))
         table.add_row(_pair_name(pair, letters), *row)
     return table
 
 
-def categories_table(pairs: Sequence[Pair], letters: Mapping[str, str], categories: Sequence[str]) -> Table:
+def categories_table(
+    pairs: Sequence[Pair], letters: Mapping[str, str], categories: Sequence[str], language: str = "en"
+) -> Table:
     """A row for each category of each pair."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    table.add_column("Category", overflow="fold")
-    table.add_column("Pair", no_wrap=True)
-    _add_numbers(table, ("n", "Images", "Diff.", "95% interval", "p", "p adj."))
+    table.add_column(text("category", language), overflow="fold")
+    table.add_column(text("compare.pair", language), no_wrap=True)
+    _add_numbers(table, ["n", *_difference_names(language)])
     for name in categories:
-        title = Text(one_line(short_category(name, "en")))
+        title = Text(one_line(short_category(name, language)))
         for pair in pairs:
             if name not in pair.categories:
                 continue
@@ -232,6 +250,11 @@ def _add_numbers(table: Table, names: Sequence[str]) -> None:
         table.add_column(name, justify="right", no_wrap=True)
 
 
+def _difference_names(language: str) -> list[str]:
+    keys = ("compare.images", "compare.difference", "interval", "compare.p", "compare.p_adjusted")
+    return [text(key, language) for key in keys]
+
+
 def _pair_name(pair: Pair, letters: Mapping[str, str]) -> str:
     return f"{letters[pair.a]} - {letters[pair.b]}"
 
@@ -241,74 +264,74 @@ def _misses(pair: Pair) -> bool:
     return pair.worst_case_difference != pair.best_case_difference
 
 
-def _needed(pair: Pair) -> str:
+def _needed(pair: Pair, language: str) -> str:
     if pair.needed is None:
         return formats.NOTHING
     samples, images = pair.needed["samples"], pair.needed["clusters"]
-    return str(samples) if samples == images else f"{samples} ({images} images)"
+    if samples == images:
+        return str(samples)
+    return text("compare.needed", language, samples=samples, images=images)
 
 
 # -- words --
 
 
-def _print_differing_models(console: Console, columns: Sequence[ColumnSummary], letters: Mapping[str, str]) -> None:
+def _note(note: str, language: str) -> str:
+    """What comes out of a run's records stays as it is."""
+    return text(f"compare.note.{note.kind}", language, **note.values) if isinstance(note, Note) else note
+
+
+def _print_differing_models(
+    console: Console, columns: Sequence[ColumnSummary], letters: Mapping[str, str], language: str
+) -> None:
     """How each edit model differs from the first: a comparison says nothing about what it does not name."""
     first = letters[columns[0].name]
     for column in columns[1:]:
         if column.differs:
-            head = Text(f"{letters[column.name]} unlike {first}  ", style="dim")
-            print_beside(console, head, Text(one_line("; ".join(column.differs)), style="dim"))
+            words = text("compare.unlike", language, name=letters[column.name], first=first)
+            differs = text("compare.unlike.separator", language).join(column.differs)
+            print_beside(console, Text(f"{words}  ", style="dim"), Text(one_line(differs), style="dim"))
 
 
-def _print_explanation(console: Console, pairs: Sequence[Pair]) -> None:
+def _print_explanation(console: Console, pairs: Sequence[Pair], language: str) -> None:
+    """What the columns mean, and what the verdicts that are there do not mean."""
     tests = len(pairs)
     console.print()
-    _print_dim(
-        console,
-        "Diff.: mean difference of the samples that both have scored; interval clustered on the source image. "
-        f"p: sign-flip permutation test by source image; p adj.: Holm over {_count(tests, 'test')}.",
-    )
-    ties = [pair for pair in pairs if pair.better is None and not pair.identical and pair.n]
-    if ties:
-        _print_dim(
-            console,
-            "A tie is not equality. Detectable: the true difference that would have been found with a probability of "
-            f"{POWER:.0%}; a smaller one could well have been missed.",
-        )
-    if any(pair.detectable is None for pair in ties):
+    _print_dim(console, text("compare.explanation", language, tests=_tests(tests, language)))
+    if any(pair.identical for pair in pairs):
+        _print_dim(console, text("compare.same.hint", language))
+    if any(pair.better is None and pair.n and pair.testable and not pair.identical for pair in pairs):
+        _print_dim(console, text("compare.tie.hint", language, power=f"{POWER:.0%}"))
+    if any(pair.better is None and pair.n and not pair.testable for pair in pairs):
         fewest = fewest_clusters(ALPHA / tests)
-        _print_dim(console, f"With fewer than {fewest} source images no difference at all could have been found.")
+        _print_dim(console, text("compare.too_few.hint", language, fewest=fewest))
     if any(pair.better and not pair.better_whatever_is_missing for pair in pairs):
-        print_beside(console, "* ", Text("The missing scores could turn this: see `Worst to best`.", style=_PROBLEM))
+        print_beside(console, "* ", Text(text("compare.star.hint", language), style=_PROBLEM))
 
 
 def _print_categories(
-    console: Console, comparison: Comparison, pairs: Sequence[Pair], letters: Mapping[str, str]
+    console: Console, comparison: Comparison, pairs: Sequence[Pair], letters: Mapping[str, str], language: str
 ) -> None:
     categories = list(dict.fromkeys(name for pair in pairs for name in pair.categories))
     if len(categories) < 2:
         return
     tests = sum(len(pair.categories) for pair in comparison.pairs)
     console.print()
-    console.print(categories_table(pairs, letters, categories))
-    _print_dim(
-        console,
-        f"Exploratory; p adj.: Benjamini-Hochberg over {_count(tests, 'test')}. What stands out is a question for the "
-        "next run.",
-    )
+    console.print(categories_table(pairs, letters, categories, language))
+    _print_dim(console, text("compare.exploratory", language, tests=_tests(tests, language)))
 
 
-def _print_samples(console: Console, pair: Pair, letters: Mapping[str, str], count: int) -> None:
+def _print_samples(console: Console, pair: Pair, letters: Mapping[str, str], count: int, language: str) -> None:
     if not pair.largest:
         return
     a, b = letters[pair.a], letters[pair.b]
     console.print()
-    console.print(Text(f"{a} - {b}: the samples that differ most", style="bold"))
+    console.print(Text(text("compare.largest", language, pair=f"{a} - {b}"), style="bold"))
     for sample in pair.largest[:count]:
         head = Text(f"{signed(sample.difference):>6}  ", style="bold")
         head.append(f"{a} {formats.score(sample.a):>5}  {b} {formats.score(sample.b):>5}  ", style="not bold")
-        title = Text(one_line(sample.sample_id)).append(f"  {one_line(short_category(sample.category, 'en'))}", "dim")
-        print_beside(console, head, title)
+        category = one_line(short_category(sample.category, language))
+        print_beside(console, head, Text(one_line(sample.sample_id)).append(f"  {category}", "dim"))
         for name, words in ((a, sample.words_a), (b, sample.words_b)):
             if words:
                 start = Text(f"{'':8}{name}: ", style="dim")
@@ -319,5 +342,5 @@ def _print_dim(console: Console, words: str) -> None:
     print_beside(console, "", Text(words, style="dim"))
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+def _tests(number: int, language: str) -> str:
+    return text("compare.test", language) if number == 1 else text("compare.tests", language, count=number)

@@ -1,4 +1,4 @@
-"""What a run cost: wall time, device hours, seconds an edit and an answer, and its loads."""
+"""What a run cost: wall time, device time, seconds an edit and an answer, and its loads."""
 
 from __future__ import annotations
 

@@ -20,9 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import altair
 import jinja2
-import vl_convert
 import yaml
 from markupsafe import Markup
 
@@ -35,6 +33,7 @@ from edit_eval.reporting.gallery import Pictures, gallery
 from edit_eval.reporting.rendering import template_environment, told_of
 from edit_eval.reporting.texts import LANGUAGES, name_of, text, texts
 from edit_eval.reporting.thumbnails import size_for, thumbnails
+from edit_eval.reporting.vega import vega
 
 _STYLES = ("page.css", "results.css", "gallery.css", "detail.css")
 _EARLY = "early.js"
@@ -93,7 +92,7 @@ def _json(data: Any) -> str:
 def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]], title: str) -> str:
     style = "\n".join(_asset(name) for name in _STYLES)
     script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
-    early, vega = _asset(_EARLY), _vega()
+    early, drawing = _asset(_EARLY), vega()
     results: Results = told["results"]
     parts: list[Entry] = told["parts"]
     return (
@@ -104,8 +103,8 @@ def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[A
             style=Markup(style),
             script=Markup(script),
             early=Markup(early),
-            vega=Markup(vega),
-            policy=_policy(style, (early, script, vega)),
+            vega=Markup(drawing),
+            policy=_policy(style, (early, script, drawing)),
             title=title,
             made={name: len(of_name) for name, of_name in drawn.items()},
             language=language,
@@ -140,16 +139,6 @@ def _policy(style: str, scripts: tuple[str, ...]) -> str:
 
 def _digest(source: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
-
-
-@cache
-def _vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, with the version of Vega-Lite that Altair writes for."""
-    wanted = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    known = vl_convert.get_vegalite_versions()
-    there = "window.vegaEmbed = vegaEmbed; dispatchEvent(new Event('vega'));"
-    bundle = vl_convert.javascript_bundle(there, vl_version=wanted if wanted in known else known[-1])
-    return "(() => {\n" + bundle.replace("\r\n", "\n").replace("</script", "<\\/script") + "\n})();"
 
 
 @cache

@@ -8,20 +8,24 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.execution.planning import Plan
+from edit_eval.records import counted
 from edit_eval.reporting.formats import duration, short_duration
 from edit_eval.reporting.terminal_text import one_line, print_beside
+
+BOUND = "Bound: the makespan over what all work and loads, spread evenly, would take"
 
 
 def print_plan(plan: Plan, console: Console) -> None:
     """Where the times come from, then every combination, the best one marked."""
-    console.print(f"{plan.samples} samples on {plan.devices} devices, simulated by the scheduler of a real run")
+    what = f"{counted(plan.samples, 'sample')} on {counted(plan.devices, 'device')}"
+    console.print(f"{what}, simulated by the scheduler of a real run")
     for key, known in plan.durations.items():
         kind, _, name = key.partition(":")
         text = f"{one_line(name)}: {duration(known.unit)} {'an edit' if kind == 'edit' else 'a pair'}, "
         print_beside(console, "  ", Text(f"{text}load {duration(known.load)} ({one_line(known.source)})"))
     for note in plan.notes:
         print_beside(console, "  ", Text(one_line(note)))
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0, header_style="dim")
     for name in ("Schedule", "Order", "Placement"):
         table.add_column(name, no_wrap=True)
     for name in ("Makespan", "Bound", "Idle"):
@@ -43,3 +47,4 @@ def print_plan(plan: Plan, console: Console) -> None:
         )
     console.print()
     console.print(table)
+    console.print(BOUND)

@@ -1,4 +1,4 @@
-"""What it takes to repeat a run, read from its records: a command, seeds, versions, devices."""
+"""What it takes to repeat a run, read from its records: commands, seeds, versions, devices."""
 
 from __future__ import annotations
 
@@ -13,9 +13,20 @@ COMMAND = "edit-eval run config.yaml"
 
 
 @dataclass(frozen=True)
+class RecordedCommand:
+    """The command line of the last start that recorded one; all empty where nothing is recorded."""
+
+    line: str = ""
+    """As a shell takes it."""
+    folder: str = ""
+    """Where it was typed: relative paths in it count from there."""
+
+
+@dataclass(frozen=True)
 class Repetition:
     """Everything is empty where nothing is recorded."""
 
+    typed: RecordedCommand
     versions: tuple[tuple[str, str], ...]
     """(Python or a library, its version)"""
     devices: tuple[str, ...]
@@ -32,6 +43,7 @@ def repetition(results: Results) -> Repetition:
     versions = [("python", environment.get("python")), *_mapping(environment.get("libraries")).items()]
     models = results.resolved.get("edit_models")
     return Repetition(
+        typed=recorded_command(results),
         versions=tuple((str(name), str(version)) for name, version in versions if version),
         devices=_devices(results),
         seeds=tuple(
@@ -42,6 +54,12 @@ def repetition(results: Results) -> Repetition:
         edit_seeds=_whole(evaluation.get("edit_seeds")),
         repeats=_whole(evaluation.get("repeats")),
     )
+
+
+def recorded_command(results: Results) -> RecordedCommand:
+    """What was typed; a run that was started from Python has recorded nothing."""
+    line, folder = (results.environment.get(key) for key in ("command", "folder"))
+    return RecordedCommand(line, folder) if isinstance(line, str) and isinstance(folder, str) else RecordedCommand()
 
 
 def _devices(results: Results) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting.failures import JUDGE_FAILED, failures
 from edit_eval.reporting.formats import duration
+from edit_eval.reporting.repetition import recorded_command
 from edit_eval.reporting.terminal_text import (
     Name,
     lines_of,
@@ -46,7 +47,11 @@ def status_document(results: Results) -> dict[str, Any]:
 
     `edits` and `judgements` count every status; what waits for or was lost with an edit is `pending` or `edit_failed`
     among the judgements, too. `failures` names an edit that failed once, not once more for each of its judgements.
+    A start that ended before any model was loaded has left no time: `starts_without_time` counts it, not 0 seconds.
+    `command` is the command line of the last start and `folder` where it was typed, empty where they are not known.
     """
+    command = recorded_command(results)
+    timed = [seconds for seconds in results.wall_seconds if seconds]
     edits = Counter(edit.status for edit in results.edits)
     judgements = Counter(judgement.status for judgement in results.judgements)
     document = {
@@ -55,7 +60,10 @@ def status_document(results: Results) -> dict[str, Any]:
         "status": "incomplete" if judgements[Status.PENDING] else "complete",
         "samples": len(results.samples),
         "starts": len(results.wall_seconds),
-        "wall_seconds": sum(results.wall_seconds),
+        "wall_seconds": sum(timed) if timed or not results.wall_seconds else None,
+        "starts_without_time": len(results.wall_seconds) - len(timed),
+        "command": command.line,
+        "folder": command.folder,
         "edits": {"total": len(results.edits), **_by_status(edits)},
         "judgements": {"total": len(results.judgements), **_by_status(judgements)},
         "categories": _categories(results.judgements),
@@ -134,7 +142,9 @@ def print_status(results: Results, console: Console | None = None) -> None:
     console.print(_counts(document))
     lost = document["judgements"].get(Status.EDIT_FAILED.value, 0)
     if lost:
-        console.print(Text(f"({lost} of the judgements have no edit to judge)", style="dim"))
+        console.print(
+            Text(f"({lost} of the judgements {'has' if lost == 1 else 'have'} no edit to judge)", style="dim")
+        )
     console.print()
     console.print(_category_table(document, results))
     for failure in document["failures"]:
@@ -152,13 +162,23 @@ def print_status(results: Results, console: Console | None = None) -> None:
 
 
 def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    directory = RunDirectory(Path(document["directory"]))
+    held = directory.is_held()
     yield "in", one_line(document["directory"])
     if document["starts"]:
-        times = "once" if document["starts"] == 1 else f"{document['starts']} times"
-        yield "started", f"{times}, {duration(document['wall_seconds'])} in all"
-    directory = RunDirectory(Path(document["directory"]))
-    if directory.is_held():
+        yield "started", _starts(document, at_work=held)
+    if held:
         yield "at work", one_line(directory.holder())
+
+
+def _starts(document: dict[str, Any], *, at_work: bool) -> str:
+    """How often, and for how long as far as is known: a start that was killed at its first load has left no time."""
+    times = "once" if document["starts"] == 1 else f"{document['starts']} times"
+    if document["wall_seconds"] is None:
+        return f"{times}, no model {'is loaded yet' if at_work else 'was loaded'}"
+    unknown = document["starts_without_time"]
+    rest = f", not counting {unknown} that loaded no model" if unknown else ""
+    return f"{times}, {duration(document['wall_seconds'])} in all{rest}"
 
 
 def _counts(document: dict[str, Any]) -> Table:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from edit_eval.records import model_title
+
 Kind = Literal["edit", "judge"]
 
 PILOT = -1
@@ -32,12 +34,6 @@ class Model:
     def title(self) -> str:
         """For people: `edit model testing`, `judge testing`."""
         return model_title(self.key)
-
-
-def model_title(key: str) -> str:
-    """A model's key for people: `edit:testing` is `edit model testing`, `judge:testing` is `judge testing`."""
-    kind, _, name = key.partition(":")
-    return f"{'edit model' if kind == 'edit' else kind} {name}"
 
 
 @dataclass(slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, takewhile
 from typing import NamedTuple
@@ -11,6 +11,9 @@ from typing import NamedTuple
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
 
+NOT_SET = "not set"
+"""What stands for a value that there is not."""
+_ABSENT = object()
 _LONGEST_SHOWN = 80
 _CONTEXT = 20
 """Characters that two long texts have in common and that are shown before the first in which they differ."""
@@ -24,7 +27,7 @@ class Column:
     """As a person knows it; different for each column of a judge."""
     judge: str
     identity: Mapping[str, object]
-    """All that must be equal for scores to be comparable, as plain data; see `why_incomparable`."""
+    """All that must be equal for scores to be comparable, as plain data; see `differences`."""
     scores: Mapping[str, float | None]
     """For each sample of the run the mean score over its edit seeds and repeats; None where there is none."""
     clusters: Mapping[str, str]
@@ -52,12 +55,15 @@ class Column:
 
 
 class Difference(NamedTuple):
-    """A value that two identities have differently, as text; `nothing` where one has none."""
+    """A value that two identities have differently, as text; `not set` where one has none."""
 
     key: str
     """Nested keys are joined with dots."""
     a: str
     b: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.a} and {self.b}"
 
 
 def columns_of(
@@ -111,22 +117,36 @@ def by_judge(columns: Sequence[Column]) -> dict[str, list[Column]]:
 
 
 def differences(a: Mapping[str, object], b: Mapping[str, object]) -> list[Difference]:
-    """What two identities have differently."""
-    flat_a, flat_b = _flat(a), _flat(b)
-    return [
-        Difference(key, *_shown(_text(flat_a, key), _text(flat_b, key)))
-        for key in dict.fromkeys([*flat_a, *flat_b])
-        if key not in flat_a or key not in flat_b or flat_a[key] != flat_b[key]
-    ]
-
-
-def why_incomparable(a: Mapping[str, object], b: Mapping[str, object]) -> str | None:
-    """What differs between two identities, or None when scores made under them can be compared.
+    """What two identities have differently, each thing once; of a group of values that only one has, the group.
 
     An identity is plain data: judge and its parameters, form of the answer, language. Nested keys are named with
-    dots: `judge.parameters.model_name: 'X' and 'Y'`.
+    dots: `judge.parameters.model_name`.
     """
-    return "; ".join(f"{found.key}: {found.a} and {found.b}" for found in differences(a, b)) or None
+    return list(_differences(a, b, ""))
+
+
+def _differences(a: Mapping[str, object], b: Mapping[str, object], above: str) -> Iterator[Difference]:
+    for key in dict.fromkeys([*a, *b]):
+        one, other = a.get(key, _ABSENT), b.get(key, _ABSENT)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            yield from _differences(one, other, f"{above}{key}.")
+        elif _plain(one) != _plain(other):
+            yield Difference(f"{above}{key}", *_shown(_text(one), _text(other)))
+
+
+def _plain(value: object) -> object:
+    """A value as the records hold it: they know no tuple."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def incomparable(a: str, b: str, reasons: Sequence[object]) -> ConfigurationError:
+    """The error that says why `a` and `b` cannot be compared: the first of the `reasons`, and a note for each other."""
+    first, *others = map(str, reasons)
+    more = f" (and {len(others)} more)" if others else ""
+    error = ConfigurationError(f"{a} and {b} cannot be compared, they differ in {first}{more}")
+    for reason in others:
+        error.add_note(reason)
+    return error
 
 
 def refuse_incomparable(columns: Sequence[Column]) -> None:
@@ -138,9 +158,9 @@ def refuse_incomparable(columns: Sequence[Column]) -> None:
     if len(columns) < 2:
         raise ConfigurationError("a comparison needs two runs or more, or one run with several edit models")
     for a, b in combinations(columns, 2):
-        reason = why_incomparable(a.identity, b.identity)
-        if reason:
-            raise ConfigurationError(f"{a.name} and {b.name} cannot be compared, they differ in {reason}")
+        reasons = differences(a.identity, b.identity)
+        if reasons:
+            raise incomparable(a.name, b.name, reasons)
         common = [sample for sample in a.scores if sample in b.scores]
         if not common:
             raise ConfigurationError(
@@ -154,37 +174,27 @@ def refuse_incomparable(columns: Sequence[Column]) -> None:
                 )
         asked = _asked_differently(a, b, common)
         if asked:
-            raise ConfigurationError(f"{a.name} and {b.name} cannot be compared, they differ in {asked}")
+            raise incomparable(a.name, b.name, asked)
         if a.name == b.name:
             raise ConfigurationError(f"two columns to compare have the same name, {a.name!r}; rename one run")
 
 
-def _asked_differently(a: Column, b: Column, common: Sequence[str]) -> str:
+def _asked_differently(a: Column, b: Column, common: Sequence[str]) -> list[str]:
     found: dict[str, list[tuple[str, Difference]]] = {}
     for sample in common:
         one, other = a.asked.get(sample, {}), b.asked.get(sample, {})
         if one is not other and one != other:
             for difference in differences(one, other):
                 found.setdefault(difference.key, []).append((sample, difference))
-    return "; ".join(
+    return [
         f"the {key} of {len(those)} of {len(common)} common samples (the first, {those[0][0]!r}: "
         f"{those[0][1].a} and {those[0][1].b})"
         for key, those in found.items()
-    )
+    ]
 
 
-def _flat(identity: Mapping[str, object], above: str = "") -> dict[str, object]:
-    found: dict[str, object] = {}
-    for key, value in identity.items():
-        if isinstance(value, Mapping) and value:
-            found.update(_flat(value, f"{above}{key}."))
-        else:
-            found[f"{above}{key}"] = list(value) if isinstance(value, tuple) else value
-    return found
-
-
-def _text(flat: Mapping[str, object], key: str) -> str:
-    return repr(flat[key]) if key in flat else "nothing"
+def _text(value: object) -> str:
+    return NOT_SET if value is _ABSENT else repr(_plain(value))
 
 
 def _shown(a: str, b: str) -> tuple[str, str]:

@@ -83,7 +83,9 @@ class Pair:
     better_whatever_is_missing: bool | None
     """Whether that one is ahead in the worst case for it, too; None for a tie."""
     identical: bool
-    """Whether every sample has the same two scores."""
+    """Whether every one of the `n` samples has the same two scores; of other samples it says nothing."""
+    testable: bool
+    """Whether any difference could have been found: at .05 / number of tests there are source images enough."""
     detectable: float | None
     """The smallest true difference that would be found with a probability of .8, at .05 / number of tests.
 
@@ -196,6 +198,7 @@ def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float,
         raise ValueError("a sample with a score has no digest of its source image; it cannot be put in a cluster")
     worst, best = _bounds(a, b, shared, lowest, highest)
     error = clustered_standard_error(differences, clusters)
+    images = len(np.unique(clusters))
     # Even the smallest possible p-value has to survive the correction.
     resamples = max(RESAMPLES, 400 * tests)
     spread = highest - lowest
@@ -205,7 +208,7 @@ def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float,
         b=b.name,
         total=len(shared),
         n=len(common),
-        clusters=len(np.unique(clusters)),
+        clusters=images,
         mean_a=_mean(scores_a),
         mean_b=_mean(scores_b),
         difference=_mean(differences),
@@ -215,6 +218,7 @@ def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float,
         better=None,
         better_whatever_is_missing=None,
         identical=bool(common) and not differences.any(),
+        testable=images >= fewest_clusters(ALPHA / tests),
         detectable=_detectable(error, tests),
         worst_case_difference=worst,
         best_case_difference=best,

@@ -17,12 +17,33 @@ from edit_eval.config.schema import without_secrets
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.records import Results, Status
 from edit_eval.rubrics.loading import Rubric
-from edit_eval.statistics.columns import Column, Difference, columns_of, differences, why_incomparable
+from edit_eval.statistics.columns import NOT_SET, Column, Difference, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.keys import digest
 
+NOTES = {
+    "left_out": "{run}: judge {judge} is left out, not every run has it with the same parameters",
+    "unfinished": "{run} is not finished: {pending} of {total} judgements still to come",
+    "samples": "not the same samples ({sizes}): every pair is compared on those that both have",
+    "repeats": "not the same numbers of edit seeds and repeats ({sizes}): a sample's score is the mean over them",
+}
 _DIGITS_SHOWN = 12
 _DESCRIPTION = "{original_description}"
+
+
+class Note(str):
+    """What a reader must know, in English; which of the `NOTES` it is, and its values, say it in another language."""
+
+    kind: str
+    values: dict[str, object]
+
+    def __new__(cls, kind: str, **values: object) -> Note:
+        note = super().__new__(cls, NOTES[kind].format(**values))
+        note.kind, note.values = kind, values
+        return note
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, object]]:
+        return (self.kind,), self.values  # so that it can be copied
 
 
 def compare_runs(
@@ -150,63 +171,63 @@ def _shared_judges(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[
     whole = [dict(judges) for judges in left]
     shared: list[tuple[str, ...]] = []
     for name, identity in whole[0].items():
-        equal = [
-            [other for other, that in judges.items() if why_incomparable(identity, that) is None] for judges in left
-        ]
+        equal = [[other for other, that in judges.items() if not differences(identity, that)] for judges in left]
         if all(equal):
             found = tuple(name if name in others else others[0] for others in equal)
             shared.append(found)
             for judges, other in zip(left, found, strict=True):
                 del judges[other]
     if not shared:
-        raise ConfigurationError(_no_judge_in_common(whole, names))
-    notes = [
-        f"{run_name}: judge {judge} is left out, not every run has it with the same parameters"
+        raise _no_judge_in_common(whole, names)
+    notes: list[str] = [
+        Note("left_out", run=run_name, judge=judge)
         for run_name, judges in zip(names, left, strict=True)
         for judge in judges
     ]
     return shared, notes
 
 
-def _no_judge_in_common(judges: Sequence[Mapping[str, Mapping[str, object]]], names: Sequence[str]) -> str:
+def _no_judge_in_common(
+    judges: Sequence[Mapping[str, Mapping[str, object]]], names: Sequence[str]
+) -> ConfigurationError:
     """What differs between the two judges that are most alike, of the first run and of one that has none of its."""
     for name, others in zip(names[1:], judges[1:], strict=True):
         both = [(one, other) for one in judges[0].values() for other in others.values()]
         if all(differences(one, other) for one, other in both):
             nearest = min(both, key=lambda two: len(differences(*two)))
-            reason = "; ".join(f"{found.key}: {found.a} and {found.b}" for found in _that_matter(*nearest))
-            return f"{names[0]} and {name} cannot be compared, they differ in {reason}"
+            return incomparable(names[0], name, _that_matter(*nearest))
     every = "; ".join(f"{name} has {', '.join(of_run)}" for name, of_run in zip(names, judges, strict=True))
-    return f"the runs have no judge in common: {every}; compare fewer of them at once"
+    return ConfigurationError(f"the runs have no judge in common: {every}; compare fewer of them at once")
 
 
 # -- what a reader must know --
 
 
 def _notes(runs: Sequence[Results], names: Sequence[str]) -> list[str]:
-    notes = []
+    notes: list[str] = []
     for name, run in zip(names, runs, strict=True):
         pending = sum(judgement.status is Status.PENDING for judgement in run.judgements)
         if pending:
-            notes.append(f"{name} is not finished: {pending} of {len(run.judgements)} judgements are still to come")
+            notes.append(Note("unfinished", run=name, pending=pending, total=len(run.judgements)))
         notes += [f"{name}: {note}" for note in run.notes]
     samples = [{sample.id for sample in run.samples} for run in runs]
     if any(ids != samples[0] for ids in samples):
         sizes = ", ".join(f"{name} {len(ids)}" for name, ids in zip(names, samples, strict=True))
-        notes.append(f"not the same samples ({sizes}): every pair is compared on those that both have")
+        notes.append(Note("samples", sizes=sizes))
     asked = [tuple(_configuration(run)["evaluation"][key] for key in ("edit_seeds", "repeats")) for run in runs]
     if len(set(asked)) > 1:
-        sizes = ", ".join(f"{name} {seeds} and {repeats}" for name, (seeds, repeats) in zip(names, asked, strict=True))
-        notes.append(
-            f"not the same numbers of edit seeds and repeats ({sizes}): a sample's score is the mean over them"
-        )
+        sizes = ", ".join(f"{name} {seeds}/{repeats}" for name, (seeds, repeats) in zip(names, asked, strict=True))
+        notes.append(Note("repeats", sizes=sizes))
     return notes
 
 
 def _difference_lines(first: Mapping[str, object], other: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(
-        f"{found.key.removeprefix('parameters.')}: {found.b}, not {found.a}" for found in _that_matter(first, other)
-    )
+    return tuple(map(_difference_line, _that_matter(first, other)))
+
+
+def _difference_line(found: Difference) -> str:
+    there = "not set there" if found.a == NOT_SET else f"{found.a} there" if found.b == NOT_SET else f"not {found.a}"
+    return f"{found.key.removeprefix('parameters.')}: {found.b}, {there}"
 
 
 def _that_matter(a: Mapping[str, object], b: Mapping[str, object]) -> list[Difference]:

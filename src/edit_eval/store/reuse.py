@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import msgspec
 
-from edit_eval.records import Edit, Status
+from edit_eval.records import Edit, Status, counted
 from edit_eval.store.journal import Record
 from edit_eval.store.matrix import AnswerLine, Matrix, answer_of, edit_record, is_there
 from edit_eval.store.run_directory import RunDirectory
@@ -37,7 +37,7 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
         taken += 1
     judged = _reuse_answers(source, directory, matrix)
     directory.sync()
-    return f"{source.path}: {taken} edits and {judged} judgements are reused"
+    return f"{source.path}: {counted(taken, 'edit')} and {counted(judged, 'judgement')} are reused"
 
 
 def _reuse_answers(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> int:

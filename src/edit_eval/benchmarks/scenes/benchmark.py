@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, PictureError, Stopped
 from edit_eval.pictures import read_picture, write_durably
 from edit_eval.records import Sample
+from edit_eval.user_cache import cache_folder
 
 
 class Scenes:
@@ -62,12 +62,7 @@ class Scenes:
     def directory(self) -> Path:
         """Where the sources lie: named by all that decides their bytes."""
         chosen = self._parameters.cache_dir
-        if chosen is not None:
-            root = Path(chosen).expanduser().absolute()
-        else:
-            # The standard has a relative XDG_CACHE_HOME ignored.
-            base = os.environ.get("XDG_CACHE_HOME", "")
-            root = (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "edit-eval"
+        root = cache_folder() if chosen is None else Path(chosen).expanduser().absolute()
         width, height = self._size
         return root / "scenes" / f"{width}x{height}-seed{self._parameters.seed}-{_drawing_digest()}"
 

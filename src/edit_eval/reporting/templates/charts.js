@@ -11,6 +11,35 @@ function legendColumns(name, width) {
   return Math.max(1, Math.floor((width * 0.64) / Math.min(290, longest * 6.5 + 36)));
 }
 
+// How high a chart will be, before it is drawn: whatever stands below stays where it is, and a link leads to its place.
+// Around the plot Vega puts lines of the sizes that `chartTheme` gives, whatever font a browser has for them.
+const AXIS = 43; // labels and title
+const TITLE = 23;
+const LEGEND = 6;
+const LEGEND_ROW = 14;
+const HALF_A_LABEL = 6; // the highest one of an axis of numbers stands half above the plot, if nothing else does
+const PADDING = { top: 5, bottom: 5 }; // Vega's own
+
+function chartHeight(specification, name, width) {
+  const encodings = (specification.layer || [specification]).map((one) => one.encoding);
+  const named = encodings.map(({ color }) => (color && color.legend ? color.scale.domain.length : 0));
+  const rows = Math.ceil(Math.max(...named) / legendColumns(name, width));
+  const numbers = encodings.some(({ y }) => y && y.type === 'quantitative');
+  const { top, bottom } = specification.padding || PADDING;
+  const above = rows ? LEGEND + rows * LEGEND_ROW : (numbers ? HALF_A_LABEL : 0);
+  return specification.height + AXIS + above + (specification.title ? TITLE : 0) + top + bottom;
+}
+
+function reserveRoom() {
+  const bodies = [...document.querySelectorAll('[data-chart]')].flatMap((figure) => {
+    const { chart } = figure.dataset;
+    return [...figure.querySelectorAll('.chart-body')].map((body, place) => [
+      body, chartHeight(data.charts[language][chart][place], chart, body.clientWidth),
+    ]);
+  });
+  for (const [body, height] of bodies) body.style.minHeight = `${height}px`;
+}
+
 function chartTheme(width, columns) {
   const style = getComputedStyle(root);
   const colour = (name) => style.getPropertyValue(name).trim();
@@ -98,6 +127,7 @@ function drawWhenIdle() {
 }
 
 function redrawCharts() {
+  reserveRoom();
   for (const chart of charts.values()) chart.drawn = false;
   drawNear();
 }
@@ -116,15 +146,13 @@ function redrawWhenResized() {
 }
 
 function startCharts() {
+  reserveRoom(); // again: the window may have another width by now
   const watch = new IntersectionObserver((seen) => {
     for (const { target, isIntersecting } of seen) charts.get(target).near = isIntersecting;
     drawNear();
   }, { rootMargin: NEAR });
   for (const figure of document.querySelectorAll('[data-chart]')) {
     const bodies = [...figure.querySelectorAll('.chart-body')];
-    const specifications = data.charts[language][figure.dataset.chart];
-    // About the room that it will take, so that little moves when it is drawn: its own height, and axis and legend.
-    bodies.forEach((body, place) => { body.style.minHeight = `${(specifications[place].height || 300) + 48}px`; });
     charts.set(figure, { bodies, views: [], near: false, drawn: false });
     watch.observe(figure);
   }

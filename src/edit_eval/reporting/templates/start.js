@@ -13,6 +13,7 @@ function startCopying() {
   }
 }
 
+reserveRoom();
 startGallery();
 startDetail();
 startPreferences();

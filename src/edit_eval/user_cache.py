@@ -1,0 +1,15 @@
+"""Where edit-eval keeps what it can make again: sources, scenes, environments, the page's scripts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """`edit-eval` in `$XDG_CACHE_HOME` or `~/.cache`; raises `RuntimeError` for a user who has no home.
+
+    The XDG standard has a relative `XDG_CACHE_HOME` ignored.
+    """
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "edit-eval"
