@@ -60,7 +60,7 @@ def test_the_first_sample_of_each_category_comes_first_and_the_rest_is_predicted
     made = run(tmp_path, {}, {"batch_size": 4}, ears)
     assert made.reached
     editing = sorted((a for a in made.results.activities if a.kind == "editing"), key=lambda a: a.begin)
-    # Of two devices one may begin with the bulk before the other begins with the last of the pilot, which it has in hand.
+    # One device may begin with the bulk before the other begins with the last of the pilot, which it has in hand.
     assert {activity.what for activity in editing[:4]} >= set(PILOT)
     assert {r["sample"] for r in records(tmp_path, "judgements")[:3]} == set(PILOT)
     assert any("pilot: every edit model and judge works; about" in note for note in ears.notes)

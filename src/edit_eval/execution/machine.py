@@ -11,6 +11,7 @@ from pathlib import Path
 from edit_eval.execution.devices import Gpu, driver_fault, visible
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.fitting import gib
+from edit_eval.records import counted
 
 IMAGE_BYTES = 2_000_000
 """Of an edit's PNG: about one megapixel at two bytes a pixel."""
@@ -117,7 +118,7 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
     if images is None:
         needs[run_folder] = ("runs", 0)
     else:
-        needs[run_folder] = (f"the run ({images} edits of about 2 MB)", images * IMAGE_BYTES)
+        needs[run_folder] = (f"the run ({counted(images, 'edit')} of about 2 MB)", images * IMAGE_BYTES)
     for folder, count in downloads.items():
         size = gb(count) if count else "of unknown size"
         needs[folder] = (f"weights to be downloaded ({size})", count or 0)
