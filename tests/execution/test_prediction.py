@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edit_eval.errors import Stopped
 from edit_eval.execution import prediction
 from edit_eval.execution.prediction import Durations, Prediction, lower_bound, predict_rest, simulate
 from edit_eval.scheduling.estimates import Estimates
@@ -330,6 +331,13 @@ def test_a_long_rest_is_foretold_in_a_moment(shape: str, monkeypatch: pytest.Mon
             replica.state = State.LOADED
     assert predict_rest(layout, work, estimates, policy) == pytest.approx(exact, rel=0.01)
     assert simulated[0] < tasks / 5
+
+
+def test_nobody_waits_long_for_a_prediction(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout, work, estimates, policy, _, _ = long_rest(**next(iter(SHAPES.values())))
+    monkeypatch.setattr(prediction, "PATIENCE", 0.0)
+    with pytest.raises(Stopped, match="not simulated within 0 s"):
+        predict_rest(layout, work, estimates, policy)
 
 
 @given(st.integers(0, 5_000), st.integers(1, 40), st.integers(1, 50))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from edit_eval.errors import Stopped
 from edit_eval.execution.driver import WorkerSpecification
 from edit_eval.execution.engine import Engine, Limits
 from edit_eval.execution.simulated import Fate, SimulatedDriver
@@ -25,6 +27,8 @@ from edit_eval.workers.messages import Message
 TASKS_OF_A_REST, TASKS_A_DEVICE, MOST_TASKS = 4_000, 100, 20_000
 """The rest of a run is simulated, while the run itself waits, with about the first number of tasks, or as many as the
 second makes for its devices, and never with more than about the third: a tenth of a second on 8 to 16 devices."""
+PATIENCE = 2.0
+"""Seconds that a run stands still at most for the prediction of its rest; `batch_sync` on hundreds of devices would."""
 
 
 @dataclass(frozen=True)
@@ -223,15 +227,20 @@ def _simulated(
     keep_activities: bool = False,
     loaded: Collection[tuple[str, str]] = (),
     capacity: Mapping[str, int] | None = None,
+    patience: float = math.inf,
 ) -> tuple[_Tally, float]:
     """Has the work done on simulated devices; returns what was done, and seconds.
 
     `loaded` names models (keys) and places (devices joined by `+`) that need no load the first time; `capacity` says
-    how many tasks a model computes at a time, where that is more than one.
+    how many tasks a model computes at a time, where that is more than one. Raises `Stopped` when the simulation itself
+    takes more than `patience` seconds.
     """
+    end = time.monotonic() + patience
     ready = set(loaded)
 
     def fate(model: str, message: Message) -> Fate:
+        if time.monotonic() > end:
+            raise Stopped(f"not simulated within {patience:g} s")
         seconds = durations.unit[model] * len(message["units"])
         if durations.jitter and model.startswith("edit:"):
             # Drawn from the sample, not from the order: the same work under every schedule.
@@ -280,6 +289,7 @@ def predict_rest(models: Sequence[Model], work: Work, estimates: Estimates, poli
 
     What is loaded stays where it is. Models of which nothing was seen yet are taken to cost nothing. A long rest is
     simulated with fewer, longer tasks, which comes to the same within about a hundredth, or one load (`_portions`).
+    Raises `Stopped` where that takes more than `PATIENCE`: nobody should wait for a sentence.
     """
     load = {m.key: estimates.load[m.key].value or 0.0 for m in models}
     unit = {m.key: estimates.unit[m.key].value or 0.0 for m in models}
@@ -318,7 +328,10 @@ def predict_rest(models: Sequence[Model], work: Work, estimates: Estimates, poli
         means.unit[key].add(1e9 * unit[key], 10**9)
     there = {(r.key, "+".join(r.place)) for r in policy.replicas if r.state is State.LOADED}
     again.resume(there)
-    return _simulated(models, rest, again, Durations(load, unit), loaded=there, capacity=capacity)[1]
+    _, seconds = _simulated(
+        models, rest, again, Durations(load, unit), loaded=there, capacity=capacity, patience=PATIENCE
+    )
+    return seconds
 
 
 def _portions(count: int, places: int, most: int) -> Iterator[int]:
