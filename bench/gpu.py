@@ -50,6 +50,9 @@ ATTENTION = {
 }
 """Kernels of the transformer's attention that diffusers has without another package, by its names."""
 
+SUSPECTS = ("attention", "fused_gelu", "compile")
+"""Switches that an error may come from that names none."""
+
 JUDGE_WAYS: dict[str, dict[str, Any]] = {
     "edit-eval": {},
     "shared prefix": {"shared_prefix": True},
@@ -134,7 +137,7 @@ class Bench:
         try:
             self.child("stock", settings, said)
         finally:  # what it has said counts, whatever became of it then
-            told = ("versions", "auto", "gelu", "attention")
+            told = ("versions", "native", "auto", "gelu", "attention")
             self.results.update({name: said[name] for name in told if name in said})
             if "peak" in said:
                 self.results["stock"] = {**self.edit_times(marks), "peak": said["peak"]}
@@ -150,9 +153,11 @@ class Bench:
             try:
                 return self.edit_with("switches", chosen)
             except WorkerFailed as error:
-                # The adapter's errors name the parameter, the compiler's do not.
-                culprit = next((name for name in chosen if f"{name}: " in str(error)), "compile")
-                if culprit not in chosen:
+                # The adapter's errors name the parameter. What a kernel or the compiler says names none: those that
+                # bring kernels go first, and what gains most last.
+                named = [name for name in chosen if f"{name}: " in str(error)]
+                culprit = next((name for name in (*named, *SUSPECTS) if name in chosen), "")
+                if not culprit or time.monotonic() > self.deadline:
                     raise
                 del chosen[culprit]
                 self.results["failed"][culprit] = str(error)[:600]
@@ -227,7 +232,8 @@ class Bench:
     def judge_batches(self, judge: Worker, rows: int, way: str, settings: dict[str, Any]) -> dict[str, float]:
         """The times of batches of `rows` pairs that are answered with `settings`."""
         count = 2 if self.tiny else 5 if rows < 16 else 3
-        done = judge.run([self.tasks.batch(rows, f"judge-{rows}-{way}-{number}", settings) for number in range(count)])
+        names = (f"judge-{rows}-{way}-{number}" for number in range(count))
+        done = judge.run([self.tasks.batch(rows, name, settings, number) for number, name in enumerate(names)])
         self.results["judge"]["host"] = done[-1]["memory"].get("host", 0)
         smallest = min(result.get("halved_to", rows) for message in done for result in message["results"])
         if smallest < rows:  # beside the edit model there may be no room for it
@@ -340,13 +346,18 @@ class Bench:
         """Medians over the timed images; milliseconds but for `image` and `image_50` (seconds, begin to begin)."""
         timed = read_marks(marks)[1 : 1 + self.arguments.images]
         steps = self.arguments.steps
-        found = {name: median(mark[name] for mark in timed) for name in ("before", "between", "after", "loop")}
+        for mark in timed:  # the first step of an edit plans what is of a new length; all others are alike
+            second = mark["begins"][len(mark["begins"]) // steps] if steps > 1 else 0.0
+            mark["step"] = (mark["loop"] - second) / max(1, steps - 1)
+            mark["first_step"] = (second or mark["loop"]) - mark["step"]
+        names = ("before", "between", "after", "loop", "step", "first_step")
+        found = {name: median(mark[name] for mark in timed) for name in names}
         for name in ("encode", "vae_encode", "vae_decode"):
             found[name] = median(sum(mark["networks"].get(name, [])) for mark in timed)
         found["forward"] = median(ms for mark in timed for ms in mark["networks"]["forward"])
         found["idle"] = median(mark["before"] + mark["between"] + mark["after"] for mark in timed)
         found["image"] = median(mark["total"] + mark["between"] for mark in timed) / 1000
-        found["image_50"] = found["image"] + (FULL_STEPS - steps) * found["loop"] / steps / 1000
+        found["image_50"] = found["image"] + (FULL_STEPS - steps) * found["step"] / 1000
         found["images"] = len(timed)
         print(f"  {found['forward']:.1f} ms a forward, {found['image']:.2f} s an image", file=sys.stderr, flush=True)
         return found

@@ -17,7 +17,7 @@ from typing import Any
 
 from PIL import Image
 
-from edit_eval.edit_models.acceleration.attention_backend import reported_fastest
+from edit_eval.edit_models.acceleration.attention_backend import reported_fastest, torchs_choice
 from edit_eval.edit_models.acceleration.fused_gelu import fused
 from edit_eval.edit_models.qwen_image_edit import PARTS, STOCK_CANVAS, QwenImageEdit, call_on_canvas
 from edit_eval.judges.qwen3_vl import Qwen3VL
@@ -40,7 +40,8 @@ def stock(settings: dict[str, Any], say: Say) -> None:
     """Diffusers' pipeline as its documentation shows it, one picture after the other, each saved as a PNG.
 
     Says `versions`, `peak` (bytes, when the edits are done), `auto` (the kernel of attention that edit-eval takes here
-    by its rule), `gelu` (ms behind and within the product before it, on a GPU), and `attention` anew after each kernel.
+    by its rule), `native` (the one that torch takes), `gelu` (ms behind and within the product before it, on a GPU),
+    and `attention` anew after each kernel.
     """
     import diffusers
     import torch
@@ -78,6 +79,7 @@ def stock(settings: dict[str, Any], say: Say) -> None:
     say({"peak": torch.cuda.max_memory_reserved(device) if device.startswith("cuda") else 0})
     say({"auto": reported_fastest(device)})
     if device.startswith("cuda"):
+        say({"native": torchs_choice(device)})
         with suppress(RuntimeError):  # edit-eval's own trial of it says what is wrong
             say({"gelu": _gelu(pipeline.transformer, picture_tokens(settings["canvas"] or STOCK_CANVAS))})
     kernels: dict[str, Any] = {}

@@ -202,6 +202,7 @@ class NetworkTimes:
         steps = [span for span in self._spans if span[0] == "forward"]
         if steps:
             found["loop"] = ms(steps[0][1], steps[-1][2])
+            found["begins"] = [ms(steps[0][1], begin) for _, begin, _ in steps]
         if self._last_end is not None:
             found["between"] = ms(self._last_end, self._begin)
         self._last_end = end
@@ -306,7 +307,8 @@ class RandomQwen3VL(Qwen3VL):
             self.parameters.fused_norms = chosen["fused_norms"]
             if not chosen["fused_norms"] or not fuse_norms(self._model):
                 for layer in self._model.modules():
-                    vars(layer).pop("forward", None)  # its class's own again
+                    if type(layer).__name__.endswith("RMSNorm"):
+                        vars(layer).pop("forward", None)  # its class's own again
         if chosen["experts_implementation"] != self.parameters.experts_implementation:
             vars(self._model).pop("_optimize_model_for_decode", None)
             self._model.set_experts_implementation("grouped_mm")  # transformers' own choice, which it changes itself

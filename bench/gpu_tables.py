@@ -57,7 +57,8 @@ def _editing(results: Results) -> Iterator[str]:
 
     forward = work["forward_flops"]
     yield row("a forward, ms", lambda one: one["forward"], 1000 * forward / rate)
-    yield row("a forward, TFLOP/s", lambda one: forward / one["forward"] * 1e-9, rate / 1e12)
+    yield row("a forward, TFLOP/s (of the whole one's)", lambda one: forward / one["forward"] * 1e-9, rate / 1e12)
+    yield row("the first step of an edit, more than the others, ms", lambda one: one["first_step"], 0)
     yield row(f"an image of {steps} steps, s", lambda one: one["image"], work[f"image_{steps}_floor"], 2)
     yield row("an image of 50 steps, s (extrapolated)", lambda one: one["image_50"], work["image_50_floor"], 2)
     for title, name in (("both prompts", "encode"), ("VAE, encoding", "vae_encode"), ("VAE, decoding", "vae_decode")):
@@ -70,7 +71,8 @@ def _editing(results: Results) -> Iterator[str]:
     yield row("largest difference from the column before, of 255", lambda one: one.get("difference"), None, 0)
     if results.get("attention"):
         yield ""
-        yield f"Attention in the stock loop, ms a forward (`attention: auto` takes {results.get('auto', 'native')}):"
+        own = f", torch by itself {results['native']}" if results.get("native") else ""
+        yield f"Attention in the stock loop, ms a forward (`auto` takes {results.get('auto', 'native')}{own}):"
         for name, ms in results["attention"].items():
             yield f"* {name}: {ms:.1f}" if isinstance(ms, float) else f"* {name}: {ms}"
     if gelu := results.get("gelu"):

@@ -56,15 +56,18 @@ class Tasks:
             for number in range(count)
         ]
 
-    def batch(self, rows: int, name: str, settings: dict[str, Any] | None = None) -> dict[str, Any]:
-        """A batch of one category: the same rubric, questions of different length, a source and an edit each."""
+    def batch(self, rows: int, name: str, settings: dict[str, Any] | None = None, number: int = 0) -> dict[str, Any]:
+        """A batch of one category: the same rubric, questions of different length, a source and an edit each.
+
+        Another `number` has another length altogether, as the batches of a benchmark have.
+        """
         requests = []
         for row in range(rows):
             (source, _), (edited, pixels) = (self._pictures[(row + shift) % PICTURES] for shift in (0, 1))
             requests.append(
                 {
                     "system": self._rubric,
-                    "user": text_of(QUESTION_TOKENS - row % 8, self._tokenizer),
+                    "user": text_of(QUESTION_TOKENS + number - row % 8, self._tokenizer),
                     "source": source,
                     "edited": edited,
                     "pixels": pixels,

@@ -195,28 +195,22 @@ class TestEdit:
 class TestTokenTypes:
     """diffusers issue 14194: without mm_token_type_ids the picture's tokens lose their rows and columns."""
 
-    def positions(self, model: QwenImageEdit, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-        from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl as module
-
+    def positions(self, model: QwenImageEdit) -> list[Any]:
         seen: list[Any] = []
-        forward = module.Qwen2_5_VLTextModel.forward
 
-        def look(self: Any, *args: Any, **keywords: Any) -> Any:
+        def look(module: Any, arguments: Any, keywords: dict[str, Any]) -> None:
             given = keywords.get("position_ids")
             seen.append(None if given is None else given.clone())
-            return forward(self, *args, **keywords)
 
-        with monkeypatch.context() as patch:
-            patch.setattr(module.Qwen2_5_VLTextModel, "forward", look)
-            pixels(model)
+        looking = model._pipeline.text_encoder.model.language_model.register_forward_pre_hook(look, with_kwargs=True)
+        pixels(model)
+        looking.remove()
         return seen
 
     @pytest.mark.parametrize("name", ["qwen-image-edit", "qwen-image-edit-plus"])
-    def test_positions_have_rows_and_columns(
-        self, name: str, tiny_models: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_positions_have_rows_and_columns(self, name: str, tiny_models: Path) -> None:
         model = loaded(tiny_models / name, source_cache=False)
-        seen = self.positions(model, monkeypatch)
+        seen = self.positions(model)
         assert len(seen) == 2  # the instruction, and the negative prompt
         for given in seen:
             assert given is not None
@@ -226,7 +220,7 @@ class TestTokenTypes:
         assert "14194" in model.about()["repairs"]
         # The test of the test: without the repair the positions are gone, in silence, and the pixels are others.
         model._pipeline.text_encoder._forward_pre_hooks.clear()
-        assert self.positions(model, monkeypatch) == [None, None]
+        assert self.positions(model) == [None, None]
         assert pixels(model) != repaired
 
     def test_a_pipeline_that_passes_them_is_left_alone(self, tiny_models: Path) -> None:

@@ -28,6 +28,7 @@ from edit_eval.edit_models.diffusers_pipeline import (
 )
 from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained import folders
+from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
 from edit_eval.pretrained.loading import check_call, check_dtype, library_versions, load_errors, on_cpu, prepare_devices
 from edit_eval.pretrained.processors import IMAGE_BACKEND, PROCESSORS, load_processor
 from edit_eval.pretrained.reading_ahead import load_in_parallel, read_ahead
@@ -200,6 +201,7 @@ class QwenImageEdit:
         repaired = repair_token_types(pipeline)
         device = "cpu" if on_cpu(devices) else devices[0]
         attention = use_attention(pipeline.transformer, parameters.attention, device)
+        without_cudnn(pipeline.text_encoder.model.language_model)
         if parameters.single_frame_vae:
             use_single_frame_convolutions(pipeline.vae)
         if parameters.shared_prefix and not by_layer:
@@ -223,13 +225,14 @@ class QwenImageEdit:
         if offload != "none":
             offload_weights(pipeline, devices, offload)
         self._pipeline = pipeline
+        encoder = f"{pipeline.text_encoder.config._attn_implementation}, {DESCRIPTION}"
         images = type(pipeline.processor.image_processor).__name__
         self._about = {
             "pipeline": type(pipeline).__name__,
             "commit": "",
             "dtype": parameters.dtype,
             "offload": offload,
-            "attention": f"{attention}, text encoder {pipeline.text_encoder.config._attn_implementation}",
+            "attention": f"{attention}; text encoder: {encoder}",
             "modulation": modulation,
             "compile": compiled,
             "last_layer": "for the noise alone" if short else "",

@@ -2,8 +2,9 @@
 
 transformers writes what it norms to memory and reads it again, most of it in 32 bits: 18 times the bytes of the input,
 where one kernel moves 2 times. For Qwen3-VL-30B-A3B (norms of width 2048 twice, 4096 and 512 in each of 48 layers) that
-is 39 GB more for a pair of 2,900 tokens, 9 ms of about a hundred at 4.3 TB/s, and 1,300 more kernels to start for each
-token of an answer; counted, not measured on a GPU. The weight is multiplied before the number is rounded to 16 bits and
+is 39 GB more for a pair of 2,900 tokens, 9 ms of about a hundred at 4.3 TB/s (less is saved where torch's kernel is
+slow for the short rows of queries and keys), and 1,300 more kernels to start for each token of an answer; counted, not
+measured on a GPU. The weight is multiplied before the number is rounded to 16 bits and
 not behind: equal up to rounding.
 """
 

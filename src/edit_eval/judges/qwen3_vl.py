@@ -16,6 +16,7 @@ from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.fused_norms import fuse_norms
 from edit_eval.judges.picture_patches import keep_levels, numbers_of_levels, patches
 from edit_eval.pretrained import folders
+from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
 from edit_eval.pretrained.loading import (
     check_call,
     check_complete,
@@ -170,6 +171,7 @@ class Qwen3VL:
         self._device = "cpu" if on_cpu(devices) else devices[0]
         self._set_generation()
         self._set_experts()
+        without_cudnn(getattr(getattr(model, "model", model), "language_model", model))
         fused = fuse_norms(self._model) if parameters.fused_norms else 0
         if keep_levels(self._processor):
             self._numbers = numbers_of_levels(self._processor.image_processor).to(self._device)
@@ -178,7 +180,7 @@ class Qwen3VL:
             "commit": location.commit,
             "dtype": parameters.dtype,
             "offload": offload,
-            "attention": str(model.config._attn_implementation),
+            "attention": f"{model.config._attn_implementation}, {DESCRIPTION}",
             "norms": f"{fused} in one kernel each" if fused else "",
             "image_backend": f"{IMAGE_BACKEND} ({type(self._processor.image_processor).__name__})",
             "pixels": _pixels(self._processor.image_processor),

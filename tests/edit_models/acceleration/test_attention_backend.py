@@ -13,6 +13,7 @@ from edit_eval.edit_models.acceleration.attention_backend import (
     active_backend,
     check_attention,
     reported_fastest,
+    torchs_choice,
 )
 from edit_eval.errors import LoadError
 from edit_models.tiny_edits import PIPELINES, edited, levels_apart, loaded, pixels
@@ -41,9 +42,9 @@ def test_every_name_is_one_of_diffusers() -> None:
 def test_another_kernel_is_recorded_and_equal_up_to_rounding(name: str, tiny_models: Path) -> None:
     native = loaded(tiny_models / name)
     expected = edited(native)
-    assert native.about()["attention"].startswith("native,")
+    assert native.about()["attention"].startswith("native;")
     other = loaded(tiny_models / name, attention="_native_math")
-    assert other.about()["attention"].startswith("_native_math,")
+    assert other.about()["attention"].startswith("_native_math;")
     assert {p._attention_backend.value for p in other._pipeline.transformer.attn_processors.values()} == {
         "_native_math"
     }
@@ -73,23 +74,40 @@ def test_a_kernel_that_is_missing_or_does_not_work_is_one_line_before_the_first_
 
 
 @pytest.mark.parametrize(
-    ("capability", "flash_3", "name"),
-    [((9, 0), False, "_native_cudnn"), ((9, 0), True, "_flash_3"), ((8, 0), True, "native"), ((12, 0), True, "native")],
+    ("capability", "flash_3", "choice", "name"),
+    [
+        ((9, 0), False, "FLASH_ATTENTION", "_native_cudnn"),
+        ((9, 0), False, "", "_native_cudnn"),
+        ((9, 0), False, "CUDNN_ATTENTION", "native"),
+        ((9, 0), True, "CUDNN_ATTENTION", "_flash_3"),
+        ((8, 0), True, "FLASH_ATTENTION", "native"),
+        ((12, 0), True, "FLASH_ATTENTION", "native"),
+    ],
 )
 def test_auto_follows_from_the_kind_of_gpu_and_what_is_installed(
-    capability: tuple[int, int], flash_3: bool, name: str, monkeypatch: pytest.MonkeyPatch
+    capability: tuple[int, int], flash_3: bool, choice: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     monkeypatch.setattr(attention_backend, "find_spec", lambda package: object() if flash_3 else None)
+    monkeypatch.setattr(attention_backend, "torchs_choice", lambda device: choice)
     assert reported_fastest("cuda:1") == name
     assert reported_fastest("cpu") == "native"
+
+
+def test_torchs_own_choice_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    assert torchs_choice("cpu") in torch.nn.attention.SDPBackend.__members__
+    monkeypatch.setattr(torch, "_fused_sdp_choice", lambda *numbers: 3)
+    assert torchs_choice("cpu") == "CUDNN_ATTENTION"
+    monkeypatch.delattr(torch, "_fused_sdp_choice")
+    assert torchs_choice("cpu") == ""
 
 
 @pytest.mark.real_models
 def test_auto_is_recorded_by_the_name_of_what_was_taken(tiny_models: Path) -> None:
     model = loaded(tiny_models / "qwen-image-edit", attention="auto")
-    assert model.about()["attention"].startswith("native,")
+    assert model.about()["attention"].startswith("native;")
     assert pixels(model) == pixels(loaded(tiny_models / "qwen-image-edit"))
 
 

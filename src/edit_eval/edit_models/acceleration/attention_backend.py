@@ -1,9 +1,11 @@
 """Which kernel computes the transformer's attention, a third of an edit's arithmetic.
 
-`native` is torch's own choice, the same in every worker with one torch and one kind of GPU: on a Hopper GPU that is
-FlashAttention 2. `_native_cudnn` is reported 1.7 to 2.3 times as fast there (transformers pull request 48163), which
-would make a whole edit 1.15 to 1.2 times as fast; on Ampere it is reported slower. Not measured here. Kernels add in
-different orders, so pixels are equal up to rounding only: the name is part of the key.
+`native` is torch's own choice, the same in every worker with one torch and one kind of GPU, and recorded. On a Hopper
+GPU it was FlashAttention 2; since 2.9 it is cuDNN's kernel, where cuDNN is new enough (torch pull request 162073).
+cuDNN's is reported 1.7 to 2.3 times as fast there (transformers pull request 48163; 631 against 329 TFLOP/s for 24
+heads and 4608 tokens, torch issue 142132), which makes a whole edit 1.15 to 1.2 times as fast; on Ampere it is reported
+slower. Not measured here. Kernels add in different orders, so pixels are equal up to rounding only: the name is part of
+the key.
 
 `auto` is a rule and no race: what is chosen follows from the kind of GPU and the packages that are installed, so it is
 the same in every worker and on every day, as the pixels of one kind of GPU with one set of versions have to be. Two
@@ -54,8 +56,23 @@ def reported_fastest(device: Any) -> str:
 
     if not str(device).startswith("cuda") or torch.cuda.get_device_capability(device) != HOPPER:
         return "native"
-    # FlashAttention 3 is built for Hopper alone, from source: who has it wants it.
-    return "_flash_3" if find_spec("flash_attn_interface") else "_native_cudnn"
+    if find_spec(
+        "flash_attn_interface"
+    ):  # FlashAttention 3 is built for Hopper alone, from source: who has it wants it
+        return "_flash_3"
+    # The same kernel under either name; under its own diffusers copies what goes in and what comes out.
+    return "native" if torchs_choice(device) == "CUDNN_ATTENTION" else "_native_cudnn"
+
+
+def torchs_choice(device: Any, heads: int = 24, width: int = 128) -> str:
+    """The kernel that `native` is on a GPU, by torch's name for it; empty where this torch does not say."""
+    import torch
+
+    numbers = torch.zeros(1, heads, TOKENS, width, dtype=torch.bfloat16, device=device)
+    try:
+        return str(torch.nn.attention.SDPBackend(torch._fused_sdp_choice(numbers, numbers, numbers)).name)
+    except (AttributeError, TypeError, ValueError):
+        return ""
 
 
 def active_backend() -> str:
@@ -66,7 +83,7 @@ def active_backend() -> str:
 
 
 def use_attention(transformer: Any, name: str, device: Any) -> str:
-    """Has `transformer` compute attention with the kernel `name`, once it has been tried on `device`; returns it.
+    """Has `transformer` compute attention with the kernel `name`, once it has been tried on `device`; returns its name.
 
     Whatever `DIFFUSERS_ATTN_BACKEND` says: the environment must not change pixels. Raises `LoadError` where the kernel
     is missing or does not work there: it never falls back to another one, which would make other pixels.
@@ -85,7 +102,10 @@ def use_attention(transformer: Any, name: str, device: Any) -> str:
         raise LoadError(
             f"attention: {name} cannot be used here: {reason[:300]}; `attention: native` works everywhere"
         ) from error
-    return active_backend()
+    active = active_backend()
+    if active == "native" and str(device).startswith("cuda") and (choice := torchs_choice(device)):
+        return f"{active} ({choice})"
+    return active
 
 
 def _try(transformer: Any, device: Any) -> None:

@@ -136,7 +136,7 @@ def _try(transformer: Any) -> None:
 
     pictures, text = numbers(2 * TOKENS), numbers(TOKENS).flip(1)
     index = torch.tensor([[0] * TOKENS + [1] * TOKENS], device=weight.device) if layer.zero_cond_t else None
-    time = numbers(1)[0].expand(2, size) if layer.zero_cond_t else numbers(1)[0]
+    time = torch.cat([numbers(1)[0], numbers(1)[0].flip(1)]) if layer.zero_cond_t else numbers(1)[0]
     half = TOKENS // 4
     rotary = transformer.pos_embed([[(1, 4, half), (1, 4, half)]], max_txt_seq_len=TOKENS, device=weight.device)
     same = {
