@@ -205,7 +205,10 @@ def run(
         bool, typer.Option("--verify", help="Compares every picture's pixels with what was recorded, first.")
     ] = False,
     strict_environment: Annotated[
-        bool, typer.Option("--strict-environment", help="Refuses to go on with other libraries or GPUs than before.")
+        bool,
+        typer.Option(
+            "--strict-environment", help="Refuses other libraries or GPUs than before, and workers that differ."
+        ),
     ] = False,
     progress: Annotated[
         str | None, typer.Option(metavar="auto|rich|plain|none", help="How it is shown: bars, lines, nothing.")

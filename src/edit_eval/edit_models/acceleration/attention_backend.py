@@ -17,7 +17,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from edit_eval.errors import LoadError
+from edit_eval.pretrained.trials import trial
 
 BACKENDS = (
     "native",
@@ -56,9 +56,7 @@ def reported_fastest(device: Any) -> str:
 
     if not str(device).startswith("cuda") or torch.cuda.get_device_capability(device) != HOPPER:
         return "native"
-    if find_spec(
-        "flash_attn_interface"
-    ):  # FlashAttention 3 is built for Hopper alone, from source: who has it wants it
+    if find_spec("flash_attn_interface"):  # FlashAttention 3, built from source for Hopper alone: who has it wants it
         return "_flash_3"
     # The same kernel under either name; under its own diffusers copies what goes in and what comes out.
     return "native" if torchs_choice(device) == "CUDNN_ATTENTION" else "_native_cudnn"
@@ -90,18 +88,11 @@ def use_attention(transformer: Any, name: str, device: Any) -> str:
     """
     if name == AUTO:
         name = reported_fastest(device)
-    try:
+    with trial(f"attention: {name} cannot be used here", "`attention: native` works everywhere"):
         if active_backend() != name:
             transformer.set_attention_backend(name)
         if name != "native":
             _try(transformer, device)
-    except Exception as error:
-        if type(error).__name__ == "OutOfMemoryError":
-            raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise LoadError(
-            f"attention: {name} cannot be used here: {reason[:300]}; `attention: native` works everywhere"
-        ) from error
     active = active_backend()
     if active == "native" and str(device).startswith("cuda") and (choice := torchs_choice(device)):
         return f"{active} ({choice})"

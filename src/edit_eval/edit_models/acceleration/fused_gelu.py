@@ -13,7 +13,7 @@ import copy
 from functools import lru_cache
 from typing import Any
 
-from edit_eval.errors import LoadError
+from edit_eval.pretrained.trials import check_near, trial
 
 TOKENS = 64
 """Length of the input that is tried."""
@@ -83,14 +83,5 @@ def _try(layer: Any, device: Any) -> None:
     weight = layer.proj.weight
     numbers = torch.linspace(-3, 3, TOKENS * weight.shape[1], device=weight.device).sin().to(weight.dtype)
     numbers = numbers.view(1, TOKENS, weight.shape[1])
-    try:
-        with torch.no_grad():
-            stock, ours = layer(numbers), fused(layer)(numbers)
-            apart = float((ours - stock).abs().max() / stock.abs().max())
-    except Exception as error:
-        if type(error).__name__ == "OutOfMemoryError":
-            raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise LoadError(f"fused_gelu: it does not work here: {reason[:300]}; set it to false") from error
-    if not apart <= FURTHEST:  # nor NaN
-        raise LoadError(f"fused_gelu: this GPU's outcome is {apart:.2g} apart from the stock layer's; set it to false")
+    with trial("fused_gelu: it cannot be used here", "set it to false"), torch.no_grad():
+        check_near(fused(layer)(numbers), layer(numbers), FURTHEST)

@@ -12,7 +12,7 @@ import sys
 from math import prod
 from typing import Any
 
-from edit_eval.errors import LoadError
+from edit_eval.pretrained.trials import check_near, trial
 
 TOKENS = 16
 """Tokens of each kind when the layer is tried."""
@@ -26,16 +26,8 @@ def use_last_layer_for_noise(transformer: Any) -> None:
     Before any other measure takes parts out of the layers. Raises `LoadError` where this diffusers' layers compute
     something else than this file knows.
     """
-    try:
+    with trial("short_last_layer: the layers of this diffusers are others than edit-eval knows", "set it to false"):
         _try(transformer)
-    except Exception as error:
-        if type(error).__name__ == "OutOfMemoryError":
-            raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise LoadError(
-            f"short_last_layer: the layers of this diffusers are others than edit-eval knows: {reason[:300]}; set it "
-            "to false"
-        ) from error
     layers = transformer.transformer_blocks
     layers[-1] = _class()(layers[-1])
 
@@ -148,6 +140,4 @@ def _try(transformer: Any) -> None:
     with torch.no_grad():
         _, stock = layer(hidden_states=pictures, encoder_hidden_states=text, **same)
         ours = _noise(layer, noise=pictures[:, :TOKENS], rest=pictures[:, TOKENS:], text=text, **same)
-    apart = float((ours - stock[:, :TOKENS]).abs().max() / stock.abs().max())
-    if not apart <= FURTHEST:
-        raise ValueError(f"a layer's outcome is {apart:.2g} apart")
+    check_near(ours, stock[:, :TOKENS], FURTHEST)

@@ -1,0 +1,28 @@
+"""A part of a model that was replaced is tried against the stock one, as the model is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from edit_eval.errors import LoadError
+
+
+@contextmanager
+def trial(what: str, advice: str) -> Iterator[None]:
+    """Makes of whatever a trial raises one `LoadError` line, `what` to `advice`; want of memory passes as it is."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__name__ == "OutOfMemoryError":
+            raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise LoadError(f"{what}: {reason[:300]}; {advice}") from error
+
+
+def check_near(ours: Any, stock: Any, furthest: float) -> None:
+    """Raises `ValueError` where two tensors are further apart than `furthest` times the largest number of `stock`."""
+    apart = float((ours - stock).abs().max() / stock.abs().max().clamp(min=1e-6))
+    if not apart <= furthest:  # nor NaN
+        raise ValueError(f"its outcome is {apart:.2g} apart from the stock layer's")
