@@ -38,7 +38,7 @@ def cut_off_sentences(matrix: Matrix, units: Collection[int]) -> list[str]:
         if answers := matrix.answers[unit]:
             asked.setdefault(matrix.address(unit)[3], []).append(answers[0].ended is Status.CUT_OFF)
     return [
-        f"{sum(cut)} of the first {len(cut)} answers by {judge} were cut off: raise its limit ({' or '.join(LIMITS)})"
+        f"{judge} was cut off in {sum(cut)} of its first {len(cut)} answers: raise its limit ({' or '.join(LIMITS)})"
         for judge, cut in asked.items()
         if any(cut)
     ]

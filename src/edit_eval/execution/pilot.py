@@ -120,9 +120,9 @@ class Pilot:
 
     def _stop(self, failed: Sequence[Edit | Judgement]) -> None:
         last = failed[-1]
-        mend = f"mend that and run again with --retry {','.join(dict.fromkeys(one.status.value for one in failed))}"
-        if way := way_out(self._matrix.protocol.form, [one for one in failed if isinstance(one, Judgement)]):
-            mend = f"{way}, and run again"
+        way = way_out(self._matrix.protocol.form, [one for one in failed if isinstance(one, Judgement)])
+        statuses = ",".join(dict.fromkeys(one.status.value for one in failed))
+        mend = f"{way or 'mend that'} and run again with --retry {statuses}"
         if isinstance(last, Edit):
             what = f"every one of the first {len(failed)} edits by {last.edit_model} failed ({last.reason})"
         else:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -45,8 +45,9 @@ class Rubric:
     system_prompt: str
     """Without the form of the answer."""
     user_prompt_template: str
-    ask_again: Mapping[str, str]
-    """Form of the answer -> the line that is added when an answer could not be read."""
+    ask_again: Mapping[str, str] = field(compare=False)
+    """Form of the answer -> the line that is added when an answer could not be read. It is in no key, and rubrics that
+    differ only there are the same: they ask the same question."""
     answer: Mapping[str, str]
     """Form of the answer -> the text that ends the system prompt; empty under a system prompt of the user's own."""
     criteria: tuple[str, ...] = ()
