@@ -175,7 +175,7 @@ class TestWayOut:
         prose = self.failed(Status.UNPARSEABLE, "The light fits.\nScore: 8.50")
         mute = self.failed(Status.UNPARSEABLE, "8,5")
         assert way_out("score", [prose, mute]) == (
-            "judge answers in words: write `protocol: {answer: reason_then_score}`"
+            "judge answers in words; write `protocol: {answer: reason_then_score}`"
         )
         assert way_out("score", [prose, mute, mute]) == ""
         assert way_out("reason_then_score", [prose]) == ""

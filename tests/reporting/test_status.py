@@ -161,11 +161,11 @@ def test_a_judge_that_answers_in_words_is_told_the_way_out(section: str) -> None
     words = "The light fits.\nScore: 8.50"
     failed = judgement(1, Status.UNPARSEABLE, reason="the answer is not a score alone", answer=words)
     results = replace(RESULTS, judgements=(*JUDGEMENTS[:1], failed, *JUDGEMENTS[2:]))
-    told = "judge answers in words: write `protocol: {answer: reason_then_score}`"
+    told = "judge answers in words; write `protocol: {answer: reason_then_score}`"
     for form, advice in (("score", [told]), ("reason_then_score", [])):
         found = replace(results, configuration={section: {"answer": form}})
         assert status_document(found)["advice"] == advice
-        assert ("to get scores" in " ".join(printed(found))) is bool(advice)
+        assert ("advice: judge answers in words;" in " ".join(printed(found))) is bool(advice)
     assert status_document(RESULTS)["advice"] == [], "a refusal is not prose"
 
 

@@ -60,7 +60,7 @@ TOKENS_GIVEN = {"score": 128, "reason_then_score": 512}
 LONGEST_ANSWER = 100_000
 """Characters, thoughts not counted. A longer text is a model that did not stop, not an answer."""
 
-WAS_CUT_OFF = "cut off by the limit on its length (max_new_tokens, max_tokens) before it was complete"
+WAS_CUT_OFF = "the limit on its length (max_new_tokens, max_tokens) ended the answer before it was complete"
 """The reason of every such answer: always the same, so that equal failures are counted as one."""
 
 _WORD = re.compile(r"[A-Za-z]+|[一-鿿]{1,2}")

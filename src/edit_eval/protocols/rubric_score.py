@@ -47,10 +47,10 @@ def way_out(form: str, failed: Sequence[Judgement]) -> str:
     """
     prose = [one for one in failed if one.status in (Status.UNPARSEABLE, Status.CUT_OFF) and is_prose(one.answer)]
     if form == "score" and failed and 2 * len(prose) >= len(failed):
-        return f"{prose[-1].judge} answers in words: write `protocol: {{answer: reason_then_score}}`"
+        return f"{prose[-1].judge} answers in words; write `protocol: {{answer: reason_then_score}}`"
     cut = [one for one in failed if one.status is Status.CUT_OFF]
     if failed and 2 * len(cut) >= len(failed):
-        return f"give {cut[-1].judge} a higher limit (`max_new_tokens` or `max_tokens`)"
+        return f"answers of {cut[-1].judge} are cut off; raise its limit (`max_new_tokens` or `max_tokens`)"
     return ""
 
 

@@ -159,7 +159,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
         print_beside(console, "note: ", Text(one_line(note)))
     for sentence in document["advice"]:
         console.print()
-        print_beside(console, "to get scores: ", Text(sentence))
+        print_beside(console, "advice: ", Text(sentence))
     for words, command in _advice(document):
         console.print()
         console.print(Text(words, style="dim"))
