@@ -170,10 +170,10 @@ def _check(name: str, override: object) -> None:
             raise ConfigurationError(f"prompts.{name}.{key} must be a text, not {type(text).__name__}")
         if key == "user_prompt_template" and not text.strip():
             raise ConfigurationError(f"prompts.{name}.{key} is empty; write it, or leave it out for ours")
-        for field in _FIELD.findall(text):
-            if field not in FIELDS:
-                nearest = _nearest(field, [f"{{{known}}}" for known in FIELDS])
-                raise ConfigurationError(f"prompts.{name}.{key}: no such field `{{{field}}}`; {nearest}")
+        for word in _FIELD.findall(text):
+            if word not in FIELDS:
+                nearest = _nearest(word, [f"{{{known}}}" for known in FIELDS])
+                raise ConfigurationError(f"prompts.{name}.{key}: no such field `{{{word}}}`; {nearest}")
 
 
 def _nearest(word: object, names: Sequence[str]) -> str:
