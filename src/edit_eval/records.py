@@ -1,4 +1,4 @@
-"""The nouns: sample, edit, answer, judgement, and the status that each of them has.
+"""The nouns: sample, edit, reply, answer, judgement, and the status that each of them has.
 
 Everything else in edit-eval makes, moves, keeps or counts these. Standard library only: workers in foreign
 environments import this file.
@@ -22,6 +22,7 @@ class Status(str, Enum):
     REFUSED = "refused"  # the judge declined to answer
     UNPARSEABLE = "unparseable"  # an answer without exactly one score in it
     OUT_OF_RANGE = "out_of_range"  # a score outside of the rubric's range
+    CUT_OFF = "cut_off"  # a limit on its length ended the answer before it was a score
 
     def __str__(self) -> str:
         return self.value
@@ -91,6 +92,20 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """What a judge says to one question, where it knows how that came to its end. A plain text ended by itself."""
+
+    text: str
+    """As it came; to the end that it had."""
+    ended: Status = Status.OK
+    """`ok`: by itself; `cut_off`: by a limit on its length; `refused`: the judge's server withheld it, or the rest."""
+
+    def __post_init__(self) -> None:
+        if self.ended not in (Status.OK, Status.CUT_OFF, Status.REFUSED):
+            raise ValueError(f"a reply ends ok, cut_off or refused, not {self.ended}")
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """One raw answer of a judge. Kept as it came; what it means is decided by the protocol, and can be decided anew."""
 
@@ -102,6 +117,10 @@ class Answer:
     device: str = ""
     final: bool = False
     """The judge is not to be asked again, whatever retries are left: it died or raised too often over this edit."""
+    ended: Status = Status.OK
+    """How the text came to its end, as in `Reply`."""
+    length: int = 0
+    """Characters of the whole answer where it was so long that `text` is only its beginning; 0 where it is all."""
 
 
 @dataclass(frozen=True, slots=True)

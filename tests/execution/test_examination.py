@@ -166,6 +166,12 @@ class TestModels:
         assert all(question.on_gpu for question in no_probes)
         assert "weights to be downloaded (119.8 GB)" in of(findings, "disk")[1].text
 
+    def test_a_limit_that_cuts_answers_off(self, load: Load, no_probes: list[examination.Question]) -> None:
+        asked = {"evaluation": {"answer": "reason_then_score"}}
+        judge = {"type": "qwen3_vl", "params": {"device": "cpu", "max_new_tokens": 128}}
+        found = [f for f in examined(load(reward_model=judge, **asked)) if "is short for" in f.text]
+        assert [(f.level, f.stops, f.advice) for f in found] == [("warning", False, "set it to 512, or leave it out")]
+
     def test_on_80_gib_with_one_gpu_in_use(
         self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
     ) -> None:

@@ -90,6 +90,37 @@ def test_a_judge_that_never_answers_with_a_score_stops_the_run_early(tmp_path: P
     assert len(keys) == len(set(keys)) == COUNT, "what was edited before the stop is kept"
 
 
+@pytest.mark.parametrize(
+    ("judge", "way"),
+    [
+        (
+            {"default_answer": "The light is right, and the shadow fits.\nScore: 8.50"},
+            r"testing answers in words; write `protocol: \{answer: reason_then_score\}` and run again",
+        ),
+        (
+            {"default_answer": "Score: 1", "cut_off": [sample_id(n) for n in range(COUNT)]},
+            r"cut_off \(.*\); answers of testing are cut off; raise its limit \(`max_.*`\) and run again",
+        ),
+        ({"default_answer": "8,5"}, r"; mend that and run again"),
+    ],
+)
+def test_a_judge_that_never_answers_with_a_score_is_told_the_way_out(
+    tmp_path: Path, judge: dict[str, Any], way: str
+) -> None:
+    with pytest.raises(Stopped, match=way):
+        run(tmp_path, QUICK, judge)
+
+
+def test_answers_that_were_cut_off_in_the_pilot_are_told(tmp_path: Path) -> None:
+    ears = Ears()
+    made = run(tmp_path, QUICK, {"cut_off": PILOT[1:2]}, ears)
+    assert made.summary["coverage"]["by_status"] == {"ok": COUNT - 1, "cut_off": 1}
+    (note,) = [note for note in ears.notes if "cut off" in note]
+    assert note == (
+        "pilot: testing was cut off in 1 of its first 3 answers: raise its limit (max_new_tokens or max_tokens)"
+    )
+
+
 def test_an_edit_model_that_always_fails_stops_the_run_early(tmp_path: Path) -> None:
     with pytest.raises(
         Stopped, match=r"pilot: every one of the first \d+ edits by testing failed .*on purpose.*--retry edit_failed"

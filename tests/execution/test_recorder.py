@@ -223,6 +223,22 @@ def test_what_cannot_be_read_is_asked_again_alone_and_with_a_line_more(desk: Des
     assert desk.work.finished
 
 
+def test_what_was_cut_off_is_kept_so_and_asked_again_with_a_line_more(desk: Desk) -> None:
+    desk.add()
+    desk.make()
+    desk.answer({"text": "Score: 1", "ended": "cut_off"})
+    (first,) = desk.lines("judgements")
+    assert (first["text"], first["ended"], first["status"], first["score"]) == ("Score: 1", "cut_off", "pending", None)
+    task = desk.begin()
+    assert desk.orders["requests"][0]["user"] == desk.matrix.protocol.ask_again(desk.matrix.prompt(0)).user
+    desk.finish(task, {"text": "so long", "ended": "cut_off", "length": 9_000_000})
+    assert desk.lines("judgements")[-1]["length"] == 9_000_000
+    desk.answer("Score: 10.000")
+    assert desk.statuses()[0] is Status.OK
+    (judgement,) = desk.judgements
+    assert (judgement.score, judgement.answers) == (10.0, 3)
+
+
 def test_who_only_kept_company_is_not_judged_twice(desk: Desk) -> None:
     desk.add(batch=2)
     desk.make()

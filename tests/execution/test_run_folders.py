@@ -111,6 +111,12 @@ def test_the_same_evaluation_is_no_other(directory: RunDirectory) -> None:
     assert was_another(directory, made(samples=moved)) == "", "where a source lies is no matter"
 
 
+def test_another_line_for_asking_again_makes_no_other_evaluation() -> None:
+    rubrics = {name: asdict(rubric) for name, rubric in load_rubrics(None, "en").items()}
+    others = {name: {**rubric, "ask_again": {"score": "Again."}} for name, rubric in rubrics.items()}
+    assert made(rubrics=rubrics).is_as(made(rubrics=others))
+
+
 def test_a_folder_that_is_new_was_nothing(tmp_path: Path) -> None:
     assert was_another(RunDirectory(tmp_path / "nowhere"), made()) == ""
 

@@ -76,7 +76,7 @@ def test_what_passes_is_waited_out_and_the_rest_has_no_score(tmp_path: Path) -> 
     status = [found[sample_id(n)].status for n in range(18)]
     assert status[:8] == [Status.OK] * 8
     assert status[8:12] == [Status.JUDGE_ERROR] * 4
-    assert status[12:15] == [Status.UNPARSEABLE, Status.OUT_OF_RANGE, Status.UNPARSEABLE]
+    assert status[12:15] == [Status.UNPARSEABLE, Status.OUT_OF_RANGE, Status.CUT_OFF]
     assert status[15:] == [Status.OK] * 3
     reasons = [found[sample_id(n)].reason for n in range(18)]
     for number, words in ((8, "500"), (9, "no chat completion"), (10, "in time"), (11, "picture too small")):
@@ -87,6 +87,32 @@ def test_what_passes_is_waited_out_and_the_rest_has_no_score(tmp_path: Path) -> 
     assert times[12] == times[13] == times[14] == 3, "what cannot be read is asked for again"
     raw = {r["sample"]: r["text"] for r in lines(made.path, "judgements")}
     assert raw[sample_id(12)] == "I like it.", "raw answers are kept"
+    assert raw[sample_id(14)] == "Score: 8.7", "as they came, also where they were cut off"
+
+
+def test_scores_of_a_second_asking_are_counted(tmp_path: Path) -> None:
+    """Two answers are cut off, two are prose, and a first line that is a score is whole whatever follows it."""
+    write_benchmark(tmp_path, 8)
+    first = {
+        0: Reply("Score: 1", finish_reason="length"),
+        1: Reply("10.0", finish_reason="length"),
+        2: Reply("The light fits, I would say."),
+        3: Reply("Between 6 and 7."),
+        4: Reply("5.000\n\nThe light fits, and so", finish_reason="length"),
+    }
+    again: list[int] = []
+
+    def answer(asked: Asked) -> Reply:
+        number = number_of(asked)
+        if number in again or number not in first:
+            return Reply("5.000")
+        again.append(number)
+        return first[number]
+
+    made = run_with(answer, tmp_path)
+    assert made.summary["coverage"]["by_status"] == {"ok": 8}
+    assert (made.summary["coverage"]["asked_again"], made.summary["overall"]["mean"]) == (4, 5.0)
+    assert made.summary["results"][0]["coverage"]["asked_again"] == 4
 
 
 @pytest.mark.parametrize("manner", ["nothing", "hang"])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.judges import answers
-from edit_eval.judges.answers import FORMS, LONGEST_ANSWER, PARSER_VERSION, Reading, read_answer
+from edit_eval.judges.answers import FORMS, LONGEST_ANSWER, PARSER_VERSION, Reading, is_prose, read_answer
 from edit_eval.records import Status
 
 CORPUS = yaml.safe_load((Path(__file__).parent / "answers_corpus.yaml").read_text(encoding="utf-8"))
@@ -98,6 +98,60 @@ def test_what_did_not_stop_is_no_answer_whatever_it_ends_with():
     assert "did not stop" in reading.reason
 
 
+CUT = ["1", "7.5", "7.500", "7.50", "Score: 1", "Score: 10", "Score: 7.5.", "评分：7。", '{"score": 7}', "\\boxed{7}"]
+CUT += ["", "7.5\nThe sky", "**7.500**", "Score: 7.500\nThe sky", "11.000\nThe sky", "I'm sorry, I can't rate", "8/10"]
+CUT += ["<think>7.500\n", "<think>a</think>", "<think>a</think>7.500", "```\n7.500\n", "7.500<think>a</think>\nb"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("text", [*CUT, "Reasons.\nScore: 7.500", "Reasons.\nScore: 5+1=6"])
+def test_what_was_cut_off_is_no_score_whatever_it_looks_like(text, form):
+    reading = read_answer(text, form, ended=Status.CUT_OFF)
+    assert (reading.status, reading.score) == (Status.CUT_OFF, None)
+    assert "max_new_tokens" in reading.reason
+
+
+@pytest.mark.parametrize("text", ["7.500\n", "7.500\n\nThe sky", "**7.500** \r\nThe", "<think>3</think>\n7.500\nThe"])
+def test_a_bare_answer_that_was_cut_off_behind_its_first_line_is_whole(text):
+    assert read_answer(text, ended=Status.CUT_OFF) == read_answer(text) == Reading(Status.OK, 7.5, "")
+    assert read_answer(text, "reason_then_score", ended=Status.CUT_OFF).status is Status.CUT_OFF
+
+
+ACCEPTED = [entry["answer"] for entry in CORPUS if any(isinstance(value, (int, float)) for value in entry.values())]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_beginning_of_an_answer_is_another_score_when_it_was_cut_off_there(form):
+    wrong = []
+    for text in ACCEPTED:
+        whole = read_answer(text, form).score
+        for end in range(len(text)):
+            found = read_answer(text[:end], form, ended=Status.CUT_OFF)
+            if found.score is not None and (found.score != whole or "\n" not in text[:end]):
+                wrong.append((text, text[:end]))
+    assert not wrong
+
+
+def test_what_the_server_withheld_is_refused_whatever_it_looks_like():
+    assert read_answer("Score: 7.500", ended=Status.REFUSED).status is Status.REFUSED
+    assert "`Score: 7`" in read_answer("Score: 7", ended=Status.REFUSED).reason
+    assert "without a word" in read_answer("", ended=Status.REFUSED).reason
+
+
+@pytest.mark.parametrize(
+    "text", ["What a lovely picture!", "光影一致，重力合理。", "Firm.\nThe light fits.\nScore: 8.500"]
+)
+def test_prose_is_told(text):
+    assert is_prose(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["8,5", "Rating: 8.5 points", "", "<think>a b c d e</think>8,5", "<think>a b c d e", "评分 8"]
+)
+def test_a_few_words_are_no_prose(text):
+    assert not is_prose(text)
+
+
 def test_unknown_form_is_an_error_of_the_caller():
     with pytest.raises(ValueError, match="no such form of an answer: 'json'"):
         read_answer("8", form="json")
@@ -168,8 +222,24 @@ def test_never_raises_and_a_score_is_always_in_range(text, form):
         assert reading.status in (Status.REFUSED, Status.UNPARSEABLE, Status.OUT_OF_RANGE)
 
 
-NUMBERS = ["{}", "{}/10", "{} / 10", "{}分", "**{}**", "__{}__", "`{}`", "***{}***"]
+NUMBERS = [
+    "{}.",
+    "{}。",
+    "{} out of 10",
+    "{} (out of 10).",
+    "{}（满分10分）",
+    "\\boxed{{{}}}",
+    "{}",
+    "{}/10",
+    "{} / 10",
+    "{}分",
+    "**{}**",
+    "__{}__",
+    "`{}`",
+    "***{}***",
+]
 LABELS = ["Score: {}", "score:{}", "评分：{}", "分数: {}", "得分：{}", "总分：{}", "综合评分：{}"]
+LABELS += ["Final Score: {}", "Overall score: {}", "Total Score：{}", "最终评分：{}", "最终得分: {}", "总评分：{}"]
 LABELS += ["**Score:** {}", "### Score: {}"]
 OUTER = ["{}", "\n {} \n", "```\n{}\n```", "<think>3 or 4?</think>{}", "**{}**"]
 JSON = ['{{"score": {}}}', '{{"score": "{}"}}', '{{"reason": "3 of 4", "score": {}}}', '```json\n{{"score": {}}}\n```']

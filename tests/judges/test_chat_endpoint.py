@@ -9,11 +9,13 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from PIL import Image
 
+from edit_eval import records
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges import chat_endpoint
 from edit_eval.judges.chat_endpoint import ChatEndpoint, Gate, retry_after
@@ -259,28 +261,34 @@ def test_seconds_and_dates_of_retry_after() -> None:
     assert retry_after({}) is None
 
 
-def test_an_answer_cut_off_by_the_server_is_no_score(server: JudgeServer) -> None:
-    from edit_eval.judges.answers import read_answer
-
+@pytest.mark.parametrize("reason", ["length", "model_length", "abort"])
+def test_an_answer_cut_off_by_the_server_says_so_and_stays_as_it_came(server: JudgeServer, reason: str) -> None:
     judge = endpoint(server)
-    server.answer = Reply("The light is wrong.\nScore: 7", finish_reason="length")
-    (text,) = judge.judge([request()])
-    assert text.startswith("The light is wrong.\nScore: 7")
-    assert read_answer(text, "reason_then_score").status is Status.UNPARSEABLE
-    assert read_answer("The light is wrong.\nScore: 7", "reason_then_score").score == 7
+    server.answer = Reply("The light is wrong.\nScore: 7", finish_reason=reason)
+    assert judge.judge([request()]) == [records.Reply("The light is wrong.\nScore: 7", Status.CUT_OFF)]
+    server.answer = Reply("The light is wrong.\nScore: 7", finish_reason="stop")
+    assert judge.judge([request()]) == ["The light is wrong.\nScore: 7"]
+
+
+@pytest.mark.parametrize(("form", "tokens"), [("score", 128), ("reason_then_score", 512)])
+def test_the_limit_is_that_of_the_form_where_none_is_named(server: JudgeServer, form: str, tokens: int) -> None:
+    endpoint(server).judge([replace(request(), form=form)])
+    endpoint(server, max_tokens=7).judge([replace(request(), form=form)])
+    assert [asked.body["max_tokens"] for asked in server.judged] == [tokens, 7]
 
 
 def test_refusals_and_text_in_parts_are_text(server: JudgeServer) -> None:
     judge = endpoint(server)
     server.script.append(Reply(body=b'{"choices": [{"message": {"content": null, "refusal": "I cannot rate this."}}]}'))
     server.script.append(Reply(body=b'{"choices": [{"message": {"content": [{"type": "text", "text": "Score: 2"}]}}]}'))
-    assert judge.judge([request()]) == ["I cannot rate this."]
+    assert judge.judge([request()]) == [records.Reply("I cannot rate this.", Status.REFUSED)]
     assert judge.judge([request()]) == ["Score: 2"]
-    server.script.append(
-        Reply(body=b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}')
-    )
-    with pytest.raises(ModelError, match="content_filter"):
-        judge.judge([request()])
+    server.script += [
+        Reply(body=b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'),
+        Reply("Score: 7", finish_reason="content_filter"),
+    ]
+    assert judge.judge([request()]) == [records.Reply("", Status.REFUSED)]
+    assert judge.judge([request()]) == [records.Reply("Score: 7", Status.REFUSED)]
 
 
 # -- how many at once --

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
 from edit_eval.errors import LoadError, ModelError
-from edit_eval.judges.answers import FORMS, read_answer
+from edit_eval.judges.answers import FORMS, SCORE_LINE, read_answer
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.qwen3_vl import SCORE_LINE, Qwen3VL
-from edit_eval.records import Status
+from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.records import Reply, Status
 from judges.local_judges import JUDGES, loaded, picture, request, rewrite
 
 Parameters = Qwen3VL.Parameters
@@ -46,7 +47,7 @@ class TestParameters:
         assert (given.model_name, given.dtype, given.max_new_tokens) == (
             "Qwen/Qwen3-VL-30B-A3B-Instruct",
             "bfloat16",
-            128,
+            None,
         )
         assert given.images == ["source", "edited"]
         assert adapter.validate_python({"images": ["edited"]}).images == ["edited"]
@@ -288,7 +289,7 @@ class TestStopping:
         import torch
         from transformers import LogitsProcessor, LogitsProcessorList
 
-        judge = loaded(folder, images=["edited"], max_new_tokens=96, **parameters)
+        judge = loaded(folder, images=["edited"], **{"max_new_tokens": 96} | parameters)
         tokenizer = judge._processor.tokenizer
         scripts = [[*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id] for text in texts]
         assert max(map(len, scripts)) < 96
@@ -343,7 +344,35 @@ class TestStopping:
         assert not SCORE_LINE.match(text)
 
     def test_max_new_tokens(self, tiny_models: Path) -> None:
-        assert loaded(tiny_models / "qwen3-vl", max_new_tokens=2).judge([request(0)]) == ["Score:"]
+        answers = loaded(tiny_models / "qwen3-vl", max_new_tokens=2).judge([request(0)])
+        assert answers == [Reply("Score:", Status.CUT_OFF)]
+
+    @pytest.mark.parametrize("stop", [True, False])
+    def test_what_the_limit_cuts_off_says_so_and_nothing_else_does(self, tiny_models: Path, stop: bool) -> None:
+        texts = ["10.000", "7.50", "7.500\nThe sky is red.", "The sky is red: 10.000", "1"]
+        folder = tiny_models / "qwen3-vl"
+        answers, _ = self.answers(folder, texts, max_new_tokens=6, stop_at_score=stop)
+        cut = [isinstance(answer, Reply) for answer in answers]
+        assert cut == [True, False, not stop, True, False], "10.000 takes six tokens, and its end a seventh"
+        assert answers[0] == Reply("10.000", Status.CUT_OFF)
+        whole, _ = self.answers(folder, texts, max_new_tokens=7, stop_at_score=stop)
+        assert whole[0] == "10.000"
+
+    @pytest.mark.parametrize(("form", "limit"), [("score", 128), ("reason_then_score", 512)])
+    def test_the_limit_is_that_of_the_form_where_none_is_named(
+        self, tiny_models: Path, monkeypatch: pytest.MonkeyPatch, form: str, limit: int
+    ) -> None:
+        judge = loaded(tiny_models / "qwen3-vl")
+        seen: list[int] = []
+        generate = judge._model.generate
+
+        def look(**keywords: Any) -> Any:
+            seen.append(keywords["max_new_tokens"])
+            return generate(**keywords)
+
+        monkeypatch.setattr(judge._model, "generate", look)
+        judge.judge([replace(request(0), form=form)])
+        assert seen == [limit]
 
 
 @pytest.mark.real_models

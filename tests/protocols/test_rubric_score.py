@@ -1,5 +1,7 @@
 """What a judge is told, and what its answers amount to."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from edit_eval.benchmarks.categories import CATEGORIES
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, read_answer
-from edit_eval.protocols.rubric_score import Outcome, Prompt, RubricScore
+from edit_eval.protocols.rubric_score import Outcome, Prompt, RubricScore, way_out
 from edit_eval.records import Answer, Judgement, Sample, Status
 from edit_eval.rubrics.loading import LANGUAGES, load_rubrics
 
@@ -78,6 +80,7 @@ class TestAskAgain:
         added = again.user.removeprefix(first.user).strip()
         assert added == load_rubrics(None, language)["physical"].ask_again[form]
         assert "\n" not in added
+        assert not re.search("last answer|previous|上一次", added), "the judge is not shown what it has said"
         assert asking.ask_again(again) == again
 
     @pytest.mark.parametrize("language", LANGUAGES)
@@ -125,6 +128,8 @@ class TestJudgement:
             (Answer("I'm sorry, I can't assist with that."), Status.REFUSED),
             (Answer("", error="timed out"), Status.JUDGE_ERROR),
             (Answer("9", error="half an answer"), Status.JUDGE_ERROR),
+            (Answer("9", ended=Status.CUT_OFF), Status.CUT_OFF),
+            (Answer("9", ended=Status.REFUSED), Status.REFUSED),
         ],
     )
     def test_without_retries_the_one_answer_settles(self, answer, status):
@@ -141,12 +146,49 @@ class TestJudgement:
         assert not protocol(retries=1).judgement([Answer("", error="died")]).settled
         assert protocol(retries=1).judgement([Answer("", error="died"), Answer("6")]).score == 6.0
 
+    def test_what_was_cut_off_is_asked_again_and_a_short_and_a_long_one_are_told_apart(self):
+        asking = protocol(retries=1)
+        cut = Answer("Score: 1", ended=Status.CUT_OFF)
+        assert not asking.judgement([cut]).settled
+        assert asking.judgement([cut, Answer("Score: 10.000")]).score == 10.0
+        assert asking.judgement([Answer("Score: 1"), cut]).score == 1.0, "the same text, but it ended by itself"
+        long = asking.judgement([cut, Answer("Score: 1", ended=Status.CUT_OFF, length=50_000_000)])
+        assert (long.status, "50,000,000 characters" in long.reason) == (Status.CUT_OFF, True)
+
+    def test_what_a_server_withheld_is_not_asked_again(self):
+        outcome = protocol(retries=2).judgement([Answer("hm"), Answer("Score: 7", ended=Status.REFUSED)])
+        assert (outcome.status, outcome.score, outcome.settled) == (Status.REFUSED, None, True)
+
     @given(st.lists(st.builds(Answer, st.text(max_size=20), st.sampled_from(["", "died"])), max_size=5))
     def test_a_score_exactly_where_it_is_ok(self, answers):
         outcome = protocol(retries=3).judgement(answers)
         assert (outcome.status is Status.OK) == (outcome.score is not None)
         assert outcome.settled == (outcome.status is not Status.PENDING)
         assert outcome.settled or len(answers) <= 3
+
+
+class TestWayOut:
+    def failed(self, status, answer):
+        return Judgement("k", "s", "physical", "editor", "judge", 0, 0, status, answer=answer)
+
+    def test_prose_where_a_bare_score_is_asked_for(self):
+        prose = self.failed(Status.UNPARSEABLE, "The light fits.\nScore: 8.50")
+        mute = self.failed(Status.UNPARSEABLE, "8,5")
+        assert way_out("score", [prose, mute]) == (
+            "judge answers in words; write `protocol: {answer: reason_then_score}`"
+        )
+        assert way_out("score", [prose, mute, mute]) == ""
+        assert way_out("reason_then_score", [prose]) == ""
+
+    def test_a_limit_that_is_too_short(self):
+        cut = self.failed(Status.CUT_OFF, "1. Gravity: +0.5, the ball rests on the floor.")
+        assert "`max_new_tokens`" in way_out("reason_then_score", [cut])
+        assert "reason_then_score" in way_out("score", [cut]), "it would reason all the same"
+        assert "`max_new_tokens`" in way_out("score", [self.failed(Status.CUT_OFF, "10.0")])
+
+    def test_nothing_is_known_to_help(self):
+        assert way_out("score", []) == ""
+        assert way_out("score", [self.failed(Status.JUDGE_ERROR, "")]) == ""
 
 
 class TestHeadline:

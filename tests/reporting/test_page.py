@@ -10,6 +10,8 @@ from PIL import Image
 
 from edit_eval.records import Status
 from edit_eval.reporting.files import write_report
+from edit_eval.reporting.markdown import markdown
+from edit_eval.reporting.page import page
 from reporting.reported_runs import HOSTILE, build_run
 from reporting.reports import Elements, Report, report_on
 
@@ -105,6 +107,14 @@ def test_hostile_words_make_no_elements(hostile: Report, several: Report) -> Non
     assert not any(name.startswith("on") for _, attributes in Elements(hostile.html).all for name in attributes)
     assert HOSTILE not in hostile.html
     assert "{{7*7}}" in hostile.html  # shown as it is, not as 49
+
+
+def test_second_askings_stand_beside_the_coverage(complete: Report) -> None:
+    told = {**complete.summary, "coverage": {**complete.summary["coverage"], "asked_again": 3}}
+    words = "3 of 10 scores needed a second asking."
+    assert words in "".join(page(complete.results, told, Path(complete.results.directory), language="en"))
+    assert words in markdown(complete.results, told, "en")
+    assert "second asking." not in markdown(complete.results, complete.summary, "en")
 
 
 def test_coverage_stands_before_the_mean(incomplete: Report) -> None:

@@ -156,6 +156,26 @@ def test_equal_failures_are_one_and_name_their_samples() -> None:
     assert found[2]["reason"] == REFUSED
 
 
+@pytest.mark.parametrize("section", ["evaluation", "protocol"])
+def test_a_judge_that_answers_in_words_is_told_the_way_out(section: str) -> None:
+    words = "The light fits.\nScore: 8.50"
+    failed = judgement(1, Status.UNPARSEABLE, reason="the answer is not a score alone", answer=words)
+    results = replace(RESULTS, judgements=(*JUDGEMENTS[:1], failed, *JUDGEMENTS[2:]))
+    told = "judge answers in words; write `protocol: {answer: reason_then_score}`"
+    for form, advice in (("score", [told]), ("reason_then_score", [])):
+        found = replace(results, configuration={section: {"answer": form}})
+        assert status_document(found)["advice"] == advice
+        assert ("advice: judge answers in words;" in " ".join(printed(found))) is bool(advice)
+    assert status_document(RESULTS)["advice"] == [], "a refusal is not prose"
+
+
+def test_a_few_answers_without_a_score_are_no_reason_to_change_the_configuration() -> None:
+    good = [replace(judgement(number % 8, Status.OK, score=5.0), answers=1) for number in range(19)]
+    failed = judgement(1, Status.CUT_OFF, reason="cut off", answer="Score: 1")
+    assert "max_new_tokens" in status_document(replace(RESULTS, judgements=(*good[:9], failed)))["advice"][0]
+    assert status_document(replace(RESULTS, judgements=(*good, failed)))["advice"] == []
+
+
 def test_what_is_skipped_and_pending_is_named() -> None:
     document = status_document(RESULTS)
     assert document["skipped"] == [{"sample": "00002_物理_bad", "reason": "the image ends in the middle"}]

@@ -33,6 +33,17 @@ def test_coverage_comes_first(incomplete: Report) -> None:
     assert "Below the required coverage of 100%." in first
 
 
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", "3 of 10 scores needed a second asking."), ("zh", "10 个分数中有 3 个是再次询问才得到的。")],
+)
+def test_second_askings_are_told_where_there_were_any(complete: Report, language: str, words: str) -> None:
+    assert complete.summary["coverage"]["asked_again"] == 0
+    assert words not in printed(complete.summary, language=language, width=200)
+    told = {**complete.summary, "coverage": {**complete.summary["coverage"], "asked_again": 3}}
+    assert words in printed(told, language=language, width=200)
+
+
 def test_worst_and_best_stand_only_beside_what_is_incomplete(complete: Report, incomplete: Report) -> None:
     assert "Worst–best" not in printed(complete.summary)
     overall = incomplete.summary["overall"]

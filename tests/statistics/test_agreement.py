@@ -93,7 +93,7 @@ def test_shares_of_answers_without_a_score_and_of_the_ends(make_sample, make_res
     assert card["refused"]["rate"] == pytest.approx(1 / 6)
     assert card["out_of_range"]["rate"] == 0.0
     assert card["unscored"]["count"] == sum(
-        card[status]["count"] for status in ("unparseable", "refused", "out_of_range", "judge_error")
+        card[status]["count"] for status in ("unparseable", "refused", "out_of_range", "cut_off", "judge_error")
     )
     assert card["unscored"]["total"] == 6
     assert card["ceiling"]["rate"] == 0.5

@@ -26,6 +26,18 @@ def run(make_sample, make_results):
     return make_results(samples, {("qwen", "judge"): rows})
 
 
+def test_scores_that_needed_a_second_asking_are_counted_apart(run):
+    asked = [1, 2, 0, 3, 3, 1]  # the last of three askings of the fifth was no score either
+    judgements = tuple(replace(one, answers=count) for one, count in zip(run.judgements, asked, strict=True))
+    summary = summarise(replace(run, judgements=judgements))
+    assert summary["coverage"]["asked_again"] == 2
+    categories = summary["results"][0]["categories"]
+    assert {name: block["coverage"]["asked_again"] for name, block in categories.items()} == {
+        "physical": 1,
+        "social": 1,
+    }
+
+
 def test_only_scores_are_numbers(run):
     summary = summarise(run)
     overall = summary["overall"]
@@ -37,6 +49,7 @@ def test_only_scores_are_numbers(run):
     assert summary["coverage"] == {
         "scored": 4,
         "total": 6,
+        "asked_again": 0,
         "by_status": {"ok": 4, "edit_failed": 1, "unparseable": 1},
         "required": 1.0,
         "reached": False,

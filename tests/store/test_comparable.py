@@ -194,6 +194,14 @@ def test_what_cannot_be_compared_is_refused_with_what_differs(changed: dict[str,
     assert "\n" not in str(refused.value)
 
 
+def test_the_line_for_asking_again_may_differ() -> None:
+    """It is in no key either: both runs have asked the same question."""
+    one, other = made_run("x"), made_run("y")
+    rubrics = {name: {**rubric, "ask_again": {"score": "Again."}} for name, rubric in other.resolved["rubrics"].items()}
+    other = replace(other, resolved={**other.resolved, "rubrics": rubrics})
+    assert compare_runs([one, other]).pairs[0].n == 12
+
+
 def test_a_rubric_that_no_common_sample_needs_may_differ() -> None:
     physical = [sample(n) for n in range(0, 12, 2)]
     one = made_run("x", prompts={"social": {"system_prompt": "Rate it."}})

@@ -27,12 +27,12 @@ def directory(tmp_path: Path) -> RunDirectory:
     return RunDirectory(tmp_path / "run")
 
 
-def line(matrix: Matrix, number: int, answer: Answer = GOOD) -> Record:
+def line(matrix: Matrix, number: int, answer: Answer = GOOD, ask: int = 0) -> Record:
     """An answer as the journal has it."""
     names = ("sample", "edit_model", "edit_seed", "judge", "repeat")
     about = dict(zip(names, matrix.address(number), strict=True))
-    kept = {name: getattr(answer, name) for name in ("text", "error", "seconds", "device", "final")}
-    return {"key": matrix.judgement_key(number), **about, **kept}
+    kept = {name: getattr(answer, name) for name in ("text", "error", "seconds", "device", "final", "ended", "length")}
+    return {"key": matrix.judgement_key(number), **about, **kept, "ended": answer.ended.value, "ask": ask}
 
 
 def done(
@@ -43,9 +43,9 @@ def done(
     for number in range(len(matrix.edits)):
         matrix.set_edit(number, made_edit(matrix, number, directory, number % 200))
         edits.append(edit_record(matrix.edits[number]))
-    for number, answer in itertools.product(range(len(matrix.answers)), answers):
+    for number, (ask, answer) in itertools.product(range(len(matrix.answers)), enumerate(answers)):
         matrix.add_answer(number, answer)
-        judgements.append(line(matrix, number, answer))
+        judgements.append(line(matrix, number, answer, ask))
     return edits, judgements
 
 
@@ -291,7 +291,7 @@ def test_only_failures_that_are_to_be_retried_are_forgotten(directory: RunDirect
     before = small_matrix(3)
     edits, answers = done(before, directory)
     edits[0] = {**edits[0], "status": "edit_failed", "reason": "black", "image": ""}
-    answers[1:2] = [{**answers[1], "text": "hm"}] * 3
+    answers[1:2] = [{**answers[1], "text": "hm", "ask": ask} for ask in range(3)]
     after = small_matrix(3)
     recalled(after, directory, edits, answers, lambda status: status.value in retried)
     assert statuses(after) == [
@@ -306,7 +306,31 @@ def test_a_retry_that_succeeded_counts_after_all_that_was_given_up(directory: Ru
     edits, answers = done(before, directory, (Answer("", "killed by SIGKILL", final=True),))
     after = small_matrix(1)
     recalled(after, directory, edits, [*answers, line(before, 0)])
-    assert [(j.score, j.answers) for j in after.judgements()] == [(8.0, 2)]
+    assert [(j.score, j.answers) for j in after.judgements()] == [(8.0, 1)], "asked anew, and once"
+
+
+def test_how_an_answer_ended_and_how_often_was_asked_is_recalled(directory: RunDirectory) -> None:
+    cut, long = Answer("Score: 1", ended=Status.CUT_OFF), Answer("so", ended=Status.CUT_OFF, length=9_000_000)
+    edits, answers = done(small_matrix(1), directory, (cut, long, GOOD))
+    after = small_matrix(1)
+    recalled(after, directory, edits, answers)
+    assert after.answers == [[cut, long, GOOD]]
+    assert [(j.score, j.answers) for j in after.judgements()] == [(8.0, 3)]
+    again = small_matrix(1)
+    recalled(again, directory, edits, answers[:2])
+    assert statuses(again) == ["pending"]
+    again.add_answer(0, cut)
+    assert statuses(again) == ["cut_off"]
+
+
+def test_a_retry_that_was_interrupted_goes_on(directory: RunDirectory) -> None:
+    edits, answers = done(small_matrix(1), directory, (Answer("hm"),) * 3)
+    after = small_matrix(1)
+    recalled(after, directory, edits, answers)
+    assert statuses(after) == ["unparseable"]
+    retried = small_matrix(1)
+    recalled(retried, directory, edits, [*answers, answers[0]])
+    assert statuses(retried) == ["pending"], "the retry was asked once, and is asked again"
 
 
 def test_a_skipped_sample_is_skipped_whatever_was_done_for_it_before(directory: RunDirectory) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 from edit_eval.errors import LoadError, ModelError
+from edit_eval.records import Reply, Status
 from edit_eval.workers import process
 
 
@@ -217,7 +218,7 @@ class Judge:
         if what == "there is room for" and len(requests) > int(how):
             raise RuntimeError("CUDA out of memory. Tried to allocate 9.00 GiB")
         if what == "return":
-            return eval(how)
+            return eval(how, {"Reply": Reply, "Status": Status})
         if what == "repeat the system prompt":
             return [r.system for r in requests]
         return [f"{len(requests)} with {r.sample_id} of {r.edit_model}" for r in requests]

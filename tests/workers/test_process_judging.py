@@ -13,6 +13,7 @@ from PIL import Image
 
 from edit_eval.workers import process
 from edit_eval.workers.messages import Message
+from edit_eval.workers.replies import KEPT
 from workers.started_worker import ODD_MODELS, StartedWorker, request
 
 
@@ -121,6 +122,8 @@ def test_one_that_does_not_fit_alone_fails(judge: StartedWorker, source: Path, e
         ("dict(a='8', b='8')", "the judge returned dict, not a list"),
         ("['8', None]", "an answer of the judge is NoneType, not text"),
         ("['8', 8.0]", "an answer of the judge is float, not text"),
+        ("[Reply('8'), Reply(8)]", "an answer of the judge is int, not text"),
+        ("[Reply('8'), Reply('8', Status.PENDING)]", "a reply ends ok, cut_off or refused, not pending"),
     ],
 )
 def test_what_is_no_answer_is_never_taken_for_one(
@@ -129,6 +132,25 @@ def test_what_is_no_answer_is_never_taken_for_one(
     failed = judged(judge, *(request(source, path, user=f"return: {returns}") for path in edits[:2]))
     assert (failed["event"], failed["kind"]) == ("failed", "model")
     assert words in failed["error"]
+
+
+def test_how_an_answer_ended_is_passed_on(judge: StartedWorker, source: Path, edits: list[Path]) -> None:
+    returns = "return: [Reply('8'), Reply('1', Status.CUT_OFF), Reply('', Status.REFUSED), '9']"
+    results = judged(judge, *(request(source, path, user=returns) for path in edits[:4]))["results"]
+    assert results == [
+        {"text": "8"},
+        {"text": "1", "ended": "cut_off"},
+        {"text": "", "ended": "refused"},
+        {"text": "9"},
+    ]
+
+
+def test_of_a_judge_that_did_not_stop_the_beginning_is_kept(
+    judge: StartedWorker, source: Path, edits: list[Path]
+) -> None:
+    (result,) = judged(judge, request(source, edits[0], user="return: ['7.5' + 50_000_000 * 'x']"))["results"]
+    assert (result["ended"], result["length"]) == ("cut_off", 50_000_003)
+    assert result["text"] == "7.5" + (KEPT - 3) * "x"
 
 
 def test_a_megabyte_in_each_direction_stops_neither(judge: StartedWorker, source: Path, edits: list[Path]) -> None:

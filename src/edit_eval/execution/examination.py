@@ -18,6 +18,7 @@ from edit_eval.benchmarks.selection import select
 from edit_eval.config.components import import_class
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
+from edit_eval.execution.answer_limits import short_limits
 from edit_eval.execution.choices import automatic_findings
 from edit_eval.execution.devices import Gpu, gpus, places
 from edit_eval.execution.environments import interpreter, uv_folder, uv_is_made
@@ -87,6 +88,7 @@ def examine(
         images = count * len(configuration.edit_models) * configuration.evaluation.edit_seeds
     findings += disk_findings(run_folder, images, downloads)
     findings += _key_findings(configuration, environment)
+    findings += short_limits(configuration)
     return findings
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from edit_eval.errors import Stopped
+from edit_eval.protocols.rubric_score import way_out
 from edit_eval.records import Edit, Judgement, Status
 from edit_eval.scheduling.batches import FEWEST_IN_PILOT, first_samples
 from edit_eval.store.matrix import Matrix
@@ -119,7 +120,9 @@ class Pilot:
 
     def _stop(self, failed: Sequence[Edit | Judgement]) -> None:
         last = failed[-1]
-        mend = f"mend that and run again with --retry {','.join(dict.fromkeys(one.status.value for one in failed))}"
+        way = way_out(self._matrix.protocol.form, [one for one in failed if isinstance(one, Judgement)])
+        statuses = ",".join(dict.fromkeys(one.status.value for one in failed))
+        mend = f"{way or 'mend that'} and run again with --retry {statuses}"
         if isinstance(last, Edit):
             what = f"every one of the first {len(failed)} edits by {last.edit_model} failed ({last.reason})"
         else:

@@ -112,7 +112,9 @@ class Recorder:
             if "damaged" in result:
                 self._damage(unit, result["damaged"], task)
             else:
-                self._answered(unit, task, Answer(result["text"], "", seconds / len(judged), device), result)
+                ended, length = Status(result.get("ended", "ok")), int(result.get("length", 0))
+                answer = Answer(result["text"], "", seconds / len(judged), device, ended=ended, length=length)
+                self._answered(unit, task, answer, result)
 
     def failed(self, task: Task, reason: str, device: str) -> None:
         """Keeps that a task is given up for good: its edit failed, or its judge gave no answer."""
@@ -171,6 +173,8 @@ class Recorder:
             "repeat": repeat,
             "ask": ask,
             "text": answer.text,
+            "ended": answer.ended.value,
+            "length": answer.length,
             "error": answer.error,
             "final": answer.final,
             "seconds": round(answer.seconds, 4),

@@ -11,6 +11,7 @@ from importlib import metadata
 from typing import Any, Protocol
 
 from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.execution.answer_limits import cut_off_sentences, short_limits
 from edit_eval.execution.choices import choose
 from edit_eval.execution.devices import gpus, places
 from edit_eval.execution.driver import WorkerSpecification
@@ -133,6 +134,8 @@ class Session:
             except Exception:  # a sentence that cannot be said is no reason to end a run
                 left = ""
             spectator.note(f"pilot: {said}{left}")
+            for sentence in cut_off_sentences(matrix, pilot.judgements):
+                spectator.note(f"pilot: {sentence}")
 
         recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), PARSER_VERSION)
         fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot)
@@ -148,6 +151,8 @@ class Session:
         directory.write_environment(environment)
         for sentence in choices.sentences:
             spectator.note(sentence)
+        for finding in short_limits(self.configuration) if pilot.judgements else ():
+            spectator.note(f"{finding.text}; {finding.advice}")
         spectator.begin(matrix, policy, work, estimates)
         gauges = Gauges(policy.replicas, recorder.event)
 

@@ -2,20 +2,27 @@
 
 The grammar. Closed `<think>` blocks, code fences and emphasis are taken off. What is left is a score if it is
 
-* a number as the whole text: `8.5`, `8.5/10`, `8.5分`;
-* the same after `Score`, `评分`, `分数`, `得分`, `总分` or `综合评分` and a colon of either width: as the whole
-  text, or, with the form `reason_then_score`, as the whole last line, with reasons before it;
+* a number as the whole text, perhaps with its scale and a full stop behind it: `8.5`, `8.5/10`, `8.5 out of 10`,
+  `8.5 (out of 10)`, `8.5分`, `8.5（满分10分）`, `8.5.`, `8.5。`;
+* the same after one of `_LABELS` and a colon of either width, or `\\boxed{8.5}` with or without a label: as the whole
+  text, or, with the form `reason_then_score`, as the whole last line, with reasons before it. In that last line a sum
+  may stand behind the label, and counts as its result: `Score: 5 + 1 + 1.5 = 7.5`. One that does not add up is none;
 * a JSON object with `score`: a number, or a string that is one by the first rule. With the form `score` no other
   digit may stand around it; with `reason_then_score` nothing may follow it.
 
 The same score given twice is one score; two different ones are none. All else is unparseable.
 
+With the form `score` an answer whose first line is a bare score of three decimals ends with that line, `SCORE_LINE`: a
+local judge stops there, and of what others say behind it nothing is read. So an answer that was cut off later is whole.
+Any other answer that was cut off is none, whatever it looks like: `Score: 1` may have been about to be `Score: 10.000`.
+
 Where the grammar leaves room, a doubt is never resolved in favour of a score:
 
 * A number has digits on both sides of its point, and no sign but a minus: `8.` may have been cut off, `+0.5` may be a
-  step from the baseline, `8,5` may be two numbers, `.5`, `1e1`, `NaN` and `8.5.` are not how a score is asked for.
-* Digits, point, slash and minus of full width (`８．５`) are the same signs in another width, and are read.
-* `/10` may carry zeros (`8.5/10.000`); any other denominator is another scale.
+  step from the baseline, `8,5` may be two numbers, `.5`, `1e1` and `NaN` are not how a score is asked for.
+* Digits, point, slash, minus, plus, equals, colon and brackets of full width (`８．５`) are the same signs in another
+  width, and are read.
+* The scale may carry zeros (`8.5/10.000`); any other is another scale.
 * Emphasis and fences come off in pairs: `**8.5` was cut off, and so was a number after an unclosed fence. A whole
   JSON object is whole, whatever stands around it.
 * A heading mark (`### Score: 8.5`) counts as emphasis of a labelled score. A list mark does not: `- 8.5` may be a
@@ -31,24 +38,51 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from edit_eval.records import Status
 
-PARSER_VERSION = 1
+PARSER_VERSION = 2
 """Recorded beside each judgement, never part of its key: stored answers can be read anew."""
 
 FORMS = ("score", "reason_then_score")
 
+SCORE_LINE = re.compile(r"\s*(?P<mark>\*{1,3}|_{1,3}|`{1,3})?(?:[0-9]\.[0-9]{3}|10\.000)(?(mark)(?P=mark))[ \t]*\r?\n")
+"""A first line that is a score in the form that the rubrics ask for, and the line's end: no digit can follow it."""
+
+TOKENS_NEEDED = {"score": 16, "reason_then_score": 256}
+"""Form -> the limit on an answer's tokens below which it may well be cut off. `Score: 10.000` takes 10 tokens of
+Qwen's; five criteria with ten words each and the score take some 120 to 150, and few judges keep to ten words."""
+TOKENS_GIVEN = {"score": 128, "reason_then_score": 512}
+"""Form -> the limit where the configuration names none. An answer that ends earlier costs no more for it."""
+
 LONGEST_ANSWER = 100_000
 """Characters, thoughts not counted. A longer text is a model that did not stop, not an answer."""
 
+WAS_CUT_OFF = "the limit on its length (max_new_tokens, max_tokens) ended the answer before it was complete"
+"""The reason of every such answer: always the same, so that equal failures are counted as one."""
+
+_WORD = re.compile(r"[A-Za-z]+|[一-鿿]{1,2}")
+_PROSE = 4  # words
 _LONGEST_SCORE_LINE = 200  # characters; keeps the work on each line bounded
 
-_WIDTHS = str.maketrans("０１２３４５６７８９．／－−", "0123456789./--")
-_NUMBER = r"(?P<number>-?[0-9]+(?:\.[0-9]+)?)[ \t]*(?:/[ \t]*(?P<scale>[0-9]+(?:\.0+)?)|分)?"
-_BARE = re.compile(_NUMBER)
-_LABELLED = re.compile(r"(?:#{1,6}[ \t]+)?(?:score|综合评分|评分|分数|得分|总分)\s*[:：]\s*" + _NUMBER, re.I)
+_WIDTHS = str.maketrans("０１２３４５６７８９．／－−＋＝：（）", "0123456789./--+=:()")
+_FIGURES = r"[0-9]+(?:\.[0-9]+)?"
+_TEN = r"[0-9]+(?:\.0+)?"
+_BEHIND = rf"/ ?{_TEN}|out of {_TEN}|\( ?out of {_TEN} ?\)|分? ?\( ?满分 ?{_TEN} ?分 ?\)|分"
+_STOP = r"(?:。|(?(decimals)\.|(?(behind)\.|(?!))))"  # behind digits alone a point may be that of decimals to come
+_NUMBER = rf"(?P<number>-?[0-9]+(?P<decimals>\.[0-9]+)?) ?(?P<behind>{_BEHIND})? ?{_STOP}?"
+_LABELS = r"(?:(?:final|overall|total) )?score|总评分|最终评分|最终得分|综合评分|评分|分数|得分|总分"
+_LABEL = rf"(?:#{{1,6}} )?(?:{_LABELS})\s*:\s*"
+_TERM = rf"(?:{_FIGURES}|\( ?[+-]? ?{_FIGURES} ?\))"
+_BARE = re.compile(_NUMBER, re.I)
+_LABELLED = re.compile(_LABEL + _NUMBER, re.I)
+_SUM = re.compile(rf"{_LABEL}(?P<terms>[+-]?{_TERM}(?: ?[+-] ?{_TERM})+) ?= ?{_NUMBER}", re.I)
+_BOX = re.compile(
+    r"(?<![0-9A-Za-z.\\-])(?P<mark>\$\$?|)\\boxed\{ ?(?P<inside>-?[0-9][0-9./ ]*(?<![. ])) ?\}(?P=mark)"
+    r"(?!\.?[0-9A-Za-z{$])"
+)
 _EMPHASIS = re.compile(
     r"(?<![0-9A-Za-z.])(?P<mark>\*{1,3}|_{1,3}|`{1,3})(?=\S)(?P<inside>[^*_`]+)(?<=\S)(?P=mark)(?![0-9A-Za-z.])"
 )
@@ -86,7 +120,7 @@ class Reading:
     """What one raw answer means. `score` is a number exactly when `status` is `ok`."""
 
     status: Status
-    """`ok`, `refused`, `unparseable` or `out_of_range`."""
+    """`ok`, `refused`, `cut_off`, `unparseable` or `out_of_range`."""
     score: float | None
     reason: str
     """Why there is no score; for a score, the judge's words besides it."""
@@ -96,20 +130,37 @@ class _NoScore(Exception):
     """Carries the reason why a text holds no score."""
 
 
-def read_answer(text: str, form: str = "score", lowest: float = 0.0, highest: float = 10.0) -> Reading:
+def read_answer(
+    text: str,
+    form: str = "score",
+    lowest: float = 0.0,
+    highest: float = 10.0,
+    ended: Status = Status.OK,
+) -> Reading:
     """Reads the one score out of a judge's raw `text`, by the grammar above.
 
     `form` is how the judge was told to answer, `score` or `reason_then_score`. A score outside of `lowest` to
-    `highest` is `out_of_range`. Never raises for any text; takes time in proportion to its length.
-    Raises `ValueError` for a form that does not exist.
+    `highest` is `out_of_range`. `ended` is how the answer came to its end: `ok` by itself, `cut_off` by a limit on its
+    length, `refused` where the judge's server withheld it. Never raises for any text; takes time in proportion to its
+    length. Raises `ValueError` for a form that does not exist.
     """
     if form not in FORMS:
         raise ValueError(f"no such form of an answer: {form!r}; there are {' and '.join(FORMS)}")
+    if ended is Status.REFUSED:
+        said = f": {_excerpt(text)}" if text.strip() else ", without a word"
+        return Reading(Status.REFUSED, None, f"the judge's server withheld the answer{said}")
     body = ""
     try:
         body = _undressed(text)
+        if form == "score" and (line := SCORE_LINE.match(body if ended is Status.CUT_OFF else f"{body}\n")):
+            body = line[0]
+        elif ended is Status.CUT_OFF:
+            raise _NoScore(WAS_CUT_OFF)
+        body = body.strip()
         scores, words = _find(body, form, highest)
     except _NoScore as why:
+        if ended is Status.CUT_OFF:
+            return Reading(Status.CUT_OFF, None, WAS_CUT_OFF)
         if body and _is_refusal(body, lowest, highest):
             return Reading(Status.REFUSED, None, f"the judge declined: {_excerpt(body)}")
         return Reading(Status.UNPARSEABLE, None, str(why))
@@ -123,14 +174,23 @@ def read_answer(text: str, form: str = "score", lowest: float = 0.0, highest: fl
     return Reading(Status.OK, score, words)
 
 
+def is_prose(text: str) -> bool:
+    """Whether an answer, thoughts aside, holds some words: more than a score and what may stand beside it."""
+    try:
+        body = _without_thoughts(text)
+    except _NoScore:
+        return False
+    return len(_WORD.findall(body[:1000])) >= _PROSE
+
+
 def _undressed(text: str) -> str:
     """The text without thoughts and fences. Emphasis comes off later, where a score may be."""
-    body = _without_thoughts(text).strip()
+    body = _without_thoughts(text).lstrip()
     if not body:
         raise _NoScore("nothing follows the <think> block" if "</think>" in text else "the answer is empty")
-    if len(body) > LONGEST_ANSWER:
+    if len(body.rstrip()) > LONGEST_ANSWER:
         raise _NoScore(f"the answer did not stop: {len(body):,} characters")
-    return _without_fences(body).strip()
+    return _without_fences(body).lstrip()
 
 
 def _without_thoughts(text: str) -> str:
@@ -147,8 +207,9 @@ def _without_thoughts(text: str) -> str:
         pieces.append(text[position:begin])
         position = end + len(closing)
     pieces.append(text[position:])
-    # Joined by a line's end: what stood on either side of a block was never one number.
-    rest = "\n".join(pieces)
+    # Joined by something between lines that ends none: what stood on either side of a block was never one number, and
+    # a score in front of it is no line of its own.
+    rest = "\v".join(pieces)
     if closing in rest:
         raise _NoScore("a </think> without its <think>: what is thought and what is answer cannot be told")
     return rest
@@ -157,7 +218,7 @@ def _without_thoughts(text: str) -> str:
 def _without_fences(body: str) -> str:
     kept: list[str] = []
     open_at: int | None = None
-    for line in body.splitlines():
+    for line in body.splitlines(keepends=True):
         fence = _FENCE.fullmatch(line.strip())
         if fence is None:
             kept.append(line)
@@ -169,7 +230,7 @@ def _without_fences(body: str) -> str:
         else:
             del kept[open_at]
             open_at = None
-    return "\n".join(kept)
+    return "".join(kept)
 
 
 def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
@@ -177,13 +238,15 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
     whole = _stated(body, highest)
     if whole is not None:
         return [whole[0]], ""
-    lines = list(dict.fromkeys(line for line in map(str.strip, body.splitlines()) if line))
+    lines = [line for line in map(str.strip, body.splitlines()) if line]
     if not lines:
         raise _NoScore("the answer is an empty code fence")
-    found = {line: score for line in lines if (score := _stated(line, highest)) is not None}
-    if len(found) == len(lines):
+    found = {line: score for line in dict.fromkeys(lines) if (score := _stated(line, highest)) is not None}
+    if form == "reason_then_score" and (total := _total(lines[-1], highest)) is not None:
+        found[lines[-1]] = total, True
+    if all(line in found for line in lines):
         return [score for score, _ in found.values()], ""
-    last = body.splitlines()[-1].strip()
+    last = lines[-1]
     if form == "reason_then_score" and last in found and found[last][1]:
         words = "\n".join(line for line in body.splitlines() if line.strip() not in found).strip()
         scores = [score for score, _ in found.values()]
@@ -199,16 +262,40 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
 
 def _stated(line: str, highest: float) -> tuple[float, bool] | None:
     """The score that a line states and whether it is labelled; None where the line is anything else."""
-    if len(line) > _LONGEST_SCORE_LINE:
-        return None
-    plain = line.translate(_WIDTHS)
-    while (barer := _EMPHASIS.sub(r"\g<inside>", plain)) != plain:
-        plain = barer.strip()
-    for pattern, labelled in ((_BARE, False), (_LABELLED, True)):
+    plain, boxed = _plain(line)
+    for pattern, labelled in ((_BARE, boxed), (_LABELLED, True)):
         match = pattern.fullmatch(plain)
-        if match and (match["scale"] is None or float(match["scale"]) == highest):
+        if match and _on_this_scale(match, highest):
             return float(match["number"]), labelled
     return None
+
+
+def _total(line: str, highest: float) -> float | None:
+    """The result of the sum that a labelled line states; None where it states none."""
+    match = _SUM.fullmatch(_plain(line)[0])
+    if match is None or not _on_this_scale(match, highest):
+        return None
+    total = Decimal(0)
+    for signs, figures in re.findall(rf"([-+( ]*)({_FIGURES})", match["terms"]):
+        total += Decimal(figures) * (-1) ** signs.count("-")
+    if total != Decimal(match["number"]):
+        raise _NoScore(f"the sum does not add up: {_excerpt(line)} is {total}")
+    return float(match["number"])
+
+
+def _plain(line: str) -> tuple[str, bool]:
+    """A line without emphasis and box, signs in their usual width, and whether it had a box; empty if it is long."""
+    if len(line) > _LONGEST_SCORE_LINE:
+        return "", False
+    plain = re.sub(r"[ \t]+", " ", line.translate(_WIDTHS))
+    while (barer := _EMPHASIS.sub(r"\g<inside>", plain)) != plain:
+        plain = barer.strip()
+    plain, boxes = _BOX.subn(r"\g<inside>", plain)
+    return plain, boxes == 1
+
+
+def _on_this_scale(match: re.Match[str], highest: float) -> bool:
+    return all(float(scale) == highest for scale in re.findall(_FIGURES, match["behind"] or ""))
 
 
 def _find_in_json(body: str, form: str, highest: float) -> tuple[list[float], str]:

@@ -32,11 +32,13 @@ import threading
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from edit_eval.errors import LoadError, ModelError
+from edit_eval.judges.answers import TOKENS_GIVEN
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.records import Reply, Status
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -50,6 +52,14 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
 """Seconds between the first two attempts, and at most; in between it doubles."""
 CANARY_SECONDS = 30.0
 """How long a canary may take that is sent after a failure."""
+
+ENDINGS = {
+    "length": Status.CUT_OFF,  # OpenAI, and all that speak its protocol
+    "model_length": Status.CUT_OFF,  # Mistral: the model's own limit
+    "abort": Status.CUT_OFF,  # vLLM and SGLang: the request was given up in the server, with what there was so far
+    "content_filter": Status.REFUSED,  # OpenAI, Azure: withheld, wholly or from some place on
+}
+"""`finish_reason` -> how an answer ended that did not end by itself."""
 
 _CONTROL_TOKEN = re.compile(r"<\|(?=[^|<>]{1,40}\|>)")
 _SPENT = "insufficient_quota"  # OpenAI's code of a 429 for which waiting is no help
@@ -80,8 +90,9 @@ class ChatEndpoint:
         """What the judge is shown, in this order: `source`, `edited`."""
         max_pixels: int | None = None
         """A larger picture is scaled down to this area before it is sent."""
-        max_tokens: int | None = 128
-        """Of an answer. null sends no limit, for servers that want another one in `call`."""
+        max_tokens: int | Literal["auto"] | None = "auto"
+        """Of an answer; one that is longer is cut off, and no score. auto: 128 for a bare score, 512 for reasons before
+        it. null sends no limit, for servers that want another one in `call`."""
         temperature: float | None = 0.0
         """null sends none, for models that accept none."""
         call: dict[str, Any] = field(default_factory=dict)
@@ -112,7 +123,7 @@ class ChatEndpoint:
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
                 raise ValueError("api_key_env: it takes the NAME of an environment variable, not a key")
             for name in ("max_pixels", "max_tokens", "concurrency"):
-                if (value := getattr(self, name)) is not None and value < 1:
+                if isinstance(value := getattr(self, name), int) and value < 1:
                     raise ValueError(f"{name}: {value} is too few")
             for name in ("attempt_timeout", "deadline"):
                 if not (math.isfinite(value := getattr(self, name)) and value > 0):
@@ -178,8 +189,10 @@ class ChatEndpoint:
         """The server's address, what it calls its model, and the client's version."""
         return dict(self._about)
 
-    def judge(self, requests: Sequence[JudgeRequest]) -> list[str]:
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[str | Reply]:
         """Answers a batch; its members are asked about at the same time, each in a request of its own.
+
+        One that the server ended (`ENDINGS`) is a `Reply` that says so.
 
         May be called from several threads at once. Raises `ModelError` for a request that failed for good, and
         `LoadError` when the server itself is not answering any more.
@@ -206,7 +219,8 @@ class ChatEndpoint:
                 f"the judge is to be shown {missing[0]}, which the request for {request.sample_id!r} lacks"
             )
         pictures = [request.images[name] for name in self.parameters.images]
-        return self._chat(request.system, request.user, pictures, self.parameters.max_tokens)
+        limit = TOKENS_GIVEN[request.form] if self.parameters.max_tokens == "auto" else self.parameters.max_tokens
+        return self._chat(request.system, request.user, pictures, limit)
 
     def _canary(self) -> Message:
         from PIL import Image as Images
@@ -239,12 +253,12 @@ class ChatEndpoint:
         await asyncio.gather(*under_way, return_exceptions=True)
         await self._client.close()
 
-    async def _answers(self, bodies: Sequence[Message]) -> list[str]:
+    async def _answers(self, bodies: Sequence[Message]) -> list[str | Reply]:
         return list(await asyncio.gather(*(self._answer(body) for body in bodies)))
 
-    async def _answer(self, body: Message) -> str:
+    async def _answer(self, body: Message) -> str | Reply:
         try:
-            return self._text(await self._ask(body))
+            return self._reply(await self._ask(body))
         except Failure as failure:
             failure.alive = await self._server_answers()
             raise
@@ -342,17 +356,14 @@ class ChatEndpoint:
         again = busy or code in (408, 409) or code >= 500
         return Failure(text, again=again, busy=busy, wait=retry_after(headers) if again else None)
 
-    def _text(self, completion: Completion) -> str:
-        content = completion.message.get("content") or completion.message.get("refusal") or ""
+    def _reply(self, completion: Completion) -> str | Reply:
+        content = completion.message.get("content")
+        refusal = "" if content else completion.message.get("refusal") or ""
         if isinstance(content, list):  # text in parts, as it is also sent
             content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-        text = str(content)
-        if not text and completion.finish_reason == "content_filter":
-            raise Failure("the judge's server withheld the answer: content_filter", again=False)
-        if completion.finish_reason == "length":
-            # Without this line an answer that ends in `Score: 7`, cut off before `.850`, would be a score of 7.
-            text += f"\n[cut off by the server after max_tokens: {self.parameters.max_tokens}]"
-        return self._clean(text)
+        text = self._clean(str(content or refusal))
+        ended = Status.REFUSED if refusal else ENDINGS.get(completion.finish_reason, Status.OK)
+        return text if ended is Status.OK else Reply(text, ended)
 
     def _clean(self, text: str) -> str:
         """The text without the key."""

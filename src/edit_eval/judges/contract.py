@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from edit_eval.records import Reply
+
 
 @dataclass(frozen=True)
 class JudgeRequest:
@@ -44,5 +46,9 @@ class Judge(Protocol):
     def load(self, devices: Sequence[str]) -> None:
         """Loads the weights onto `devices`; as seen by this process, counted from 0."""
 
-    def judge(self, requests: Sequence[JudgeRequest]) -> list[str]:
-        """Answers a batch: one raw text a request, in order. What the text means is not the judge's affair."""
+    def judge(self, requests: Sequence[JudgeRequest]) -> Sequence[str | Reply]:
+        """Answers a batch: one raw text a request, in order. What the text means is not the judge's affair.
+
+        A judge that knows how an answer came to its end says it with a `Reply` (`edit_eval.records`): an answer that
+        a limit on its length cut off is never a score, whatever it looks like.
+        """

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
+from edit_eval.judges.answers import SCORE_LINE, TOKENS_GIVEN
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.fused_norms import fuse_norms
 from edit_eval.judges.picture_patches import keep_levels, numbers_of_levels, patches
@@ -29,6 +30,7 @@ from edit_eval.pretrained.loading import (
     prepare_devices,
 )
 from edit_eval.pretrained.processors import IMAGE_BACKEND, PROCESSORS, check_processor, load_processor
+from edit_eval.records import Reply, Status
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -46,8 +48,6 @@ PER_TOKEN = ("input_ids", "attention_mask", "mm_token_type_ids")
 SHORTEST_PREFIX = 32
 """Tokens; to read fewer of them once instead of in every row is not worth a pass of its own."""
 
-SCORE_LINE = re.compile(r"\s*(?:[0-9]\.[0-9]{3}|10\.000)[ \t]*\r?\n")
-"""A first line that is a score in the form that the rubrics ask for, and the line's end: no digit can follow it."""
 SCORE_LINE_TOKENS = 16
 """A whole score and its line's end take fewer tokens than this; later, nobody looks."""
 
@@ -70,8 +70,9 @@ class Qwen3VL:
         """Branch, tag or commit on the Hub."""
         dtype: str = "bfloat16"
         """bfloat16, float16 or float32."""
-        max_new_tokens: int = 128
-        """At most so many tokens an answer."""
+        max_new_tokens: int | None = None
+        """At most so many tokens an answer; one that is longer is cut off, and no score. null: 128 for a bare score,
+        512 for reasons before it."""
         images: list[str] = field(default_factory=lambda: list(SHOWN))
         """What the judge is shown, in this order: `source`, `edited`."""
         max_pixels: int | None = None
@@ -107,7 +108,7 @@ class Qwen3VL:
             unknown = [name for name in self.images if name not in SHOWN]
             if unknown or "edited" not in self.images or len(set(self.images)) != len(self.images):
                 raise ValueError(f"images: {self.images} is neither [edited] nor source and edited in either order")
-            if self.max_new_tokens < 1:
+            if self.max_new_tokens is not None and self.max_new_tokens < 1:
                 raise ValueError(f"max_new_tokens: {self.max_new_tokens}, but an answer needs at least 1")
             for name in ("min_pixels", "max_pixels"):
                 if (value := getattr(self, name)) is not None and value < 1:
@@ -194,8 +195,10 @@ class Qwen3VL:
         with self._encoding:
             return self._processor(text=texts, images=pictures, padding=True, return_tensors="pt")
 
-    def judge(self, requests: Sequence[JudgeRequest], inputs: Any = None) -> list[str]:
+    def judge(self, requests: Sequence[JudgeRequest], inputs: Any = None) -> list[str | Reply]:
         """Answers a batch; each answer is the one that its request would get alone, up to the dtype's rounding.
+
+        One that `max_new_tokens` ended is a `Reply` that says so.
 
         `inputs` is what `make_inputs` returned for these requests, where that was done before.
         """
@@ -213,13 +216,12 @@ class Qwen3VL:
                 inputs["pixel_values"] = patches(inputs, self._processor.image_processor, self._numbers)
             if self.parameters.shared_prefix:
                 inputs.update(self._with_prefix_read(inputs))
+            limit = self.parameters.max_new_tokens or max(TOKENS_GIVEN[request.form] for request in requests)
+            stops = self._stops(requests, start)
             answered = self._model.generate(
-                **inputs,
-                max_new_tokens=self.parameters.max_new_tokens,
-                stopping_criteria=self._stops(requests, start),
-                **self.parameters.call,
+                **inputs, max_new_tokens=limit, stopping_criteria=stops, **self.parameters.call
             )
-        return [self._decoded(row) for row in answered[:, start:].tolist()]
+        return [self._decoded(row, bool(stops)) for row in answered[:, start:].tolist()]
 
     def about(self) -> dict[str, str]:
         """Versions, the model's class, kernels, the commit of the weights, how pictures are scaled."""
@@ -259,6 +261,7 @@ class Qwen3VL:
         ends = self._model.generation_config.eos_token_id
         if ends is None:
             ends = tokenizer.eos_token_id
+        ends = self.parameters.call.get("eos_token_id", ends)
         self._ends = tuple(ends) if isinstance(ends, (list, tuple)) else (ends,)
         self._model.generation_config = GenerationConfig(
             do_sample=False, eos_token_id=list(self._ends), pad_token_id=tokenizer.pad_token_id
@@ -330,10 +333,12 @@ class Qwen3VL:
             return StoppingCriteriaList()
         return StoppingCriteriaList([_stop_at_score(self._processor.tokenizer, start)])
 
-    def _decoded(self, tokens: list[int]) -> str:
-        end = next((place for place, token in enumerate(tokens) if token in self._ends), len(tokens))
+    def _decoded(self, tokens: list[int], stops_at_score: bool) -> str | Reply:
+        end = next((place for place, token in enumerate(tokens) if token in self._ends), None)
         text: str = self._processor.tokenizer.decode(tokens[:end], skip_special_tokens=True)
-        return text
+        if end is not None or (stops_at_score and SCORE_LINE.match(text)):
+            return text
+        return Reply(text, Status.CUT_OFF)
 
 
 def _stop_at_score(tokenizer: Any, start: int) -> Any:

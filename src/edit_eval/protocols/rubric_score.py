@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from edit_eval.benchmarks.categories import canonical
 from edit_eval.errors import ConfigurationError
-from edit_eval.judges.answers import FORMS, read_answer
+from edit_eval.judges.answers import FORMS, is_prose, read_answer
 from edit_eval.records import Answer, Judgement, Sample, Status
 from edit_eval.rubrics.loading import Rubric, fill
 
@@ -38,6 +38,20 @@ class Outcome:
     """The raw answer that decided, or the last one."""
     settled: bool
     """Whether asking again is over."""
+
+
+def way_out(form: str, failed: Sequence[Judgement]) -> str:
+    """What to write into the configuration where a judge's answers, or at least half of those that failed, ask for it.
+
+    Empty where nothing in the configuration is known to help.
+    """
+    prose = [one for one in failed if one.status in (Status.UNPARSEABLE, Status.CUT_OFF) and is_prose(one.answer)]
+    if form == "score" and failed and 2 * len(prose) >= len(failed):
+        return f"{prose[-1].judge} answers in words; write `protocol: {{answer: reason_then_score}}`"
+    cut = [one for one in failed if one.status is Status.CUT_OFF]
+    if failed and 2 * len(cut) >= len(failed):
+        return f"answers of {cut[-1].judge} are cut off; raise its limit (`max_new_tokens` or `max_tokens`)"
+    return ""
 
 
 class RubricScore:
@@ -97,14 +111,16 @@ class RubricScore:
         """What all answers so far amount to, in the order they came: the first readable one decides.
 
         Without one it is `pending` until the judge was asked 1 + `retries` times, then what the last answer is:
-        `judge_error`, `refused`, `unparseable` or `out_of_range`.
+        `judge_error`, `refused`, `unparseable`, `out_of_range` or `cut_off`. One that was cut off is asked again, too:
+        with the line that names the form, for the same words would be cut off at the same place. One that the judge's
+        server withheld is not: its policy stays the same.
         """
         last = Outcome(Status.PENDING, None, "not asked yet", "", settled=False)
         for answer in answers:
             last = self._outcome(answer)
             if last.status is Status.OK:
                 return last
-        if len(answers) <= self.retries:
+        if len(answers) <= self.retries and not (answers and answers[-1].ended is Status.REFUSED):
             return Outcome(Status.PENDING, None, last.reason, last.answer, settled=False)
         return last
 
@@ -112,8 +128,11 @@ class RubricScore:
         if answer.error:
             return Outcome(Status.JUDGE_ERROR, None, answer.error, answer.text, settled=True)
         read = _read_short if len(answer.text) <= SHORT else read_answer
-        reading = read(answer.text, self.form, self.lowest, self.highest)
-        return Outcome(reading.status, reading.score, reading.reason, answer.text, settled=True)
+        reading = read(answer.text, self.form, self.lowest, self.highest, answer.ended)
+        reason = reading.reason
+        if answer.length and reading.status is Status.CUT_OFF:
+            reason = f"the judge did not stop: {answer.length:,} characters, of which the beginning is kept"
+        return Outcome(reading.status, reading.score, reason, answer.text, settled=True)
 
     def headline(self, judgements: Iterable[Judgement]) -> float | None:
         """The mean of the scores, 0 to 10; None without any. What has no score is not counted as any number."""

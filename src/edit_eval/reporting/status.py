@@ -18,6 +18,7 @@ from rich.text import Text
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
+from edit_eval.protocols.rubric_score import way_out
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting.failures import JUDGE_FAILED, failures
 from edit_eval.reporting.formats import duration
@@ -74,6 +75,7 @@ def status_document(results: Results) -> dict[str, Any]:
             "judgements": _ids(j.sample_id for j in results.judgements if j.status is Status.PENDING),
         },
         "notes": list(results.notes),
+        "advice": _ways_out(results),
     }
     return _plain(document)
 
@@ -155,6 +157,9 @@ def print_status(results: Results, console: Console | None = None) -> None:
     for note in document["notes"]:
         console.print()
         print_beside(console, "note: ", Text(one_line(note)))
+    for sentence in document["advice"]:
+        console.print()
+        print_beside(console, "advice: ", Text(sentence))
     for words, command in _advice(document):
         console.print()
         console.print(Text(words, style="dim"))
@@ -251,6 +256,19 @@ def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
     if statuses:
         found.append(("to try once more what failed:", f"{again} --retry {statuses}"))
     return found
+
+
+def _ways_out(results: Results) -> list[str]:
+    """What to change in the configuration for the answers that were no scores; for each judge one sentence at most."""
+    sections = (results.configuration.get(name) for name in ("evaluation", "protocol"))
+    form = [str(one["answer"]) for one in sections if isinstance(one, Mapping) and one.get("answer")]
+    found = []
+    for judge in results.judges:
+        answered = [one for one in results.judgements if one.judge == judge and one.answers]
+        failed = [one for one in answered if one.status in JUDGE_FAILED]
+        if 10 * len(failed) >= len(answered):  # fewer are the samples' affair
+            found.append(way_out(form[-1] if form else "score", failed))
+    return [one_line(sentence) for sentence in found if sentence]
 
 
 def going_on(run: Path) -> str:

@@ -61,6 +61,8 @@ def coverage_line(summary: Mapping[str, Any], language: str = "en") -> Text:
     if unscored:
         parts = text("list.separator", language).join(unscored)
         line.append(" " + text("coverage.rest", language, parts=parts), style="not bold")
+    if again := coverage.get("asked_again"):
+        line.append(" " + text("coverage.again", language, again=again, scored=coverage["scored"]), style="not bold")
     if not coverage.get("reached", True):
         required = formats.share(coverage["required"], 1)
         line.append(" " + text("coverage.below", language, required=required), style="bold")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -45,8 +45,9 @@ class Rubric:
     system_prompt: str
     """Without the form of the answer."""
     user_prompt_template: str
-    ask_again: Mapping[str, str]
-    """Form of the answer -> the line that is added when an answer could not be read."""
+    ask_again: Mapping[str, str] = field(compare=False)
+    """Form of the answer -> the line that is added when an answer could not be read. It is in no key, and rubrics that
+    differ only there are the same: they ask the same question."""
     answer: Mapping[str, str]
     """Form of the answer -> the text that ends the system prompt; empty under a system prompt of the user's own."""
     criteria: tuple[str, ...] = ()
@@ -169,10 +170,10 @@ def _check(name: str, override: object) -> None:
             raise ConfigurationError(f"prompts.{name}.{key} must be a text, not {type(text).__name__}")
         if key == "user_prompt_template" and not text.strip():
             raise ConfigurationError(f"prompts.{name}.{key} is empty; write it, or leave it out for ours")
-        for field in _FIELD.findall(text):
-            if field not in FIELDS:
-                nearest = _nearest(field, [f"{{{known}}}" for known in FIELDS])
-                raise ConfigurationError(f"prompts.{name}.{key}: no such field `{{{field}}}`; {nearest}")
+        for word in _FIELD.findall(text):
+            if word not in FIELDS:
+                nearest = _nearest(word, [f"{{{known}}}" for known in FIELDS])
+                raise ConfigurationError(f"prompts.{name}.{key}: no such field `{{{word}}}`; {nearest}")
 
 
 def _nearest(word: object, names: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from edit_eval.statistics.intervals import (
 )
 from edit_eval.statistics.ranks import levels, midranks
 
-_NO_SCORE = (Status.JUDGE_ERROR, Status.REFUSED, Status.UNPARSEABLE, Status.OUT_OF_RANGE)
+_NO_SCORE = (Status.JUDGE_ERROR, Status.REFUSED, Status.UNPARSEABLE, Status.OUT_OF_RANGE, Status.CUT_OFF)
 
 
 def judge_agreement(
@@ -30,8 +30,8 @@ def judge_agreement(
 ) -> dict[str, Any]:
     """`{"judges": {NAME: card}, "between_judges": {...} | None}`: what a run says of its judges, plain data.
 
-    A card holds for every way to give no score (`unparseable`, `refused`, `out_of_range`, `judge_error`) and for
-    all of them together (`unscored`) its `count`, `total`, `rate` and Wilson's `ci95` among the questions that the
+    A card holds for every way to give no score (`unparseable`, `refused`, `out_of_range`, `cut_off`, `judge_error`) and
+    for all of them together (`unscored`) its `count`, `total`, `rate` and Wilson's `ci95` among the questions that the
     judge was `asked` (an edit, a repeat); the same for scores at the `ceiling` and the `floor` of the rubric among
     all scores; and the `retest` over repeats (None without repeats). `lowest` and `highest` are the ends of the
     rubric's range.

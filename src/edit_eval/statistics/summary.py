@@ -41,6 +41,8 @@ class _Table:
     """The score; where there is none the lowest of the rubric."""
     best: FloatArray
     """The same with the highest."""
+    again: IntArray
+    """1 where the score is that of a second or later asking, 0 elsewhere."""
     clusters: IntArray
     """The number of the source image; -1 where it is not known."""
     lowest: float
@@ -132,6 +134,7 @@ def _table(results: Results, min_coverage: float, lowest: float, highest: float)
         scores=scores,
         worst=np.where(missing, lowest, scores),
         best=np.where(missing, highest, scores),
+        again=np.array([one.score is not None and one.answers > 1 for one in judgements], dtype=np.int64),
         clusters=np.array([clusters.get(judgement.sample_id, -1) for judgement in judgements], dtype=np.int64),
         lowest=float(lowest),
         highest=float(highest),
@@ -212,6 +215,7 @@ def _coverage(table: _Table, rows: IntArray) -> dict[str, Any]:
     return {
         "scored": counts[_OK],
         "total": len(rows),
+        "asked_again": int(table.again[rows].sum()),
         "by_status": {status.value: count for status, count in zip(_STATUSES, counts, strict=True) if count},
     }
 

@@ -149,7 +149,7 @@ def _asked(run: Results) -> dict[str, dict[str, str]]:
     }
     shown, described = {}, {}
     for category, rubric in rubrics.items():
-        prompts = [rubric.system(form), rubric.user_prompt_template, rubric.ask_again.get(form, "")]
+        prompts = [rubric.system(form), rubric.user_prompt_template]
         shown[category] = f"{rubric.version} {digest(prompts)[:_DIGITS_SHOWN]}"
         described[category] = any(_DESCRIPTION in prompt for prompt in prompts)
     asked = {}

@@ -321,14 +321,19 @@ class Matrix:
         waits = any(edit.status is PENDING for edit in self.edits)
         for line in as_kind(answers, AnswerLine):
             key, to = line.key, (line.sample, line.edit_model, line.edit_seed, line.judge, line.repeat)
-            answer = Answer(line.text, line.error, line.seconds, line.device, line.final)
+            answer = Answer(line.text, line.error, line.seconds, line.device, line.final, line.ended, line.length)
             judgement = numbers.first.get(key)
             if judgement is not None and key not in numbers.others and to == self.address(judgement):
-                self.answers[judgement].append(answer)  # as nearly all are
+                answers_so_far = self.answers[judgement]  # as nearly all are
             elif judgement is not None:
-                given.setdefault(key, {}).setdefault(to, []).append(answer)
+                answers_so_far = given.setdefault(key, {}).setdefault(to, [])
             elif waits:
-                self._aside.setdefault(key, {}).setdefault(to, []).append(answer)
+                answers_so_far = self._aside.setdefault(key, {}).setdefault(to, [])
+            else:
+                continue
+            if line.ask == 0:  # asked anew (`--retry`): what was said before is forgotten here as it was then
+                answers_so_far.clear()
+            answers_so_far.append(answer)
         for key, by_address in given.items():
             for judgement in numbers.of(key):
                 if not self.answers[judgement]:
@@ -370,6 +375,9 @@ class AnswerLine(msgspec.Struct):
     seconds: float
     device: str
     final: bool
+    ask: int
+    ended: Status = OK
+    length: int = 0
 
 
 T = TypeVar("T")

@@ -48,7 +48,10 @@ def _reuse_answers(source: RunDirectory, directory: RunDirectory, matrix: Matrix
         except msgspec.ValidationError:  # somebody else's line
             continue
         place = (line.sample, line.edit_model, line.edit_seed, line.judge, line.repeat)
-        answers.setdefault(line.key, {}).setdefault(place, []).append(record)
+        given = answers.setdefault(line.key, {}).setdefault(place, [])
+        if line.ask == 0:  # asked anew
+            given.clear()
+        given.append(record)
     taken = 0
     for number in range(len(matrix.answers)):
         if matrix.answers[number] or matrix.edits[matrix.place(number).edit].status is not Status.OK:

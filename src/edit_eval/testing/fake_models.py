@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from edit_eval.errors import LoadError
+from edit_eval.records import Reply, Status
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -125,6 +126,8 @@ class FakeJudge:
         """The answer for a sample's id, or for `<edit model>/<sample's id>`."""
         default_answer: str = "Score: 5.000"
         """The answer for all others."""
+        cut_off: list[str] = field(default_factory=list)
+        """Sample ids whose answer a limit on its length cut off."""
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
@@ -134,14 +137,15 @@ class FakeJudge:
         """Takes `load_seconds`."""
         self.parameters.load()
 
-    def judge(self, requests: Sequence[JudgeRequest]) -> list[str]:
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
         """Answers after `seconds` a request."""
         p = self.parameters
-        texts = []
+        replies = []
         for request in requests:
             p.happen(request.sample_id, self._done)
             time.sleep(duration(p.seconds, p.jitter, request.sample_id))
             both = f"{request.edit_model}/{request.sample_id}"
-            texts.append(p.answers.get(both, p.answers.get(request.sample_id, p.default_answer)))
+            text = p.answers.get(both, p.answers.get(request.sample_id, p.default_answer))
+            replies.append(Reply(text, Status.CUT_OFF if request.sample_id in p.cut_off else Status.OK))
         self._done += 1
-        return texts
+        return replies

@@ -9,8 +9,8 @@ A task to edit:  `source` (path), `instruction`, `seed`, `sample`, `output` (pat
     Its one result: `pixels`, `width`, `height`, `file_bytes`, `flags`.
 A task to judge: `requests`, a list of `system`, `user`, `source`, `edited` (paths), `pixels` (what the edit's digest
     was when it was reported), `sample`, `edit_model`, `instruction`, `category`.
-    Its results, one a request, in order: `text` (with `halved_to` where the batch did not fit into memory), or
-    `damaged` (the edit's file is no longer what it was).
+    Its results, one a request, in order: `text` (with `ended` and `length` as in `edit_eval.workers.replies`, and
+    `halved_to` where the batch did not fit into memory), or `damaged` (the edit's file is no longer what it was).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from edit_eval.errors import LoadError, ModelError, PictureError
 from edit_eval.pictures import check_edit, open_picture, pixel_digest, write_png
 from edit_eval.workers.lifetime import bind_to_engine
 from edit_eval.workers.messages import Lines, Message, encode, write_all
+from edit_eval.workers.replies import as_results
 
 SHORTEST_SECRET = 8  # characters; a shorter value would be found in innocent text
 _SECRET_NAME = re.compile(r"(?:^|_)(?:(?:API)?KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.I)
@@ -389,7 +390,7 @@ class Worker:
             if inputs is not None and batch == places:
                 judge.keywords["inputs"] = inputs
             try:
-                texts = judge() if len(batch) > 1 else _with_room(judge)
+                replies = judge() if len(batch) > 1 else _with_room(judge)
             except BaseException as error:
                 if kind_of(error) != "out_of_memory" or len(batch) == 1:
                     raise
@@ -397,14 +398,8 @@ class Worker:
                 middle = (len(batch) + 1) // 2
                 batches[:0] = [batch[:middle], batch[middle:]]
                 continue
-            if not isinstance(texts, (list, tuple)):  # a text is a sequence, too: of characters that may be digits
-                raise ModelError(f"the judge returned {type(texts).__name__}, not a list with one text a request")
-            if len(texts) != len(batch):
-                raise ModelError(f"the judge gave {len(texts)} answers to {len(batch)} requests")
-            for place, text in zip(batch, texts, strict=True):
-                if not isinstance(text, str):
-                    raise ModelError(f"an answer of the judge is {type(text).__name__}, not text")
-                results[place] = {"text": text}
+            for place, result in zip(batch, as_results(replies, len(batch)), strict=True):
+                results[place] = result
                 if len(batch) < len(places):
                     results[place]["halved_to"] = len(batch)
         return results
