@@ -14,8 +14,8 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
+from edit_eval.privacy import secrets_of
 from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
-from edit_eval.workers.process import secrets_of
 from faults.faulty_runs import faulty, settings
 from small_benchmark import sample_id
 
@@ -149,4 +149,6 @@ def test_which_variables_are_secrets() -> None:
         "MONKEY_BUSINESS": "bananas banana",
         "PATH": "/usr/bin:/bin",
     }
-    assert [value.decode() for value, _ in secrets_of(variables)] == [c * 8 for c in "abcdef"]
+    shown = secrets_of(variables).hidden(" ".join(variables.values())).split()
+    assert shown[:6] == [f"<{name}>" for name in list(variables)[:6]]
+    assert shown[6:] == " ".join(list(variables.values())[6:]).split()

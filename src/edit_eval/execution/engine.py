@@ -305,7 +305,7 @@ class Engine:
         elif kind == "broken":
             worker.broken = message["error"]
             self._first_load_error.setdefault(worker.replica.model.key, message["error"])
-            if worker.loading_since is None:
+            if worker.loading_since is None or "lacks" in message:
                 self._unprepared.add(worker.replica.model.key)
             self._records.event("broken", replica=worker.replica.name, error=message["error"], trace=message["trace"])
         elif kind == "died":

@@ -21,8 +21,11 @@ from pathlib import Path
 from edit_eval.execution.devices import environment_for
 from edit_eval.execution.driver import Event, WorkerSpecification
 from edit_eval.execution.environments import worker_command
+from edit_eval.execution.installation import install_line
+from edit_eval.privacy import hide_secrets
 from edit_eval.workers.messages import Lines, Message, encode
 
+LAST_BYTES = 1 << 16  # of a log, in which its last line is looked for
 CLOSE_SECONDS = 5.0  # how long killed processes may take to be gone
 
 
@@ -31,6 +34,7 @@ class Process:
     """One worker's process and its two pipes."""
 
     number: int
+    specification: WorkerSpecification
     process: subprocess.Popen[bytes]
     sentinel: int
     """Becomes readable when the process is gone."""
@@ -87,7 +91,8 @@ class LocalDriver:
                 os.close(child_out)
         os.set_blocking(into, False)
         os.set_blocking(out, False)
-        made = Process(worker, process, sentinel_of(process), into, out, self._logs / f"{specification.name}.log")
+        log_path = self._logs / f"{specification.name}.log"
+        made = Process(worker, specification, process, sentinel_of(process), into, out, log_path)
         self._processes[worker] = made
         self._selector.register(out, selectors.EVENT_READ, (made, "out"))
         self._selector.register(made.sentinel, selectors.EVENT_READ, (made, "gone"))
@@ -155,6 +160,8 @@ class LocalDriver:
                 if "event" not in message:
                     raise ValueError(f"not a message: {message}")
                 process.heard = True
+                if module := message.get("lacks"):
+                    message["error"] = lacking_line(process.specification, str(module), bool(message.get("pip")))
                 self._events.append(Event(process.number, message))
         except ValueError:  # only a model that writes into every descriptor comes here
             process.fault = "it wrote something else into the pipe that is edit-eval's own, and was killed"
@@ -238,12 +245,22 @@ def reason_of(code: int) -> str:
     return f"its process was killed by {name}{hint}"
 
 
+def lacking_line(specification: WorkerSpecification, module: str, has_pip: bool) -> str:
+    """What is to be done where the environment of a model lacks a module that its worker imports."""
+    python, own = specification.python or sys.executable, specification.class_path.rpartition(":")[0]
+    if own.partition(".")[0] == module:
+        return f"{python} finds no module `{own}`; put it beside the configuration, or install it there"
+    return f"{python} has no {module}; install it: {install_line(python, [module], has_pip)}"
+
+
 def last_line(log: Path) -> str:
-    """The last that a process wrote, at most 300 characters; empty where it wrote nothing."""
+    """The last that a process wrote, without secrets, at most 300 characters; empty where it wrote nothing."""
     try:
         with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - 2000))
-            lines = file.read().decode(errors="replace").split("\n")
+            begin = file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
+            text = hide_secrets(file.read().decode(errors="replace"))
     except OSError:
         return ""
-    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
+    if begin:
+        text = text.partition("\n")[2]  # the first line may begin in the middle of a secret
+    return next((line.strip()[:300] for line in reversed(text.split("\n")) if line.strip()), "")

@@ -29,6 +29,8 @@ from collections.abc import Callable, Iterator
 from importlib import metadata
 from typing import Any
 
+from edit_eval.privacy import hide_secrets
+
 Say = Callable[..., None]
 
 IMPLIED = ("accelerate", "safetensors")
@@ -195,5 +197,5 @@ def _cuda() -> dict[str, Any]:
 
 
 def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    text = " ".join(hide_secrets(str(error)).split())
     return f"{type(error).__name__}: {text[:400]}".rstrip(": ")
