@@ -52,6 +52,8 @@ class Question:
     folder: str = ""
     """The configuration's folder, in which the user's own classes are found."""
     on_gpu: bool = False
+    request: Mapping[str, str] = field(default_factory=dict)
+    """What a judge that is elsewhere is asked about the drawn scene (`JudgeRequest` without its pictures)."""
 
 
 def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
@@ -62,6 +64,7 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
         "parameters": dict(question.parameters),
         "methods": METHODS[question.kind] if question.kind else (),
         "libraries": LIBRARIES,
+        "request": dict(question.request),
     }
     out, child_out = os.pipe()
     with tempfile.TemporaryFile() as errors, os.fdopen(out, "rb") as answers:

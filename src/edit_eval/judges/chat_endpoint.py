@@ -165,7 +165,7 @@ class ChatEndpoint:
             self._know(answer)
             return self._text(answer)
         except Failure as failure:
-            raise LoadError(f"{failure}{self._wait_for(self._models(failure))}") from None
+            raise LoadError(f"{failure} {self._wait_for(self._models(failure))}".rstrip()) from None
         finally:
             self.parameters = p
             self.close()
@@ -365,7 +365,7 @@ class ChatEndpoint:
             names = [str(model.id) for model in listed.data]
         except Exception:  # a server need not have such a list
             return ""
-        return self._excerpt(f"; it has {', '.join(names[:5])}{', ...' * (len(names) > 5)}") if names else ""
+        return self._excerpt(f"(it has {', '.join(names[:5])}{', ...' * (len(names) > 5)})") if names else ""
 
     def _completion(self, text: str) -> Completion:
         """What a server sent with a status of success. The client itself would take it for whatever it resembles."""
