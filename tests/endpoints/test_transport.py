@@ -92,6 +92,7 @@ def get(url: str, **options: Any) -> Any:
         (zlib.compress(b'{"a": 1}'), ("Content-Encoding: deflate",)),
         (b'{"a": 1}', ("Content-Encoding: identity",)),
     ],
+    ids=["as it is", "gzip", "deflate", "identity"],
 )
 def test_an_answer_is_read_however_it_is_packed(packed: bytes, headers: tuple[str, ...]) -> None:
     with raw_server(whole(packed, *headers)) as (url, _):
