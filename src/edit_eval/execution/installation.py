@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.execution.driver import WorkerSpecification
 from edit_eval.privacy import hide_secrets
 
 PACKAGES = {
@@ -92,6 +93,19 @@ def install_line(python: str, modules: Sequence[str], has_pip: bool) -> str:
         at_home = extra and Path(python) == Path(sys.executable)
         packages.append(f"edit-eval[{extra}]" if at_home else requirement)
     return install_command(shlex.quote(python), list(dict.fromkeys(packages)), has_pip)
+
+
+def with_install_line(broken: dict[str, Any], specification: WorkerSpecification) -> dict[str, Any]:
+    """A worker's `broken`, with what is to be done in its `error` where a module is missing in its environment."""
+    module = str(broken.get("lacks") or "")
+    if not module:
+        return broken
+    python, own = specification.python or sys.executable, specification.class_path.rpartition(":")[0]
+    if own.partition(".")[0] == module:
+        error = f"{python} finds no module `{own}`; put it beside the configuration, or install it there"
+    else:
+        error = f"{python} has no {module}; install it: {install_line(python, [module], bool(broken.get('pip')))}"
+    return {**broken, "error": error}
 
 
 def make_environment(

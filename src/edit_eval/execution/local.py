@@ -21,7 +21,6 @@ from pathlib import Path
 from edit_eval.execution.devices import environment_for
 from edit_eval.execution.driver import Event, WorkerSpecification
 from edit_eval.execution.environments import worker_command
-from edit_eval.execution.installation import install_line
 from edit_eval.privacy import hide_secrets
 from edit_eval.workers.messages import Lines, Message, encode
 
@@ -34,7 +33,6 @@ class Process:
     """One worker's process and its two pipes."""
 
     number: int
-    specification: WorkerSpecification
     process: subprocess.Popen[bytes]
     sentinel: int
     """Becomes readable when the process is gone."""
@@ -91,8 +89,7 @@ class LocalDriver:
                 os.close(child_out)
         os.set_blocking(into, False)
         os.set_blocking(out, False)
-        log_path = self._logs / f"{specification.name}.log"
-        made = Process(worker, specification, process, sentinel_of(process), into, out, log_path)
+        made = Process(worker, process, sentinel_of(process), into, out, self._logs / f"{specification.name}.log")
         self._processes[worker] = made
         self._selector.register(out, selectors.EVENT_READ, (made, "out"))
         self._selector.register(made.sentinel, selectors.EVENT_READ, (made, "gone"))
@@ -160,8 +157,6 @@ class LocalDriver:
                 if "event" not in message:
                     raise ValueError(f"not a message: {message}")
                 process.heard = True
-                if module := message.get("lacks"):
-                    message["error"] = lacking_line(process.specification, str(module), bool(message.get("pip")))
                 self._events.append(Event(process.number, message))
         except ValueError:  # only a model that writes into every descriptor comes here
             process.fault = "it wrote something else into the pipe that is edit-eval's own, and was killed"
@@ -243,14 +238,6 @@ def reason_of(code: int) -> str:
     name = signal.Signals(-code).name if -code in signal.Signals._value2member_map_ else f"signal {-code}"
     hint = " (the kernel may have run out of memory)" if name == "SIGKILL" else ""
     return f"its process was killed by {name}{hint}"
-
-
-def lacking_line(specification: WorkerSpecification, module: str, has_pip: bool) -> str:
-    """What is to be done where the environment of a model lacks a module that its worker imports."""
-    python, own = specification.python or sys.executable, specification.class_path.rpartition(":")[0]
-    if own.partition(".")[0] == module:
-        return f"{python} finds no module `{own}`; put it beside the configuration, or install it there"
-    return f"{python} has no {module}; install it: {install_line(python, [module], has_pip)}"
 
 
 def last_line(log: Path) -> str:

@@ -39,5 +39,6 @@ def tell(error: ImportError, pipe_out: int) -> NoReturn:
     """Says for a worker that cannot even begin what is missing, and ends the process."""
     text = hide_secrets(f"{type(error).__name__}: {error}")
     trace = hide_secrets("".join(traceback.format_exception(type(error), error, error.__traceback__)))
-    write_all(pipe_out, encode({"event": "broken", "error": text, "trace": trace, **lacking(error)}))
+    what = {"kind": "exception", **lacking(error)}
+    write_all(pipe_out, encode({"event": "broken", "error": text, "trace": trace, **what}))
     os._exit(1)
