@@ -156,9 +156,13 @@ def examine(source: str | Path | None = None, *, run_dir: Path = RUNS, **options
             configuration = load_configuration(source, **options, data_may_be_missing=True)
         except ConfigurationError:
             return examination.examine(refused=error)
-        return examination.examine(configuration, refused=error, run_folder=run_dir)
+        return examination.examine(configuration, load_protocol=load_protocol, refused=error, run_folder=run_dir)
     return examination.examine(
-        configuration, load_samples=load_samples, check_rubrics=checked_protocol, run_folder=run_dir
+        configuration,
+        load_samples=load_samples,
+        check_rubrics=checked_protocol,
+        load_protocol=load_protocol,
+        run_folder=run_dir,
     )
 
 

@@ -21,7 +21,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BENCH, SOURCES = ROOT / "bench", ROOT / "src"
 PROGRAM = sorted(BENCH.glob("gpu*.py"))
-LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "pretrained")
+LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained")
 REFUSED = ("pydantic", "typer", "rich", "yaml", "scipy", "altair", "jinja2", "ijson", "filelock", "psutil", "openai")
 
 # Found by every Python that the program starts. transformers may have these libraries; ours may not ask for them.
@@ -64,7 +64,7 @@ def module(name: str) -> Any:
 class TestNeeds:
     def test_nothing_but_torch_transformers_diffusers_and_pillow(self, refusing: dict[str, str]) -> None:
         pytest.importorskip("transformers")
-        names = [f"edit_eval.{name}" for name in ("records", "errors", "pictures")]
+        names = [f"edit_eval.{name}" for name in ("records", "errors", "privacy", "pictures")]
         for layer in LAYERS:
             paths = (SOURCES / "edit_eval" / layer).rglob("*.py")
             names.extend(".".join(path.relative_to(SOURCES).with_suffix("").parts) for path in paths)

@@ -67,8 +67,8 @@ class TestLayersZip:
         names = {name.removeprefix("edit_eval/") for name in zipfile.ZipFile(path).namelist()}
         tops = {name.partition("/")[0] for name in names}
         assert tops == {
-            *("workers", "testing", "edit_models", "judges", "benchmarks", "pretrained"),
-            *("__init__.py", "errors.py", "records.py", "pictures.py", "user_cache.py"),
+            *("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained"),
+            *("__init__.py", "errors.py", "privacy.py", "records.py", "pictures.py", "user_cache.py"),
         }
         for top in tops:
             here = {p.relative_to(ROOT).as_posix() for p in [ROOT / top, *(ROOT / top).rglob("*.py")] if p.is_file()}
@@ -343,7 +343,7 @@ if [ "$1" = venv ]; then
     for last; do :; done
     mkdir -p "$last/bin" && touch "$last/pyvenv.cfg" && ln -s "$UV_PYTHON_HERE" "$last/bin/python"
 else
-    sleep "${UV_SECONDS:-0}"
+    while [ -n "$UV_WAITS_FOR" ] && [ ! -e "$UV_WAITS_FOR" ]; do sleep 0.05; done
     if [ -n "$UV_FAULT" ]; then echo "No solution found:"; echo "  $UV_FAULT" >&2; exit 1; fi
 fi
 """
@@ -409,9 +409,9 @@ class TestUv:
         assert python.exists()
 
     def test_of_two_processes_one_makes_it_and_the_other_waits(
-        self, fake_uv: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+        self, fake_uv: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        monkeypatch.setenv("UV_SECONDS", "1.5")
+        monkeypatch.setenv("UV_WAITS_FOR", str(tmp_path / "both have spoken"))
         code = (
             "from edit_eval.execution import environments, installation; installation._pip_settings = dict\n"
             "print(environments.uv_interpreter(['transformers']))"
@@ -420,11 +420,13 @@ class TestUv:
             subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             for _ in range(2)
         ]
+        words = [process.stderr.readline() for process in both if process.stderr]
+        (tmp_path / "both have spoken").touch()
         said = [process.communicate(timeout=60) for process in both]
         assert [process.returncode for process in both] == [0, 0], said
         assert said[0][0] == said[1][0]
         assert len(fake_uv()) == 2
-        assert sorted(words.split()[0] for _, words in said) == ["making", "waiting"]
+        assert sorted(line.split()[0] for line in words) == ["making", "waiting"]
 
     def test_a_real_one_is_made_of_a_local_wheel(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if installation.find_uv() is None:

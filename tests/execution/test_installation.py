@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution import installation
-from edit_eval.execution.installation import install_command, make_environment
+from edit_eval.execution.driver import WorkerSpecification
+from edit_eval.execution.installation import install_command, install_line, make_environment
 
 
 def test_what_is_needed_is_said_once_in_the_metadata() -> None:
@@ -91,3 +93,27 @@ class TestPipSettings:
 
 def _no_program(*arguments: Any, **named: Any) -> Any:
     raise FileNotFoundError("pip")
+
+
+class TestInstallLine:
+    def test_at_home_it_is_the_extra_elsewhere_the_package(self) -> None:
+        assert install_line(sys.executable, ["openai"], True) == f"{sys.executable} -m pip install 'edit-eval[openai]'"
+        line = install_line(sys.executable, ["torch", "diffusers", "cv2"], True)
+        assert line.endswith(" install 'edit-eval[diffusers]' opencv-python")
+        assert install_line("/e/python", ["openai", "PIL"], False).startswith(
+            "uv pip install --python /e/python 'openai>=2.0' 'pillow>="
+        )
+
+    @pytest.mark.parametrize(
+        ("lacks", "said"),
+        [
+            ("openai", "/e/python has no openai; install it: /e/python -m pip install 'openai>=2.0'"),
+            ("mine", "/e/python finds no module `mine.judges`; put it beside the configuration, or install it there"),
+            ("", "as it was"),
+        ],
+    )
+    def test_what_a_worker_lacks_is_said_with_what_to_do(self, lacks: str, said: str) -> None:
+        specification = WorkerSpecification("w", "m", "judge", ("cpu",), "mine.judges:Judge", {}, "/e/python")
+        broken = {"event": "broken", "error": "as it was", "trace": "t", "lacks": lacks, "pip": True}
+        assert installation.with_install_line(broken, specification) == {**broken, "error": said}
+        assert installation.with_install_line({"error": "e"}, specification) == {"error": "e"}

@@ -71,7 +71,7 @@ def test_what_passes_is_waited_out_and_the_rest_has_no_score(tmp_path: Path) -> 
             return ONCE[number]
         return ALWAYS.get(number, Reply("Score: 5.000"))
 
-    made = run_with(answer, tmp_path, attempt_timeout=3.0)
+    made = run_with(answer, tmp_path, attempt_timeout=8.0)
     found = {j.sample_id: j for j in made.results.judgements}
     status = [found[sample_id(n)].status for n in range(18)]
     assert status[:8] == [Status.OK] * 8
@@ -132,7 +132,7 @@ def test_a_server_that_is_gone_leaves_all_pending_and_the_next_start_goes_on(tmp
             return Reply("Score: 5.000")
 
         server.answer = answer
-        what = judged_by(server, tmp_path, concurrency=2, attempt_timeout=2.0)
+        what = judged_by(server, tmp_path, concurrency=2, attempt_timeout=5.0)
         said = "cannot be reached, or broke off" if manner == "nothing" else "gave no whole answer in time"
         with pytest.raises(Stopped, match=said) as stopped:
             evaluate(what, run_dir=tmp_path / "run", report=False)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edit_eval import evaluate
-from edit_eval.errors import ConfigurationError
+from edit_eval.errors import ConfigurationError, LoadError, ModelError
+from edit_eval.execution.local import last_line
+from edit_eval.judges.chat_endpoint import ChatEndpoint
+from edit_eval.pretrained.loading import load_errors
+from edit_eval.pretrained.trials import trial
+from edit_eval.privacy import secrets_of
 from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
-from edit_eval.workers.process import secrets_of
+from edit_eval.workers import probe
+from edit_eval.workers.process import one_line
 from faults.faulty_runs import faulty, settings
 from small_benchmark import sample_id
 
@@ -92,6 +100,58 @@ def test_planted_keys_are_found_nowhere(tmp_path: Path) -> None:
     assert b"401: <HF_TOKEN> is not valid for <OPENAI_API_KEY>" in kept
 
 
+def raised(context: Any, text: str) -> str:
+    with pytest.raises(ModelError) as said, context:
+        raise RuntimeError(text)
+    return str(said.value)
+
+
+CUTS: dict[str, tuple[int, Callable[[str, Path], str]]] = {
+    "a worker's message": (500, lambda text, _: one_line(RuntimeError(text))),
+    "a model that cannot be loaded": (400, lambda text, _: raised(load_errors("m"), text)),
+    "a part that is tried": (300, lambda text, _: raised(trial("a part", "leave it"), text)),
+    "doctor, within": (400, lambda text, _: probe._one_line(RuntimeError(text))),
+    "a log's last line": (300, lambda text, folder: last_line(written(folder / "log", text))),
+    "the tail of a long log": (0, lambda text, folder: last_line(written(folder / "log", text + "." * 65_526))),
+}
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_no_part_of_a_key_is_left_where_a_text_is_cut(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key is replaced while it is whole; afterwards nobody would know its half."""
+    key = KEYS["OPENAI_API_KEY"]
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    length, said = CUTS[name]
+    for part in range(1, len(key)):
+        text = said("." * max(0, length - part) + key, tmp_path)
+        assert not any(key[i : i + 4] in text for i in range(len(key) - 3)), (part, text)
+
+
+def test_nor_where_a_server_says_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = KEYS["OPENAI_API_KEY"]
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with JudgeServer() as server:
+        judge = ChatEndpoint(ChatEndpoint.Parameters(model="m", base_url=server.base_url, retries=0))
+        for part in range(1, len(key), 6):
+            for text in ("." * (300 - part) + key, "<p>" + "." * (300 - part) + base64_of(f"user:{key}")):
+                server.canary = Reply.error(400, text)
+                with pytest.raises(LoadError) as failed:
+                    judge.load(["cpu"])
+                assert not any(key[i : i + 4] in str(failed.value) for i in range(len(key) - 3))
+                assert base64_of(f"user:{key}")[8:20] not in str(failed.value)
+
+
+def base64_of(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
 def test_a_run_is_as_private_as_the_umask_asks(tmp_path: Path) -> None:
     """Nothing is opened wider than the user's other files, and nothing is kept from a group that may read and write."""
     before = os.umask(0o007)
@@ -149,4 +209,6 @@ def test_which_variables_are_secrets() -> None:
         "MONKEY_BUSINESS": "bananas banana",
         "PATH": "/usr/bin:/bin",
     }
-    assert [value.decode() for value, _ in secrets_of(variables)] == [c * 8 for c in "abcdef"]
+    shown = secrets_of(variables).hidden(" ".join(variables.values())).split()
+    assert shown[:6] == [f"<{name}>" for name in list(variables)[:6]]
+    assert shown[6:] == " ".join(list(variables.values())[6:]).split()

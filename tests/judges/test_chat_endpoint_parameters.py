@@ -17,7 +17,7 @@ from edit_eval.workers.process import key_parameters
         ({"images": ["edited", "mask"]}, "images"),
         ({"call": {"messages": []}}, "call: messages"),
         ({"call": {"extra_headers": {}}}, "call: extra_headers"),
-        ({"base_url": "localhost:8000/v1"}, "base_url: localhost:8000/v1 does not begin"),
+        ({"base_url": "localhost:8000/v1"}, "base_url: it begins with http://"),
         ({"api_key_env": "sk-123456"}, "api_key_env: it takes the NAME"),
         ({"concurrency": 0}, "concurrency"),
         ({"deadline": float("nan")}, "deadline"),

@@ -36,11 +36,8 @@ def test_other_errors_become_one_line() -> None:
         raise ValueError("two\n   lines")
 
 
-def test_a_missing_package_is_named_with_the_interpreter() -> None:
-    with (
-        pytest.raises(LoadError, match=r"needs the package nothing_of_this_name, which .*python"),
-        load_errors("a/model"),
-    ):
+def test_a_missing_package_passes_as_it_is() -> None:
+    with pytest.raises(ModuleNotFoundError, match="nothing_of_this_name"), load_errors("a/model"):
         import nothing_of_this_name  # noqa: F401
 
 

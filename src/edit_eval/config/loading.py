@@ -10,7 +10,8 @@ from typing import Any
 from edit_eval.config.faults import Faults, Place, one_line, shown
 from edit_eval.config.overrides import apply_overrides
 from edit_eval.config.placement import Devices, read_devices_flag
-from edit_eval.config.schema import Configuration, is_secret
+from edit_eval.config.schema import Configuration
+from edit_eval.config.secrets import is_secret
 from edit_eval.config.sections import TOP_KEYS, Sections
 from edit_eval.config.yaml_text import read_file
 from edit_eval.errors import ConfigurationError
@@ -103,7 +104,7 @@ def _apply_flags(raw: dict[str, Any], flags: Mapping[Place, Any], faults: Faults
 def _refuse_secrets(value: Any, place: Place, faults: Faults) -> None:
     if place[:1] == ("prompts",):
         return
-    if place and is_secret(place[-1], value):
+    if place and is_secret(place, value):
         text = "a secret has no place in a configuration; keep it in an environment variable, and give"
         faults.add(place, f"{text} the NAME of that variable to a parameter made for it (such as `api_key_env`)")
         return

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os.path
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from edit_eval.config.placement import Placement, PositiveInteger
+from edit_eval.config.secrets import without_secrets
 
 NOT_BUILT: dict[tuple[str, str], tuple[str, ...]] = {
     ("execution", "driver"): ("ray",),
@@ -19,7 +18,6 @@ NOT_BUILT: dict[tuple[str, str], tuple[str, ...]] = {
 
 Language = Literal["en", "zh"]
 OnBadSample = Literal["error", "skip"]
-SECRET_SHOWN = "<from the environment>"
 
 
 class Section(BaseModel):
@@ -157,27 +155,3 @@ def _which(type_name: str, class_path: str) -> dict[str, str]:
 def _plain_model(model: ModelSection) -> dict[str, Any]:
     params = {**model.placement.as_plain(), "seed": model.seed, **model.parameters}
     return {**_which(model.type, model.class_path), "params": params}
-
-
-_SECRET_KEY = re.compile(
-    r"(?:^|_)(?:api_?key|secret(?:_?key)?|access_key|private_key|(?:api|access|auth|hf|bearer|refresh)_token"
-    r"|password|passwd|credentials?)$|^token$|^authorization$",
-    re.IGNORECASE,
-)
-_PASSWORD_IN_URL = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*@")
-
-
-def is_secret(key: str, value: object) -> bool:
-    """Whether a value must not stand in a file: by its key's name, or a URL with a password in it."""
-    if isinstance(value, str) and _PASSWORD_IN_URL.search(value):
-        return True
-    return bool(_SECRET_KEY.search(key.replace("-", "_"))) and value not in (None, "")
-
-
-def without_secrets(value: Any) -> Any:
-    """A copy in which every secret is replaced by `<from the environment>`."""
-    if isinstance(value, Mapping):
-        return {k: SECRET_SHOWN if is_secret(k, v) else without_secrets(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [SECRET_SHOWN if is_secret("", v) else without_secrets(v) for v in value]
-    return value

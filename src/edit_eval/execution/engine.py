@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.driver import Driver, Event, WorkerSpecification
+from edit_eval.execution.installation import with_install_line
 from edit_eval.records import model_title
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Command, Replica, State
@@ -303,9 +304,10 @@ class Engine:
             else:
                 self._do(self._policy.prepared(worker.replica))
         elif kind == "broken":
+            message = with_install_line(message, self._specifications[worker.replica.model.key, worker.replica.place])
             worker.broken = message["error"]
             self._first_load_error.setdefault(worker.replica.model.key, message["error"])
-            if worker.loading_since is None:
+            if worker.loading_since is None or "lacks" in message:
                 self._unprepared.add(worker.replica.model.key)
             self._records.event("broken", replica=worker.replica.name, error=message["error"], trace=message["trace"])
         elif kind == "died":

@@ -30,12 +30,17 @@ from edit_eval.execution.installation import make_environment, requirements_for
 from edit_eval.pictures import write_durably
 from edit_eval.user_cache import cache_folder
 
-LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "pretrained")
-FILES = ("__init__.py", "errors.py", "records.py", "pictures.py", "user_cache.py")
-START = (
-    "import sys; sys.path[:] = [sys.argv.pop(1)] + [p for p in sys.path if p]; "
-    "from edit_eval.workers.process import main; main(sys.argv[1:])"
-)
+LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained")
+FILES = ("__init__.py", "errors.py", "privacy.py", "records.py", "pictures.py", "user_cache.py")
+START = """import sys
+sys.path[:] = [sys.argv.pop(1)] + [p for p in sys.path if p]
+try:
+    from edit_eval.workers.process import main
+except ModuleNotFoundError as error:
+    from edit_eval.workers.lacking import tell
+    tell(error, int(sys.argv[2]))
+main(sys.argv[1:])
+"""
 
 Note = Callable[[str], None]
 

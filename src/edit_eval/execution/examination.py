@@ -1,6 +1,7 @@
 """What `edit-eval doctor` finds out: whether a configuration would run on this machine, and what would make it run.
 
-Nothing is loaded, downloaded or made; the benchmark's first pass lays its sources into the cache, as a run would.
+Nothing is loaded, downloaded or made; the benchmark's first pass lays its sources into the cache, as a run would, and
+a judge behind a server is asked one question, by the client that a run uses.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from edit_eval.benchmarks.scenes.example import example_sample
 from edit_eval.benchmarks.selection import select
 from edit_eval.config.components import import_class
 from edit_eval.config.schema import Configuration, ModelSection
@@ -26,7 +28,9 @@ from edit_eval.execution.findings import Finding
 from edit_eval.execution.fitting import Wanted, fit_findings, host_findings, together_findings, weights_of
 from edit_eval.execution.machine import disk_findings, free_host_memory, gb, gpu_findings, host_finding
 from edit_eval.execution.probing import Question, environment_findings, probe
+from edit_eval.execution.server_answers import server_finding
 from edit_eval.execution.weights import hub_cache, is_hub_name, offline
+from edit_eval.protocols.rubric_score import RubricScore
 from edit_eval.records import Sample
 
 __all__ = ["Finding", "examine", "refusal"]
@@ -35,6 +39,7 @@ MOST_NAMED = 20
 """Bad samples that are named one by one."""
 
 LoadSamples = Callable[[Configuration], Sequence[Sample]]
+LoadProtocol = Callable[[Configuration], RubricScore]
 CheckRubrics = Callable[[Configuration, Sequence[Sample], Sequence[Sample]], tuple[object, Sequence[Sample]]]
 
 
@@ -43,6 +48,7 @@ def examine(
     *,
     load_samples: LoadSamples | None = None,
     check_rubrics: CheckRubrics | None = None,
+    load_protocol: LoadProtocol | None = None,
     run_folder: Path = Path("runs"),
     refused: EditEvalError | None = None,
 ) -> list[Finding]:
@@ -50,6 +56,7 @@ def examine(
 
     `load_samples` makes the benchmark's samples; `check_rubrics`, told all of them and those that are chosen, gives
     the latter back, bad ones without a rubric among them, or raises; without them the benchmark is not looked at.
+    `load_protocol` gives how a judge is asked; with it, one that is behind a server is asked about a drawn scene.
     `run_folder` is where the run would write. `refused` is why the configuration that was given would not run; the rest
     of it, if there is any, is looked at all the same. What is wrong is a finding, not an exception.
     """
@@ -67,13 +74,15 @@ def examine(
         return findings
     wanted: list[Wanted] = []
     questions: list[Question] = []
+    protocol = _protocol(configuration, load_protocol)
+    request = _request(configuration, protocol)
     for role, sections in (("edit_model", configuration.edit_models), ("judge", configuration.judges)):
         for section in sections.values():
             model = _model(role, section, configuration.folder, environment, findings)
             wanted.append(model)
-            questions += _question(model, configuration.folder, findings)
+            questions += _question(model, configuration.folder, findings, request)
     findings += host_findings(wanted, configuration.execution.load_concurrency, host_free)
-    findings += _environments(questions, visible)
+    findings += _environments(questions, visible, protocol)
     findings += _path_findings(configuration, environment)
     downloads: dict[Path, int | None] = {}
     for model in wanted:
@@ -130,7 +139,7 @@ def _model(
     return Wanted(who, role, section, chosen, weights, _can_offload(role, section, folder))
 
 
-def _question(wanted: Wanted, folder: Path, findings: list[Finding]) -> list[Question]:
+def _question(wanted: Wanted, folder: Path, findings: list[Finding], request: Mapping[str, str]) -> list[Question]:
     """What the model's environment is to be asked; nothing where there is none yet, and `findings` get why."""
     section = wanted.section
     try:
@@ -153,6 +162,7 @@ def _question(wanted: Wanted, folder: Path, findings: list[Finding]) -> list[Que
             parameters=section.parameters,
             folder=str(folder),
             on_gpu=wanted.on_gpu,
+            request=request if wanted.role == "judge" else {},
         )
     ]
 
@@ -173,12 +183,40 @@ def _can_offload(role: str, section: ModelSection, folder: Path) -> bool:
     return "offload" in inspect.signature(found.load).parameters
 
 
-def _environments(questions: Sequence[Question], visible: Sequence[Gpu]) -> list[Finding]:
+def _protocol(configuration: Configuration, load_protocol: LoadProtocol | None) -> RubricScore | None:
+    try:
+        return load_protocol(configuration) if load_protocol is not None else None
+    except EditEvalError:  # which the benchmark's findings say
+        return None
+
+
+def _request(configuration: Configuration, protocol: RubricScore | None) -> dict[str, str]:
+    """What a judge is told about the drawn scene; nothing where it is not known how it is told."""
+    if protocol is None:
+        return {}
+    sample = example_sample(configuration.benchmark.language)
+    prompt = protocol.prompt(sample)
+    return {
+        "system": prompt.system,
+        "user": prompt.user,
+        "sample_id": sample.id,
+        "instruction": sample.instruction,
+        "category": sample.category,
+        "form": protocol.form,
+    }
+
+
+def _environments(
+    questions: Sequence[Question], visible: Sequence[Gpu], protocol: RubricScore | None = None
+) -> list[Finding]:
     with ThreadPoolExecutor(max_workers=4) as pool:
         answers = list(pool.map(probe, questions))
     findings = []
     for question, found in zip(questions, answers, strict=True):
         findings += environment_findings(question, found, visible)
+    for question, found in zip(questions, answers, strict=True):
+        if protocol is not None and "examined" in found:
+            findings.append(server_finding(question.who, found["examined"], protocol))
     return findings
 
 

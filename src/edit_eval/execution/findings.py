@@ -13,7 +13,7 @@ class Finding:
     """One thing that was found out."""
 
     area: str
-    """`configuration`, `devices`, `host`, `environments`, `models`, `benchmark`, `disk` or `keys`."""
+    """`configuration`, `devices`, `host`, `environments`, `models`, `servers`, `benchmark`, `disk` or `keys`."""
     level: Level
     """`problem`: the run would stop, or could not begin; `warning`: it would suffer; `note`: worth knowing."""
     text: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,12 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.execution.driver import WorkerSpecification
+from edit_eval.privacy import hide_secrets
 
 PACKAGES = {
     "edit": ("pillow", "torch", "diffusers", "transformers", "accelerate", "safetensors"),
     "judge": ("pillow", "torch", "transformers", "accelerate", "safetensors"),
 }
 """What `edit-eval env create DIR --for KIND` installs."""
+
+EXTRAS = ("diffusers", "openai")
+"""Extras of edit-eval that models need."""
+
+PACKAGE_OF = {"PIL": "pillow", "cv2": "opencv-python", "sklearn": "scikit-learn", "skimage": "scikit-image"}
+"""The package that brings a module of another name."""
 
 PIP_SETTING = re.compile(r"^(?P<section>global|install|:env:)\.(?P<key>find-links|index-url)=(?P<value>.+)$")
 
@@ -32,6 +41,11 @@ def bounds() -> dict[str, str]:
 
     Read from the installed package's metadata. Raises `ConfigurationError` where edit-eval is not installed.
     """
+    return {name: requirement for name, (requirement, _) in _needed().items()}
+
+
+def _needed() -> dict[str, tuple[str, str]]:
+    """The same, each with the extra that brings it; empty for what edit-eval itself needs."""
     try:
         lines = metadata.requires("edit-eval") or []
     except metadata.PackageNotFoundError:
@@ -40,8 +54,9 @@ def bounds() -> dict[str, str]:
     for line in lines:
         requirement, _, marker = (part.strip() for part in line.partition(";"))
         name = re.match(r"[\w.-]+", requirement)
-        if name and (not marker or re.search(r"extra\s*==\s*['\"]diffusers['\"]", marker)):
-            found[name[0].lower()] = requirement
+        extra = re.search(r"extra\s*==\s*['\"](\w+)['\"]", marker)
+        if name and (not marker or (extra and extra[1] in EXTRAS)):
+            found[name[0].lower()] = (requirement, extra[1] if extra else "")
     return found
 
 
@@ -62,7 +77,35 @@ def find_uv() -> str | None:
 def install_command(python: str, packages: Sequence[str], has_pip: bool) -> str:
     """The command that a person types to install `packages` for the interpreter `python`."""
     program = f"{python} -m pip install" if has_pip else f"uv pip install --python {python}"
-    return " ".join([program, *(f"'{p}'" if re.search(r"[<>=! ]", p) else p for p in packages)])
+    return " ".join([program, *(f"'{p}'" if re.search(r"[][<>=! ]", p) else p for p in packages)])
+
+
+def install_line(python: str, modules: Sequence[str], has_pip: bool) -> str:
+    """The same for `modules` that are missing there: the extra of edit-eval where that brings them and is at home."""
+    try:
+        needed = _needed()
+    except ConfigurationError:
+        needed = {}
+    packages = []
+    for module in modules:
+        package = PACKAGE_OF.get(module, module.replace("_", "-"))
+        requirement, extra = needed.get(package, (package, ""))
+        at_home = extra and Path(python) == Path(sys.executable)
+        packages.append(f"edit-eval[{extra}]" if at_home else requirement)
+    return install_command(shlex.quote(python), list(dict.fromkeys(packages)), has_pip)
+
+
+def with_install_line(broken: dict[str, Any], specification: WorkerSpecification) -> dict[str, Any]:
+    """A worker's `broken`, with what is to be done in its `error` where a module is missing in its environment."""
+    module = str(broken.get("lacks") or "")
+    if not module:
+        return broken
+    python, own = specification.python or sys.executable, specification.class_path.rpartition(":")[0]
+    if own.partition(".")[0] == module:
+        error = f"{python} finds no module `{own}`; put it beside the configuration, or install it there"
+    else:
+        error = f"{python} has no {module}; install it: {install_line(python, [module], bool(broken.get('pip')))}"
+    return {**broken, "error": error}
 
 
 def make_environment(
@@ -113,7 +156,7 @@ def _run(command: Sequence[str], variables: Mapping[str, str], shown: bool) -> N
     except OSError as error:
         raise ConfigurationError(f"cannot run {command[0]}: {error.strerror or error}") from error
     if done.returncode:
-        words = " ".join((done.stdout or "what it says is above").split())
+        words = " ".join(hide_secrets(done.stdout or "what it says is above").split())
         words = words if len(words) <= 600 else "... " + words[-600:]
         line = " ".join([Path(command[0]).name, *command[1:]])
         raise ConfigurationError(f"`{line}` failed: {words}")

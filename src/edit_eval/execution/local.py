@@ -21,8 +21,10 @@ from pathlib import Path
 from edit_eval.execution.devices import environment_for
 from edit_eval.execution.driver import Event, WorkerSpecification
 from edit_eval.execution.environments import worker_command
+from edit_eval.privacy import hide_secrets
 from edit_eval.workers.messages import Lines, Message, encode
 
+LAST_BYTES = 1 << 16  # of a log, in which its last line is looked for
 CLOSE_SECONDS = 5.0  # how long killed processes may take to be gone
 
 
@@ -239,11 +241,13 @@ def reason_of(code: int) -> str:
 
 
 def last_line(log: Path) -> str:
-    """The last that a process wrote, at most 300 characters; empty where it wrote nothing."""
+    """The last that a process wrote, without secrets, at most 300 characters; empty where it wrote nothing."""
     try:
         with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - 2000))
-            lines = file.read().decode(errors="replace").split("\n")
+            begin = file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
+            text = hide_secrets(file.read().decode(errors="replace"))
     except OSError:
         return ""
-    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
+    if begin:
+        text = text.partition("\n")[2]  # the first line may begin in the middle of a secret
+    return next((line.strip()[:300] for line in reversed(text.split("\n")) if line.strip()), "")

@@ -18,7 +18,8 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.devices import Gpu
 from edit_eval.execution.environments import import_path
 from edit_eval.execution.findings import Finding, Level
-from edit_eval.execution.installation import bounds, install_command
+from edit_eval.execution.installation import bounds, install_line
+from edit_eval.privacy import hide_secrets
 
 SECONDS = 180.0  # how long an environment may take; libraries on a cold network disk take a minute
 LIBRARIES = ("torch", "torchvision", "diffusers", "transformers", "accelerate", "safetensors")
@@ -34,9 +35,6 @@ else:
     from edit_eval.workers.probe import main
     main([out])
 """
-
-PACKAGE_OF = {"PIL": "pillow", "cv2": "opencv-python", "sklearn": "scikit-learn", "skimage": "scikit-image"}
-"""The package that brings a module of another name."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,8 @@ class Question:
     folder: str = ""
     """The configuration's folder, in which the user's own classes are found."""
     on_gpu: bool = False
+    request: Mapping[str, str] = field(default_factory=dict)
+    """What a judge that is elsewhere is asked about the drawn scene (`JudgeRequest` without its pictures)."""
 
 
 def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
@@ -64,6 +64,7 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
         "parameters": dict(question.parameters),
         "methods": METHODS[question.kind] if question.kind else (),
         "libraries": LIBRARIES,
+        "request": dict(question.request),
     }
     out, child_out = os.pipe()
     with tempfile.TemporaryFile() as errors, os.fdopen(out, "rb") as answers:
@@ -101,7 +102,7 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
             found["fault"] = f"did not answer within {seconds:g} s{doing}"
         elif process.returncode or not found:
             errors.seek(0)
-            words = errors.read().decode("utf-8", "replace").strip().splitlines()
+            words = hide_secrets(errors.read().decode("utf-8", "replace")).strip().splitlines()
             how = _how_it_ended(process.returncode)
             said = f": {' '.join(words[-1].split())[:300]}" if words else ""
             if "python" not in found:
@@ -156,7 +157,7 @@ def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
     if "pillow" in found and not found["pillow"]:
         broken = found.get("pillow_error")
         text = f"Pillow in {python} cannot be imported: {broken}" if broken else f"{python} has no Pillow"
-        return [problem(text, _install(python, ["PIL"], has_pip))]
+        return [problem(text, install_line(python, ["PIL"], has_pip))]
     missing_class = str(found.get("missing_class", ""))
     if missing_class:
         module = question.class_path.rpartition(":")[0]
@@ -164,14 +165,14 @@ def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
             advice = f"put it beside the configuration ({question.folder}), or install it there"
             return [problem(f"{python} finds no module `{module}`", advice)]
         text = f"{python} has no {missing_class}, which {question.class_path} imports"
-        return [problem(text, _install(python, [missing_class], has_pip))]
+        return [problem(text, install_line(python, [missing_class], has_pip))]
     if found.get("class_error"):
         return [problem(f"{question.class_path} cannot be used in {python}: {found['class_error']}", "mend the class")]
     findings = []
     needs = [need for need in found.get("needs", ()) if question.class_path]
     missing = list(dict.fromkeys(str(need["missing"]).partition(".")[0] for need in needs if need["missing"]))
     if missing:
-        findings.append(problem(f"{python} has no {_and(missing)}", _install(python, missing, has_pip)))
+        findings.append(problem(f"{python} has no {_and(missing)}", install_line(python, missing, has_pip)))
     torchvision = str(found.get("torchvision", ""))
     if torchvision:
         versions = found.get("libraries", {})
@@ -181,7 +182,7 @@ def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
     for need in needs:
         if need["error"] and not (torchvision and "torchvision" in need["error"]):
             text = f"{need['name']} in {python} cannot be imported: {need['error']}"
-            findings.append(problem(text, f"install it anew: {_install(python, [need['name']], has_pip)}"))
+            findings.append(problem(text, f"install it anew: {install_line(python, [need['name']], has_pip)}"))
     return findings
 
 
@@ -212,7 +213,7 @@ def _old_versions(question: Question, found: Mapping[str, Any]) -> list[Finding]
         match = re.search(r">=\s*([\d.]+)", wanted.get(need["name"], ""))
         if match and need["version"] and _numbers(need["version"]) < _numbers(match[1]):
             text = f"{question.who}: {need['name']} {need['version']} in {question.python} is older than {match[1]}"
-            advice = _install(question.python, [need["name"]], bool(found.get("pip")))
+            advice = install_line(question.python, [need["name"]], bool(found.get("pip")))
             findings.append(Finding("environments", "warning", text, advice))
     return findings
 
@@ -271,15 +272,6 @@ def _has_kernels(gpu: Gpu, architectures: Sequence[str]) -> bool:
         if built <= gpu.capability and (match[1] == "compute" or built[0] == gpu.capability[0]):
             return True
     return False
-
-
-def _install(python: str, modules: Sequence[str], has_pip: bool) -> str:
-    try:
-        wanted = bounds()
-    except ConfigurationError:
-        wanted = {}
-    packages = [PACKAGE_OF.get(module, module.replace("_", "-")) for module in modules]
-    return install_command(shlex.quote(python), [wanted.get(package, package) for package in packages], has_pip)
 
 
 def _and(words: Sequence[str]) -> str:

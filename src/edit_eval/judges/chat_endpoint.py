@@ -5,7 +5,8 @@ What a server may do to a request, and what is made of it:
 * 408, 409, 429, 5xx, no connection, no whole answer in time, half an answer, an answer that is no chat completion (a
   proxy's page, an error with status 200): asked again, after `Retry-After` or a growing pause with jitter, at most
   `retries` times and never beyond `deadline`. A 429 only counts against the deadline: the server is well, and busy.
-* any other 4xx: final.
+* any other 4xx: final, and so is a redirect, which is never followed, and an answer beyond the bound
+  (`edit_eval.endpoints.transport`).
 * a 429 also halves the number of requests under way at once; every answer lets it grow again, one for each round.
 * a request that has failed for good is followed by a *canary*: a request for one token about a picture of one colour,
   the same that was asked once at the start. A healthy `/health` proves nothing, so it is not asked for. Where the
@@ -13,14 +14,13 @@ What a server may do to a request, and what is made of it:
   the worker is replaced, nobody is asked again before a canary comes back, and no sample pays for it.
 
 The key is read from the environment and goes nowhere but into the request: errors and answers that repeat it are
-mended.
+mended, before anything is cut.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import email.utils
 import http
 import io
 import json
@@ -31,13 +31,17 @@ import re
 import threading
 import time
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from urllib.parse import urlsplit
 
+from edit_eval.endpoints.failures import Failure, address_of, said_in, with_hint
+from edit_eval.endpoints.gate import Gate, retry_after
+from edit_eval.endpoints.transport import Unacceptable, http_client
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.answers import TOKENS_GIVEN
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.privacy import Secrets
 from edit_eval.records import Reply, Status
 
 if TYPE_CHECKING:
@@ -60,6 +64,8 @@ ENDINGS = {
     "content_filter": Status.REFUSED,  # OpenAI, Azure: withheld, wholly or from some place on
 }
 """`finish_reason` -> how an answer ended that did not end by itself."""
+EXAMINED_SECONDS = 60.0
+"""How long `edit-eval doctor` waits for an answer, at most."""
 
 _CONTROL_TOKEN = re.compile(r"<\|(?=[^|<>]{1,40}\|>)")
 _SPENT = "insufficient_quota"  # OpenAI's code of a 429 for which waiting is no help
@@ -119,7 +125,7 @@ class ChatEndpoint:
             if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
                 raise ValueError(f"call: {', '.join(clash)} cannot be given there")
             if self.base_url and urlsplit(self.base_url).scheme not in ("http", "https"):
-                raise ValueError(f"base_url: {self.base_url} does not begin with http:// or https://")
+                raise ValueError("base_url: it begins with http:// or https://")  # not repeated: it may be a key
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
                 raise ValueError("api_key_env: it takes the NAME of an environment variable, not a key")
             for name in ("max_pixels", "max_tokens", "concurrency"):
@@ -135,6 +141,7 @@ class ChatEndpoint:
         self.parameters = parameters
         self.capacity = parameters.concurrency
         self._key = os.environ.get(parameters.api_key_env, "").strip()
+        self._secrets = Secrets({parameters.api_key_env: self._key})
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._client: Any = None
@@ -143,29 +150,54 @@ class ChatEndpoint:
         self._address = ""
         self._about: dict[str, str] = {}
 
+    def prepare(self) -> None:
+        """Imports the client. Raises `ImportError` where it is missing."""
+        import openai  # noqa: F401
+
     def load(self, devices: Sequence[str]) -> None:
         """Connects, and asks a canary, with all retries. Raises `LoadError` when none comes back."""
+        self._connect()
         try:
-            import openai
-        except ImportError as error:
-            raise LoadError(f"the package openai is missing ({error}); install edit-eval[openai]") from error
+            self._know(self._wait_for(self._ask(self._canary())))
+        except Failure as failure:
+            self.close()
+            raise LoadError(str(failure)) from None
+
+    def examine(self, request: JudgeRequest) -> str | Reply:
+        """Asks once, and soon gives up: the answer as it came. Raises `LoadError` with the reason why there is none."""
+        p = self.parameters
+        seconds = {"attempt_timeout": p.attempt_timeout, "deadline": p.deadline}
+        soon: dict[str, Any] = {name: min(value, EXAMINED_SECONDS) for name, value in seconds.items()}
+        self.parameters = replace(p, retries=min(p.retries, 1), **soon)
+        self._connect()
+        try:
+            answer = self._wait_for(self._ask(self._body(request)))
+            self._know(answer)
+            return self._reply(answer)
+        except Failure as failure:
+            raise LoadError(f"{failure} {self._wait_for(self._models(failure))}".rstrip()) from None
+        finally:
+            self.parameters = p
+            self.close()
+
+    def _connect(self) -> None:
+        import openai
+
         self._client = openai.AsyncOpenAI(
             api_key=self._key or "none",  # a server without keys wants something all the same
             base_url=self.parameters.base_url or None,
             max_retries=0,  # the retries are ours: the client's own know no total deadline
             timeout=self.parameters.attempt_timeout,
+            http_client=http_client(),
         )
-        address = urlsplit(str(self._client.base_url))
-        port = f":{address.port}" if address.port else ""
-        self._address = f"{address.scheme}://{address.hostname}{port}{address.path.rstrip('/')}"
+        self._address = address_of(str(self._client.base_url))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        try:
-            answer = self._wait_for(self._ask(self._canary()))
-        except Failure as failure:
-            self.close()
-            raise LoadError(str(failure)) from None
+
+    def _know(self, answer: Completion) -> None:
+        import openai
+
         self._about = {
             "server": self._address,
             **{name: self._clean(str(answer.document.get(name) or "")) for name in ("model", "system_fingerprint")},
@@ -303,9 +335,8 @@ class ChatEndpoint:
             if not failure.again or counted > self.parameters.retries or over:
                 wants = f"; it asks to wait {failure.wait:g} s" if failure.wait and over else ""
                 times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
-                raise Failure(
-                    f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self._address})", again=False
-                ) from None
+                text = f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self._address})"
+                raise Failure(with_hint(text), again=False) from None
             await asyncio.sleep(pause)
 
     async def _attempt(self, body: Message, seconds: float) -> Completion:
@@ -319,16 +350,35 @@ class ChatEndpoint:
         except (asyncio.TimeoutError, openai.APITimeoutError):
             raise Failure(f"the judge's server gave no whole answer in time: {seconds:.3g} s") from None
         except openai.APIStatusError as error:
-            raise self._status(error.status_code, error.code, _said(error.body), error.response.headers) from None
-        except openai.APIConnectionError as error:
-            cause = self._clean(_excerpt(str(error.__cause__ or error)))
-            raise Failure(f"the judge's server cannot be reached, or broke off: {cause}") from None
-        except TypeError as error:  # a keyword of `call` that the client does not know
-            raise Failure(f"the request cannot be made: {self._clean(_excerpt(str(error)))}", again=False) from None
-        except Exception as error:  # from None, as above: what a client raises may hold the request, and so the key
-            said = self._clean(_excerpt(f"{type(error).__name__}: {error}"))
-            raise Failure(f"the request failed: {said}") from None
+            raise self._status(error.status_code, error.code, said_in(error.body), error.response.headers) from None
+        except Exception as error:  # from None: what a client raises may hold the request, and so the key
+            raise self._broken(error) from None
         return self._completion(text)
+
+    def _broken(self, error: Exception) -> Failure:
+        """Why there is no answer at all."""
+        import openai
+
+        cause = error.__cause__ or error
+        if isinstance(cause, Unacceptable):
+            return Failure(f"the answer of the judge's server {cause}", again=False)
+        said = self._excerpt(str(cause))
+        if isinstance(error, openai.APIConnectionError):
+            return Failure(f"the judge's server cannot be reached, or broke off: {said}")
+        if isinstance(error, TypeError):  # a keyword of `call` that the client does not know
+            return Failure(f"the request cannot be made: {said}", again=False)
+        return Failure(f"the request failed: {type(error).__name__}: {said}")
+
+    async def _models(self, failure: Failure) -> str:
+        """What the server knows by name, where it does not know the model."""
+        if "answered 404" not in str(failure):
+            return ""
+        try:
+            listed = await asyncio.wait_for(self._client.models.list(), self.parameters.attempt_timeout)
+            names = [str(model.id) for model in listed.data]
+        except Exception:  # a server need not have such a list
+            return ""
+        return self._excerpt(f"(it has {', '.join(names[:5])}{', ...' * (len(names) > 5)})") if names else ""
 
     def _completion(self, text: str) -> Completion:
         """What a server sent with a status of success. The client itself would take it for whatever it resembles."""
@@ -343,13 +393,17 @@ class ChatEndpoint:
                     return Completion(document, message, str(choice.get("finish_reason")))
             if error := document.get("error"):
                 code = error.get("code") if isinstance(error, dict) else None
-                raise self._status(code if isinstance(code, int) else 500, None, _said(document), {})
-        shown = self._clean(_excerpt(text)) or "nothing"
+                raise self._status(code if isinstance(code, int) else 500, None, said_in(document), {})
+        shown = self._excerpt(text) or "nothing"
         raise Failure(f"the judge's server answered what is no chat completion: {shown}")
 
     def _status(self, code: int, kind: str | None, said: str, headers: Any) -> Failure:
         phrase = f" {http.HTTPStatus(code).phrase}" if code in http.HTTPStatus._value2member_map_ else ""
-        text = f"the judge's server answered {code}{phrase}: {self._clean(said) or 'no reason given'}"
+        if 300 <= code < 400:
+            where = address_of(str(headers.get("location", "")), path=False)
+            text = f"the judge's server answered {code}{phrase}, and points to {where or 'another path of its own'}"
+            return Failure(f"{text}: no redirect is followed; give the final address as base_url", again=False)
+        text = f"the judge's server answered {code}{phrase}: {self._excerpt(said) or 'no reason given'}"
         if code in (401, 403) and not self._key:
             text += f" (the environment variable {self.parameters.api_key_env} is not set)"
         busy = code == 429 and kind != _SPENT
@@ -367,7 +421,12 @@ class ChatEndpoint:
 
     def _clean(self, text: str) -> str:
         """The text without the key."""
-        return text.replace(self._key, f"<{self.parameters.api_key_env}>") if len(self._key) >= 8 else text
+        return self._secrets.hidden(text)
+
+    def _excerpt(self, text: str) -> str:
+        """The beginning of what a server or the client said, without markup, line ends and the key."""
+        markup = rf"<(?!{self.parameters.api_key_env}>)[^<>]{{0,200}}>"
+        return " ".join(re.sub(markup, " ", self._clean(text)).split())[:300]
 
 
 @dataclass(frozen=True)
@@ -378,65 +437,6 @@ class Completion:
     message: Message
     """Of the first choice."""
     finish_reason: str
-
-
-class Failure(Exception):
-    """Why an attempt, or at last a request, has no answer: one line."""
-
-    def __init__(self, text: str, *, again: bool = True, busy: bool = False, wait: float | None = None) -> None:
-        super().__init__(text)
-        self.again = again
-        """Whether another attempt may end better."""
-        self.busy = busy
-        """Whether the server has only asked for less (429)."""
-        self.wait = wait
-        """Seconds that the server asks to be left alone."""
-        self.alive = True
-        """Whether the server answered a canary afterwards."""
-
-
-class Gate:
-    """Lets a number of requests be under way at once: halved by a 429, grown by one for each round of answers."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.width = float(most)
-        """How many may be under way at present; its whole part counts."""
-        self._under_way = 0
-        self._closed_until = 0.0
-        self._narrowed = -math.inf
-        self._changed: asyncio.Condition | None = None  # belongs to the loop that uses it first
-
-    async def __aenter__(self) -> float:
-        """Waits for a turn; returns when it came (seconds, monotonic)."""
-        if self._changed is None:
-            self._changed = asyncio.Condition()
-        while True:
-            if (pause := self._closed_until - time.monotonic()) > 0:
-                await asyncio.sleep(pause)
-            async with self._changed:
-                await self._changed.wait_for(lambda: self._under_way < int(self.width))
-                if self._closed_until <= time.monotonic():
-                    self._under_way += 1
-                    return time.monotonic()
-
-    async def __aexit__(self, *exception: object) -> None:
-        assert self._changed is not None
-        async with self._changed:
-            self._under_way -= 1
-            self._changed.notify_all()
-
-    def slower(self, sent: float, wait: float) -> None:
-        """The server has answered 429 to a request sent at `sent`: half as many, and none for `wait` seconds."""
-        now = time.monotonic()
-        self._closed_until = max(self._closed_until, now + wait)
-        if sent >= self._narrowed:  # those that were under way together say it together, and mean it once
-            self._narrowed = now
-            self.width = max(1.0, self.width // 2)
-
-    def faster(self) -> None:
-        """The server has answered."""
-        self.width = min(float(self.most), self.width + 1.0 / self.width)
 
 
 def data_url(picture: Image, max_pixels: int | None = None) -> str:
@@ -454,43 +454,6 @@ def data_url(picture: Image, max_pixels: int | None = None) -> str:
     return "data:image/png;base64," + base64.b64encode(file.getbuffer()).decode("ascii")
 
 
-def retry_after(headers: Any) -> float | None:
-    """Seconds that a response asks to wait (`retry-after-ms`, or `Retry-After` in seconds or as a date), or None."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name) or "") / unit
-        except ValueError:
-            continue
-        if math.isfinite(seconds) and seconds >= 0:
-            return seconds
-    until = _timestamp(headers.get("retry-after"))
-    if until is None:
-        return None
-    # By the server's own clock where it tells, so that it does not matter what time this machine believes it is.
-    now = _timestamp(headers.get("date"))
-    return max(0.0, until - (time.time() if now is None else now))
-
-
-def _timestamp(date: str | None) -> float | None:
-    try:
-        return email.utils.parsedate_to_datetime(date or "").timestamp()
-    except (TypeError, ValueError):
-        return None
-
-
 def _plain(text: str) -> str:
     """Takes control tokens apart (`<|im_end|>`): a server's chat template would let a text forge a turn with them."""
     return _CONTROL_TOKEN.sub("< |", text)
-
-
-def _said(body: object) -> str:
-    """The reason in an error's body, in whatever form it comes."""
-    for key in ("error", "message", "detail"):
-        if isinstance(body, dict) and key in body:
-            body = body[key]
-    return _excerpt(body if isinstance(body, str) else json.dumps(body, default=str) if body else "")
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(re.sub(r"<[^<>]{0,200}>", " ", text).split())
-    return line[:300]

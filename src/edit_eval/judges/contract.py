@@ -39,6 +39,10 @@ class Judge(Protocol):
     (pictures scaled, texts tokenised). It is called in another thread while the batch before is judged, and what it
     returns comes back as `judge(requests, inputs=...)`. Answers are the same without: `judge` is called with
     `requests` alone for a part of a batch that did not fit into memory, and where `make_inputs` raised.
+
+    A class whose model is elsewhere may have `examine(request)`: `edit-eval doctor` calls it instead of `load`, with
+    one request about a drawn scene. It asks once, soon gives up, and returns what `judge` would for this request; it
+    raises `LoadError` with the reason why a run would get no answer, and where it asked. `about` is asked afterwards.
     """
 
     def __init__(self, parameters: Any) -> None: ...

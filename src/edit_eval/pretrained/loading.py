@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from typing import Any
 
 from edit_eval.errors import EditEvalError, LoadError
+from edit_eval.privacy import hide_secrets
 
 DTYPES = ("bfloat16", "float16", "float32")
 OFFLOADS = ("none", "model", "group")
@@ -73,21 +73,18 @@ def device_map(devices: Sequence[str]) -> dict[str, str] | str:
 
 @contextmanager
 def load_errors(model: str) -> Iterator[None]:
-    """Makes of whatever a load raises one `LoadError` line; want of memory passes as it is."""
+    """Makes of whatever a load raises one `LoadError` line; want of memory, and of a library, passes as it is."""
     try:
         yield
     except (EditEvalError, MemoryError):
         raise
     except Exception as error:
-        text = " ".join(str(error).split()) or type(error).__name__
+        text = " ".join(hide_secrets(str(error)).split()) or type(error).__name__
         causes = _causes(error)
         if type(error).__name__ == "OutOfMemoryError" or "out of memory" in text.lower():
             raise
         if isinstance(error, ModuleNotFoundError) and error.name and "Failed to import" not in text:
-            raise LoadError(
-                f"{model} needs the package {error.name}, which {sys.executable} does not have: install it there, "
-                "or name an environment that has it (python, conda_env or uv)"
-            ) from error
+            raise  # a library that is missing: the worker says how it is installed
         if torchvision := next((cause for cause in causes if "torchvision::" in cause), ""):
             raise LoadError(_torchvision(torchvision)) from error
         if "out of meta tensor" in text:  # how diffusers fails after it has warned of missing weights
@@ -99,7 +96,7 @@ def _causes(error: BaseException | None) -> list[str]:
     """The texts of an exception and of those behind it: the libraries wrap a failed import in a vague one."""
     texts: list[str] = []
     while error is not None and len(texts) < 20:
-        texts.append(" ".join(str(error).split()))
+        texts.append(" ".join(hide_secrets(str(error)).split()))
         error = error.__cause__ or error.__context__
     return texts
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from edit_eval.errors import LoadError
+from edit_eval.privacy import hide_secrets
 
 
 @contextmanager
@@ -17,7 +18,7 @@ def trial(what: str, advice: str) -> Iterator[None]:
     except Exception as error:
         if type(error).__name__ == "OutOfMemoryError":
             raise
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(hide_secrets(str(error)).split()) or type(error).__name__
         raise LoadError(f"{what}: {reason[:300]}; {advice}") from error
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.benchmarks.categories import canonical
-from edit_eval.config.schema import without_secrets
+from edit_eval.config.secrets import without_secrets
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.records import Results, Status
 from edit_eval.rubrics.loading import Rubric

@@ -11,7 +11,8 @@ From a worker, the field `event`:
 
     prepared                                                  imports done, no device memory taken
     loaded    capacity, seconds, about, memory                ready for tasks, `capacity` at a time
-    broken    error, trace                                    cannot be prepared or loaded; the worker ends
+    broken    error, trace, lacks, pip                        cannot be prepared or loaded; the worker ends. `lacks` and
+                                                              `pip` only after an import that failed (see `lacking`)
     started   task                                            the device begins with it
     step      task, step, steps                               a sign of life
     done      task, results, seconds, memory

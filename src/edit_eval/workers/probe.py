@@ -2,7 +2,7 @@
 
 Started like a worker, with one pipe to speak into; the order is a JSON object on stdin. Answers are JSON objects, one a
 line, to be merged; `doing` says what is under way, so that a process that dies or hangs has said where. Nothing of the
-model is loaded, and no memory of a device is taken.
+model is loaded, and no memory of a device is taken; a model that is elsewhere is asked one question.
 
     python, pip                    version; whether there is a pip to install with
     pillow                         version; empty where there is none
@@ -12,6 +12,8 @@ model is loaded, and no memory of a device is taken.
     torchvision                    why an installed torchvision cannot be imported
     token_types                    whether diffusers' Qwen pipelines pass `mm_token_type_ids`
     cuda                           {built, devices, error, architectures} of torch
+    examined                       {text, ended, seconds, about} or {error}: what a model that is elsewhere says to one
+                                   question
 
 Standard library only at module level, as everything beside a model; Pillow may be what is missing.
 """
@@ -24,12 +26,17 @@ import importlib.util
 import json
 import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from typing import Any
 
+from edit_eval.privacy import hide_secrets, secrets_of
+
 Say = Callable[..., None]
+
+LONGEST_ANSWER = 10_000  # characters; of a longer answer the beginning tells enough
 
 IMPLIED = ("accelerate", "safetensors")
 """What diffusers and transformers need to put weights straight onto a device, and import only then."""
@@ -47,7 +54,10 @@ def main(arguments: list[str]) -> None:
 
 
 def look(order: dict[str, Any], say: Say) -> None:
-    """Finds out everything, the cheap things first. `order`: class_path, path, parameters, methods, libraries."""
+    """Finds out everything, the cheap things first.
+
+    `order`: class_path, path, parameters, methods, libraries, request (what a judge is told about the drawn scene).
+    """
     say(python=".".join(map(str, sys.version_info[:3])), pip=importlib.util.find_spec("pip") is not None)
     say(libraries={name: version for name in order["libraries"] if (version := _version(name))})
     say(doing="importing Pillow")
@@ -66,8 +76,13 @@ def look(order: dict[str, Any], say: Say) -> None:
         say(doing=f"importing {name}")
         found.append(_import(name))
         say(needs=found)
-    if "torch" not in sys.modules:
-        return
+    if "torch" in sys.modules:
+        _look_at_torch(needs, say)
+    if order.get("request") and not any(need["missing"] or need["error"] for need in found):
+        _examine(order, say)
+
+
+def _look_at_torch(needs: list[str], say: Say) -> None:
     if importlib.util.find_spec("torchvision") is not None and {"transformers", "diffusers"} & set(needs):
         say(doing="importing torchvision")
         say(**_fault("torchvision", _import("torchvision")))
@@ -97,6 +112,32 @@ def _look_at_class(order: dict[str, Any], say: Say) -> list[str]:
     if named is not None:
         return [str(name) for name in named]
     return needed_modules(model_class.__module__)
+
+
+def _examine(order: dict[str, Any], say: Say) -> None:
+    """Asks a judge that is elsewhere, where its class knows how, about a scene that is drawn for it."""
+    from edit_eval.benchmarks.scenes.example import example_pictures
+    from edit_eval.judges.contract import JudgeRequest
+    from edit_eval.workers.process import find_class, make_parameters, one_line
+
+    model_class = find_class(order["class_path"], order["path"])
+    if not callable(getattr(model_class, "examine", None)):
+        return
+    say(doing="asking it about a drawn scene")
+    request = JudgeRequest(images=example_pictures(), **order["request"])
+    try:
+        model = model_class(make_parameters(model_class, order["parameters"]))
+        begin = time.monotonic()
+        reply = model.examine(request)
+        seconds = time.monotonic() - begin
+        about = {str(key): str(value) for key, value in getattr(model, "about", dict)().items()}
+    except (Exception, SystemExit) as error:
+        say(examined={"error": one_line(error)})
+        return
+    ended = getattr(reply, "ended", "ok")
+    text = str(getattr(reply, "text", reply))[:LONGEST_ANSWER]
+    found = {"text": text, "ended": str(getattr(ended, "value", ended)), "seconds": seconds, "about": about}
+    say(examined=secrets_of(os.environ).hidden_in(found))
 
 
 def needed_modules(module: str) -> list[str]:
@@ -195,5 +236,5 @@ def _cuda() -> dict[str, Any]:
 
 
 def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    text = " ".join(hide_secrets(str(error)).split())
     return f"{type(error).__name__}: {text[:400]}".rstrip(": ")

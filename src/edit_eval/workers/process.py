@@ -36,12 +36,12 @@ from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from edit_eval.errors import LoadError, ModelError, PictureError
 from edit_eval.pictures import check_edit, open_picture, pixel_digest, write_png
+from edit_eval.privacy import hide_secrets, secrets_of
+from edit_eval.workers.lacking import lacking
 from edit_eval.workers.lifetime import bind_to_engine
 from edit_eval.workers.messages import Lines, Message, encode, write_all
 from edit_eval.workers.replies import as_results
 
-SHORTEST_SECRET = 8  # characters; a shorter value would be found in innocent text
-_SECRET_NAME = re.compile(r"(?:^|_)(?:(?:API)?KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.I)
 _RECEIVED = re.compile(r"NoneType|\bnan\b|\binf|invalid literal|could not convert|to unpack|closed file", re.I)
 OPENING_THREADS = 8  # a batch's pictures are decoded at once: one thread opens 19 pairs a second, a GPU may judge 25
 STEP_MESSAGES_EVERY = 0.1  # seconds; a fast model's steps would otherwise flood the engine
@@ -168,22 +168,10 @@ def kind_of(error: BaseException) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """An exception as one readable line."""
-    text = " ".join(str(error).split())
+    """An exception as one readable line, without secrets: afterwards it is cut, and none could be known any more."""
+    text = " ".join(hide_secrets(str(error)).split())
     name = type(error).__name__
     return text[:500] if isinstance(error, ModelError) and text else f"{name}: {text[:500]}" if text else name
-
-
-def secrets_of(environment: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    """The secrets among environment variables, by their names, and what stands for each in a message.
-
-    Libraries put keys into their exceptions, and servers into their answers; neither may come into a run directory.
-    """
-    return [
-        (encode({"": value})[5:-3], f"<{name}>".encode())  # as it stands in a message: between quotes, escaped
-        for name, value in environment.items()
-        if len(value) >= SHORTEST_SECRET and _SECRET_NAME.search(name)
-    ]
 
 
 class Worker:
@@ -199,13 +187,12 @@ class Worker:
         self._model: Any = None
         self._last_step = 0.0
         self._capacity = 1
-        self._secrets = secrets_of(os.environ)
 
     def send(self, **message: Any) -> None:
         """Tells the engine something. Without an engine there is nothing left to live for."""
+        if message["event"] != "step":  # often, and without any text
+            message = secrets_of(os.environ).hidden_in(message)
         data = encode(message)
-        for value, name in self._secrets:
-            data = data.replace(value, name)
         try:
             with self._send_lock:
                 write_all(self._out, data)
@@ -219,7 +206,8 @@ class Worker:
             self._prepare(self._next_order("prepare"))
             self._load(self._next_order("load"))
         except BaseException as error:
-            self.send(event="broken", error=one_line(error), trace=traceback.format_exc(), kind=kind_of(error))
+            trace, kind = traceback.format_exc(), kind_of(error)
+            self.send(event="broken", error=one_line(error), trace=trace, kind=kind, **lacking(error))
             _exit(1)
         opener = threading.Thread(target=self._open_pictures, daemon=True)
         writer = threading.Thread(target=self._write_results, daemon=True)

@@ -1,0 +1,70 @@
+"""What must not stand in a configuration, which is written into the run's directory: keys and passwords.
+
+They are known by the name of their key, by their place in an address, and by their own form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+SECRET_SHOWN = "<from the environment>"
+
+REQUEST_PARTS = ("extra_query", "extra_body", "extra_headers", "default_query", "default_headers", "headers")
+"""Keys under which parts of a request stand."""
+
+KEYS = "sk-|sk_|rk_|gsk_|hf_|ghp_|github_pat_|glpat-|xai-|nvapi-|pplx-|csk-|r8_|xoxb-|AIza|AKIA|ASIA"
+"""How the keys of well-known services begin: OpenAI and Anthropic, Stripe, Groq, Hugging Face, GitHub, GitLab, xAI,
+NVIDIA, Perplexity, Cerebras, Replicate, Slack, Google, AWS."""
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:api_?key|secret(?:_?key)?|access_key|private_key|subscription_key|password|passwd|passphrase"
+    r"|(?:api|access|auth|hf|bearer|refresh|private|session)_token|credentials?)$"
+    r"|^(?:x_)?auth(?:_key)?$|^(?:token|authorization|bearer|jwt|cookie)$",
+    re.IGNORECASE,
+)
+_SECRET_IN_REQUEST = re.compile(r"key|sig|signature|pass|pwd|code|authentication", re.IGNORECASE)  # elsewhere innocent
+_PASSWORD_IN_URL = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*@")
+_ADDRESS = re.compile(r"https?://[^\s\"'<>]+", re.IGNORECASE)
+_A_KEY = re.compile(rf"(?:{KEYS})(?=.*[0-9])[A-Za-z0-9_-]{{16,}}|(?:Bearer|Basic)\s+\S{{8,}}")
+_NO_NAME = re.compile(rf"(?:{KEYS})\w{{8,}}|(?:.*_)?(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{{20,}}(?:_.*)?")
+
+
+def is_secret(place: Sequence[str], value: object) -> bool:
+    """Whether the value at a place must not stand in a file; the place's last part is its own key."""
+    name = place[-1] if place else ""
+    if isinstance(value, str):
+        if _PASSWORD_IN_URL.search(value) or any(map(_carries_secret, _ADDRESS.findall(value))):
+            return True
+        if _A_KEY.fullmatch(value.strip()) or (name.endswith("_env") and _NO_NAME.fullmatch(value.strip())):
+            return True
+    in_request = any(part in REQUEST_PARTS for part in place[:-1])
+    return _is_secret_name(name, in_request) and value not in (None, "")
+
+
+def without_secrets(value: Any, place: tuple[str, ...] = ()) -> Any:
+    """A copy in which every secret is replaced by `<from the environment>`."""
+    if place and is_secret(place, value):
+        return SECRET_SHOWN
+    if isinstance(value, Mapping):
+        return {key: without_secrets(inner, (*place, str(key))) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_secrets(inner, (*place, str(index))) for index, inner in enumerate(value)]
+    return value
+
+
+def _is_secret_name(name: str, in_request: bool) -> bool:
+    plain = name.replace("-", "_")
+    return bool(_SECRET_NAME.search(plain) or (in_request and _SECRET_IN_REQUEST.fullmatch(plain)))
+
+
+def _carries_secret(address: str) -> bool:
+    """Whether a user, a password or a key stands in an address."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "@" in address
+    names = [pair.partition("=")[0] for pair in parts.query.split("&") if not pair.endswith("=")]
+    return "@" in parts.netloc or any(_is_secret_name(name, in_request=True) for name in names)

@@ -1,0 +1,205 @@
+"""What an answer may be before anybody looks into it: from the server that was asked, and no longer than the bound."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import resource
+import socketserver
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from edit_eval.endpoints.transport import LONGEST, Unacceptable, http_client
+from edit_eval.errors import LoadError, ModelError
+from edit_eval.judges.chat_endpoint import ChatEndpoint
+from edit_eval.testing.judge_server import JudgeServer, Reply
+
+pytest.importorskip("openai")
+
+Answer = Callable[[Any], None]
+KEY = "sk-CANARY-4f1b09d2"
+
+
+@contextmanager
+def raw_server(answer: Answer) -> Iterator[tuple[str, list[bytes]]]:
+    """An address where `answer` writes what it likes; and the first line of each request that came there."""
+    seen: list[bytes] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            length = 0
+            seen.append(self.rfile.readline())
+            while (line := self.rfile.readline()) not in (b"\r\n", b""):
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.partition(b":")[2])
+            self.rfile.read(length)
+            try:
+                answer(self.wfile)
+            except OSError:
+                pass  # the client has heard enough
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", seen
+        server.shutdown()
+        thread.join()
+
+
+def whole(body: bytes, *headers: str, status: str = "200 OK") -> Answer:
+    head = "\r\n".join((f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers, "", ""))
+    return lambda out: out.write(head.encode() + body)
+
+
+def endless(*headers: str, piece: bytes = b" " * 65536) -> Answer:
+    def write(out: Any) -> None:
+        out.write("\r\n".join(("HTTP/1.1 200 OK", "Connection: close", *headers, "", "")).encode())
+        while True:
+            out.write(piece)
+
+    return write
+
+
+def bomb(size: int) -> bytes:
+    """`size` bytes of nothing, packed by a thousand."""
+    packer = zlib.compressobj(9, wbits=31)
+    pieces = [packer.compress(bytes(1 << 20)) for _ in range(size >> 20)]
+    return b"".join((*pieces, packer.flush()))
+
+
+def get(url: str, **options: Any) -> Any:
+    async def ask() -> Any:
+        async with http_client(**options) as client:
+            return await client.get(url)
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("packed", "headers"),
+    [
+        (b'{"a": 1}', ()),
+        (gzip.compress(b'{"a": 1}'), ("Content-Encoding: gzip",)),
+        (zlib.compress(b'{"a": 1}'), ("Content-Encoding: deflate",)),
+        (b'{"a": 1}', ("Content-Encoding: identity",)),
+    ],
+    ids=["as it is", "gzip", "deflate", "identity"],
+)
+def test_an_answer_is_read_however_it_is_packed(packed: bytes, headers: tuple[str, ...]) -> None:
+    with raw_server(whole(packed, *headers)) as (url, _):
+        got = get(url)
+    assert (got.status_code, got.json(), got.text) == (200, {"a": 1}, '{"a": 1}')
+
+
+def test_the_bound_itself_is_no_fault() -> None:
+    with raw_server(whole(b"x" * 1000)) as (url, _):
+        assert len(get(url, longest=1000).content) == 1000
+        with pytest.raises(Unacceptable, match=r"is longer than 0\.000952\d* MiB"):
+            get(url, longest=999)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda: whole(b" " * (LONGEST + 1)),
+        lambda: endless(),
+        lambda: endless("Transfer-Encoding: chunked", piece=b"10000\r\n" + b" " * 65536 + b"\r\n"),
+        lambda: whole(bomb(256 << 20), "Content-Encoding: gzip"),
+        lambda: endless("Content-Encoding: gzip", piece=b"\0\0\0\xff\xff"),
+    ],
+    ids=["too long", "endless", "endless in chunks", "a bomb", "packed, and no gzip"],
+)
+def test_what_is_too_long_ends_at_the_bound_and_takes_no_more_memory(answer: Callable[[], Answer]) -> None:
+    answering = answer()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with raw_server(answering) as (url, _), pytest.raises(Unacceptable, match=r"is longer than 8 MiB|packed as gzip"):
+        get(url)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024, "kB; the bound is 8 MiB"
+
+
+def test_what_unfolds_to_nothing_is_bounded_as_it_comes() -> None:
+    head = gzip.compress(b"")[:10]
+
+    def write(out: Any) -> None:
+        out.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" + head)
+        while True:
+            out.write(b"\0\0\0\xff\xff" * 10_000)  # stored blocks of no bytes
+
+    with raw_server(write) as (url, _), pytest.raises(Unacceptable, match="is longer than 8 MiB"):
+        get(url)
+
+
+def test_a_packing_that_was_not_asked_for_is_named() -> None:
+    with (
+        raw_server(whole(b"??", "Content-Encoding: br")) as (url, _),
+        pytest.raises(Unacceptable, match="is packed as `br`"),
+    ):
+        get(url)
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
+def test_no_redirect_is_followed(status: str) -> None:
+    completion = b'{"choices": [{"message": {"role": "assistant", "content": "Score: 9.000"}}]}'
+    with raw_server(whole(completion)) as (elsewhere, seen):
+        to = f"Location: {elsewhere}/v1/chat/completions?api_key={KEY}"
+        with raw_server(whole(b"", to, status=status)) as (url, asked):
+            judge = ChatEndpoint(ChatEndpoint.Parameters(model="m", base_url=f"{url}/v1", retries=3))
+            with pytest.raises(LoadError) as failed:
+                judge.load(["cpu"])
+        assert seen == [], "nothing went there"
+        assert len(asked) == 1, "and it is not asked again"
+    said = str(failed.value)
+    assert f"answered {status[:3]} " in said
+    assert f"points to {elsewhere}: no redirect is followed; give the final address as base_url" in said
+    assert KEY not in said
+
+
+def test_a_redirect_within_the_server_says_so_without_its_path() -> None:
+    with raw_server(whole(b"", f"Location: /{KEY}/", status="307 Temporary Redirect")) as (url, _):
+        judge = ChatEndpoint(ChatEndpoint.Parameters(model="m", base_url=f"{url}/v1"))
+        with pytest.raises(LoadError, match="points to another path of its own: no redirect is followed") as failed:
+            judge.load(["cpu"])
+    assert KEY not in str(failed.value)
+
+
+def test_a_judge_whose_answer_is_too_long_has_no_answer_and_is_asked_once() -> None:
+    from PIL import Image
+
+    from edit_eval.judges.contract import JudgeRequest
+
+    picture = Image.new("RGB", (4, 4))
+    with JudgeServer(Reply("x" * (LONGEST + 1))) as server:
+        judge = ChatEndpoint(ChatEndpoint.Parameters(model="m", base_url=server.base_url))
+        judge.load(["cpu"])
+        try:
+            with pytest.raises(ModelError, match="the answer of the judge's server is longer than 8 MiB") as failed:
+                judge.judge([JudgeRequest("", "rate it", {"source": picture, "edited": picture})])
+        finally:
+            judge.close()
+        assert not isinstance(failed.value, LoadError), "the server is well"
+        assert len(server.judged) == 1
+
+
+def test_an_endless_answer_that_stays_below_the_bound_ends_with_the_attempt() -> None:
+    def drip(out: Any) -> None:
+        out.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        while True:
+            out.write(b" ")
+            out.flush()
+            time.sleep(0.05)
+
+    with raw_server(drip) as (url, _):
+        judge = ChatEndpoint(
+            ChatEndpoint.Parameters(model="m", base_url=f"{url}/v1", attempt_timeout=0.5, deadline=1.0)
+        )
+        with pytest.raises(LoadError, match="gave no whole answer in time"):
+            judge.load(["cpu"])
