@@ -41,7 +41,7 @@ from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.workers.process import key_parameters, make_parameters
+from edit_eval.workers.model_class import key_parameters, make_parameters
 
 
 def evaluate(

@@ -161,7 +161,7 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
 
     `folder` is searched first, but not for classes of edit-eval's own. Raises like `resolve`.
     """
-    from edit_eval.workers.process import find_class  # the worker's own, so that both find the same class
+    from edit_eval.workers.model_class import find_class  # the worker's own, so that both find the same class
 
     module, _, name = class_path.rpartition(":")
     folder = None if module.startswith("edit_eval.") else folder

@@ -79,7 +79,7 @@ def look(order: dict[str, Any], say: Say) -> None:
 
 def _look_at_class(order: dict[str, Any], say: Say) -> list[str]:
     """Imports the model's class as a worker does; returns the libraries that it will need."""
-    from edit_eval.workers.process import find_class, make_parameters
+    from edit_eval.workers.model_class import find_class, make_parameters
 
     try:
         model_class = find_class(order["class_path"], order["path"])
