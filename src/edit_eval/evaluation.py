@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
-from edit_eval.config.components import NotHere, import_class, own_source
+from edit_eval.config.components import NotHere, import_class, own_source, staying_here
 from edit_eval.config.faults import did_you_mean, explain
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection
@@ -203,6 +203,7 @@ def compare(runs: Sequence[str | Path | Run], *, detect: float | None = None) ->
 # -- what a run is made of --
 
 
+@staying_here()
 def load_samples(configuration: Configuration) -> tuple[Sample, ...]:
     """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault."""
     section = configuration.benchmark
@@ -252,6 +253,7 @@ def new_matrix(configuration: Configuration, samples: Sequence[Sample], protocol
     )
 
 
+@staying_here()
 def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
     """What of a model enters the keys of its results: type, parameters, and its revision.
 

@@ -93,7 +93,15 @@ class Spoken:
     def edit(self, worker: int, command: str, task: int = 1) -> None:
         """Has the model execute a command."""
         picture = str(self.folder / "source.png")
-        order = {"do": "run", "task": task, "kind": "edit", "source": picture, "instruction": command, "seed": 0}
+        order = {
+            "do": "run",
+            "task": task,
+            "kind": "edit",
+            "source": picture,
+            "instruction": command,
+            "seed": 0,
+            "digest": "",
+        }
         self.driver.submit(worker, {**order, "sample": "s", "output": str(self.folder / "out.png")})
 
 
@@ -247,7 +255,7 @@ def test_a_megabyte_in_each_direction_holds_nobody_up(spoken: Spoken, tmp_path: 
     began = time.monotonic()
     for task, prompt in enumerate(prompts):
         request = {"system": prompt, "user": "", "source": source, "edited": source, "pixels": picture["pixels"]}
-        who = {"sample": "s", "edit_model": "m", "instruction": "", "category": "", "form": "score"}
+        who = {"sample": "s", "edit_model": "m", "instruction": "", "category": "", "form": "score", "digest": ""}
         spoken.driver.submit(1, {"do": "run", "task": task, "kind": "judge", "requests": [{**request, **who}]})
     assert spoken.driver.poll(0.0)[1] == []
     assert time.monotonic() - began < 5

@@ -7,6 +7,7 @@ import os
 import platform
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import metadata
 from typing import Any, Protocol
 
@@ -14,7 +15,8 @@ from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.execution.choices import choose
 from edit_eval.execution.devices import gpus, places
 from edit_eval.execution.driver import WorkerSpecification
-from edit_eval.execution.engine import Engine, Limits, Watcher
+from edit_eval.execution.engine import Engine, Limits
+from edit_eval.execution.engine_contracts import Watcher
 from edit_eval.execution.environments import interpreter
 from edit_eval.execution.gauges import Gauges
 from edit_eval.execution.interruption import Interruption
@@ -140,6 +142,8 @@ class Session:
             return
         placements = {f"edit:{name}": s.placement for name, s in self.configuration.edit_models.items()}
         placements |= {f"judge:{name}": s.placement for name, s in self.configuration.judges.items()}
+        revisions = {f"edit:{model.name}": model.revision for model in matrix.edit_models}
+        revisions |= {f"judge:{judge.name}": judge.revision for judge in matrix.judges}
         recorder.event("devices", devices=list(self.devices))
         say = ModelsSay(directory, strict=strict_environment)
         environment = {**environment_record(self.places, self.layout), "choices": choices.as_plain()}
@@ -164,7 +168,7 @@ class Session:
                 work,
                 recorder,
                 spectator,
-                self._specifications,
+                {of: replace(found, revision=revisions[found.model]) for of, found in self._specifications.items()},
                 {key: Limits(p.timeout, p.load_timeout) for key, p in placements.items()},
                 offload={key: p.offload for key, p in placements.items()},
                 interruption=interruption,

@@ -6,37 +6,111 @@ only.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from types import UnionType
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from edit_eval.errors import LoadError
+from edit_eval.errors import ChangedError, LoadError
+
+
+class _ExactLoader(SourceFileLoader):
+    """Runs the bytes of the file and no others, and knows their SHA-256.
+
+    Python's own loader takes compiled code from its cache if the file's size and its time, in whole seconds, are the
+    same: after two changes within a second that may be another program than the file's.
+    """
+
+    digest = ""
+
+    def get_code(self, fullname: str) -> CodeType:
+        data = self.get_data(self.path)
+        self.digest = hashlib.sha256(data).hexdigest()
+        return self.source_to_code(data, self.path)
+
+
+class _ExactFinder:
+    """Has one module imported by `_ExactLoader`."""
+
+    def __init__(self, module_name: str) -> None:
+        self._module_name = module_name
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != self._module_name:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _ExactLoader(name, spec.loader.path)
+        return spec
+
+
+@contextlib.contextmanager
+def _exactly(module_name: str) -> Iterator[None]:
+    finder = _ExactFinder(module_name)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
 
 
 def find_class(class_path: str, path: list[str]) -> type[Any]:
     """Imports `package.module:Class` or `file.py:Class`, with `path` in front of the import path."""
     sys.path[:0] = [p for p in path if p not in sys.path]
-    module_name, _, class_name = class_path.rpartition(":")
-    if module_name.endswith(".py"):
-        spec = importlib.util.spec_from_file_location(
-            "edit_eval_user_" + os.path.basename(module_name)[:-3], module_name
-        )
-        if spec is None or spec.loader is None:
-            raise LoadError(f"cannot import {module_name}")
+    file_or_module, _, class_name = class_path.rpartition(":")
+    module_name = _module_name(class_path)
+    if module_name != file_or_module:
+        loader = _ExactLoader(module_name, file_or_module)
+        spec = importlib.util.spec_from_file_location(module_name, file_or_module, loader=loader)
+        if spec is None:
+            raise LoadError(f"cannot import {file_or_module}")
         module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
+        sys.modules[module_name] = module
+        loader.exec_module(module)
     else:
-        module = importlib.import_module(module_name)
+        with _exactly(module_name):
+            module = importlib.import_module(module_name)
     found = module
     for part in class_name.split("."):
         found = getattr(found, part)
     return found  # type: ignore[return-value]
+
+
+def _module_name(class_path: str) -> str:
+    """What the module of a class is called when it is imported; one that is named by its file has a name of ours."""
+    module_name = class_path.rpartition(":")[0]
+    if module_name.endswith(".py"):
+        return "edit_eval_user_" + os.path.basename(module_name)[:-3]
+    return module_name
+
+
+def refuse_changed(revision: str, class_path: str, model_class: type[Any], parameters: Any) -> None:
+    """Sees that a class that was found is the one of which keys speak; `revision` is theirs, and empty where none is.
+
+    That is the SHA-256 of its source file, or what its own `revision(parameters)` says. Raises `ChangedError`.
+    """
+    module = sys.modules[_module_name(class_path)]
+    loader, file = module.__spec__ and module.__spec__.loader, getattr(module, "__file__", None) or class_path
+    if not revision or revision == getattr(loader, "digest", ""):
+        return
+    if not hasattr(model_class, "revision"):
+        raise ChangedError(f"{file} has changed since the run began; run the same command again")
+    try:
+        found = str(model_class.revision(parameters))
+    except Exception as error:
+        raise ChangedError(f"its revision cannot be told any more ({error}); run the same command again") from error
+    if found != revision:
+        raise ChangedError(
+            f"its revision is {found[:16]!r} by now, and was {revision[:16]!r} when the run began; "
+            "run the same command again"
+        )
 
 
 def make_parameters(model_class: type[Any], values: dict[str, Any]) -> Any:

@@ -5,16 +5,17 @@ from `workers` down. While the device computes, one thread opens the next task's
 them, and another encodes, writes and syncs the last result; pictures never travel through the pipe. The worker ends
 when its pipe does; see also `edit_eval.workers.lifetime`.
 
-A task to edit:  `source` (path), `instruction`, `seed`, `sample`, `output` (path).
+A task to edit:  `source` (path), `digest` (SHA-256 of that file), `instruction`, `seed`, `sample`, `output` (path).
     Its one result: `pixels`, `width`, `height`, `file_bytes`, `flags`.
 A task to judge: `requests`, a list of `system`, `user`, `source`, `edited` (paths), `pixels` (what the edit's digest
-    was when it was reported), `sample`, `edit_model`, `instruction`, `category`.
+    was when it was reported), `digest` (of the source's file), `sample`, `edit_model`, `instruction`, `category`.
     Its results, one a request, in order: `text` (with `halved_to` where the batch did not fit into memory), or
     `damaged` (the edit's file is no longer what it was).
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import inspect
 import io
@@ -27,19 +28,21 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
-from edit_eval.errors import LoadError, ModelError, PictureError
-from edit_eval.pictures import check_edit, open_picture, pixel_digest, write_png
+from edit_eval.errors import ChangedError, LoadError, ModelError, PictureError, UnreadableError
+from edit_eval.pictures import check_edit, open_picture, own_copy, pixel_digest, write_png
 from edit_eval.workers.lifetime import bind_to_engine
 from edit_eval.workers.messages import Lines, Message, encode, write_all
-from edit_eval.workers.model_class import find_class, make_parameters
+from edit_eval.workers.model_class import find_class, make_parameters, refuse_changed
 
 SHORTEST_SECRET = 8  # characters; a shorter value would be found in innocent text
 _SECRET_NAME = re.compile(r"(?:^|_)(?:(?:API)?KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.I)
 _RECEIVED = re.compile(r"NoneType|\bnan\b|\binf|invalid literal|could not convert|to unpack|closed file", re.I)
 OPENING_THREADS = 8  # a batch's pictures are decoded at once: one thread opens 19 pairs a second, a GPU may judge 25
+NO_PIPE = -1
 STEP_MESSAGES_EVERY = 0.1  # seconds; a fast model's steps would otherwise flood the engine
 
 
@@ -71,8 +74,9 @@ def memory() -> dict[str, int]:
 
 
 def kind_of(error: BaseException) -> str:
-    """Tells what a failure asks for: `model` and `exception` blame the task, `disk` stops the run, the others blame
-    the device. After `model` another attempt would end the same.
+    """Tells what a failure asks for: `model` and `exception` blame the task, `unreadable` (try again later) and
+    `changed` nobody, `disk` stops the run, the others blame the device. After `model` another attempt would end the
+    same.
 
     Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
     that nothing can be asked of this model here any more (its server is gone), whatever the task is. `ValueError` and
@@ -82,6 +86,10 @@ def kind_of(error: BaseException) -> str:
     """
     if isinstance(error, LoadError):
         return "device"
+    if isinstance(error, UnreadableError):
+        return "unreadable"
+    if isinstance(error, ChangedError):
+        return "changed"
     if isinstance(error, ModelError):
         return "model"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -127,9 +135,18 @@ class Worker:
         self._finished: queue.SimpleQueue[tuple[Message, Any, Any, float] | None] = queue.SimpleQueue()
         self._tasks: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._model: Any = None
-        self._last_step = 0.0
         self._capacity = 1
         self._secrets = secrets_of(os.environ)
+
+        os.register_at_fork(after_in_child=self._let_go)
+
+    def _let_go(self) -> None:
+        """In a process that the model forks off: the pipe is none of its business, and the tasks are not."""
+        held, self._in, self._out = {self._in, self._out} - {NO_PIPE}, NO_PIPE, NO_PIPE
+        for descriptor in held:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        self._send_lock = threading.Lock()  # another thread may have held it
 
     def send(self, **message: Any) -> None:
         """Tells the engine something. Without an engine there is nothing left to live for."""
@@ -200,7 +217,9 @@ class Worker:
 
     def _prepare(self, order: Message) -> None:
         model_class = find_class(order["class_path"], order["path"])
-        self._model = model_class(make_parameters(model_class, order["parameters"]))
+        parameters = make_parameters(model_class, order["parameters"])
+        refuse_changed(order["revision"], order["class_path"], model_class, parameters)
+        self._model = model_class(parameters)
         self._devices = order["devices"]
         prepare = getattr(self._model, "prepare", None)
         if prepare is not None:
@@ -237,7 +256,7 @@ class Worker:
 
     def _open(self, task: Message) -> Any:
         if task["kind"] == "edit":
-            source = open_picture(task["source"])
+            source = open_picture(task["source"], digest=task["digest"])
             source.info["sample_id"] = task["sample"]
             return source
         requests = task["requests"]
@@ -276,6 +295,8 @@ class Worker:
                 if isinstance(pictures, BaseException):
                     raise pictures
                 done = self._edit(task, pictures) if task["kind"] == "edit" else self._judge(*pictures)
+                if self._out == NO_PIPE:  # a fork of the model's that came back from there, too
+                    os._exit(0)
             except BaseException as error:
                 self._failed(task, error)
                 continue
@@ -297,14 +318,19 @@ class Worker:
         )
 
     def _edit(self, task: Message, source: Any) -> Any:
+        sent, place = 0.0, (0, 0)
+
         def on_step(step: int, steps: int) -> None:
-            now = time.monotonic()
-            if now - self._last_step >= STEP_MESSAGES_EVERY or step == steps:
-                self._last_step = now
-                self.send(event="step", task=task["task"], step=int(step), steps=int(steps))
+            nonlocal sent, place
+            now, at = time.monotonic(), (int(step), int(steps))
+            # The same step again is no sign of life: a thread may repeat it beside an edit that hangs.
+            if at != place and (now - sent >= STEP_MESSAGES_EVERY or step == steps):
+                sent, place = now, at
+                self.send(event="step", task=task["task"], step=at[0], steps=at[1])
 
         # A copy, for a model that paints on it: a second attempt and `identical_to_source` need the source as it was.
-        return _with_room(lambda: self._model.edit(source.copy(), task["instruction"], task["seed"], on_step))
+        made = _with_room(lambda: self._model.edit(source.copy(), task["instruction"], task["seed"], on_step))
+        return own_copy(made)  # here and now: the next edit may use the same memory while this one is written
 
     def _judge(self, opened: list[Any], inputs: Any) -> list[Message]:
         """Answers a batch; a batch that does not fit into memory is halved until it does, and says so.
@@ -316,9 +342,10 @@ class Worker:
         batches = [places] if places else []
         while batches:
             batch = batches.pop(0)
-            judge = partial(self._model.judge, [opened[i] for i in batch])
             if inputs is not None and batch == places:
-                judge.keywords["inputs"] = inputs
+                judge = partial(self._model.judge, [opened[i] for i in batch], inputs=inputs)
+            else:
+                judge = partial(self._judge_copies, [opened[i] for i in batch])
             try:
                 texts = judge() if len(batch) > 1 else _with_room(judge)
             except BaseException as error:
@@ -339,6 +366,11 @@ class Worker:
                 if len(batch) < len(places):
                     results[place]["halved_to"] = len(batch)
         return results
+
+    def _judge_copies(self, requests: list[Any]) -> Any:
+        """Has the model judge copies, for one that paints on them: the next attempt needs the pictures as they were."""
+        own = [replace(r, images={name: image.copy() for name, image in r.images.items()}) for r in requests]
+        return self._model.judge(own)
 
     def _write_results(self) -> None:
         while (item := self._finished.get()) is not None:
@@ -369,12 +401,14 @@ def _open_request(request: Message) -> Any:
     """The request with its pictures; a text where the edit is no longer what it was."""
     from edit_eval.judges.contract import JudgeRequest
 
-    source = open_picture(request["source"])
+    source = open_picture(request["source"], digest=request["digest"])
     try:
         edited = open_picture(request["edited"])
         if pixel_digest(edited) != request["pixels"]:
             raise PictureError(f"{request['edited']}: the pixels are not those that were reported")
-    except (PictureError, OSError) as error:
+    except PictureError as error:
+        if isinstance(error, UnreadableError) and not isinstance(error.__cause__, FileNotFoundError):
+            raise  # it may be whole: a disk that fails for a while is no reason to make it again
         return one_line(error)
     return JudgeRequest(
         request["system"],
