@@ -317,3 +317,21 @@ class HangsWhenLoading(Plain):
         if self.parameters.folder:
             self.parameters.count("loads")
         time.sleep(1e6)
+
+
+class Wanderer(Plain):
+    """Goes to another folder whenever it is called."""
+
+    def load(self, devices: Any) -> None:
+        """Goes to the root."""
+        os.chdir("/usr")
+
+    def edit(self, image: Any, instruction: str, seed: int, on_step: Any) -> Any:
+        """Edits from somewhere else."""
+        os.chdir("/tmp")
+        return tinted(image, seed)
+
+    def judge(self, requests: Any) -> list[str]:
+        """Judges from somewhere else."""
+        os.chdir("/tmp")
+        return ["Score: 5.5" for _ in requests]

@@ -18,7 +18,7 @@ from edit_eval.errors import LoadError, ModelError, PictureError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.workers.messages import Message
 from edit_eval.workers.process import kind_of, memory, one_line
-from workers.started_worker import ODD_MODELS, StartedWorker
+from workers.started_worker import ODD_MODELS, StartedWorker, request
 
 
 @pytest.fixture(scope="module")
@@ -159,22 +159,69 @@ def test_a_failure_has_its_reason_and_the_worker_goes_on(
     assert edited(painter, source, tmp_path / "edit.png", "paint it red")["event"] == "done"
 
 
-@pytest.mark.parametrize("damage", ["gone", "cut off", "no picture"])
+@pytest.mark.parametrize(
+    ("damage", "kind"),
+    [("gone", "unreadable"), ("another", "unreadable"), ("cut off", "model"), ("no picture", "model")],
+)
 def test_a_source_that_cannot_be_opened_fails_its_own_task(
-    painter: StartedWorker, source: Path, tmp_path: Path, damage: str
+    painter: StartedWorker, source: Path, tmp_path: Path, damage: str, kind: str
 ) -> None:
+    """A file that is not there, or not the one that it was, says nothing of the picture."""
     bad = tmp_path / "bad.png"
     if damage != "gone":
         bad.write_bytes(source.read_bytes()[:-20] if damage == "cut off" else b"GIF, honestly")
-    painter.edit(1, bad, tmp_path / "1.png")
+    painter.edit(1, bad, tmp_path / "1.png", digest="0" * 64 if damage == "another" else "")
     painter.edit(2, source, tmp_path / "2.png")
     failed = painter.hear("done", "failed")
-    assert (failed["event"], failed["task"], failed["kind"]) == ("failed", 1, "model")
+    assert (failed["event"], failed["task"], failed["kind"]) == ("failed", 1, kind)
     assert "bad.png" in failed["error"]
     assert painter.hear("done", "failed")["task"] == 2
 
 
 # -- what models do besides --
+
+
+def test_a_model_that_uses_its_memory_again_spoils_no_edit(source: Path, tmp_path: Path) -> None:
+    """It clears its canvas at the start of `edit`, while the edit before is being written."""
+    with StartedWorker(tmp_path) as worker:
+        worker.load(f"{ODD_MODELS}:Thrifty")
+        for task in range(20):
+            worker.edit(task, source, tmp_path / f"{task}.png")
+        for task in range(20):
+            assert worker.hear("done", "failed")["task"] == task
+    colours = [open_picture(tmp_path / f"{task}.png").getpixel((0, 0)) for task in range(20)]
+    assert colours == [(task + 1,) * 3 for task in range(20)]
+
+
+def test_a_judge_that_paints_on_its_pictures_is_shown_them_anew(source: Path, tmp_path: Path) -> None:
+    with StartedWorker(tmp_path) as worker:
+        worker.load(f"{ODD_MODELS}:PaintingJudge")
+        worker.judge(1, request(source, source), request(source, source))
+        assert [r["text"] for r in worker.hear("done", "failed")["results"]] == ["(10, 120, 60)"] * 2
+
+
+@pytest.mark.parametrize("instruction", ["fork and return", "fork and raise", "fork and exit"])
+def test_a_fork_of_the_model_s_says_nothing_in_the_worker_s_name(
+    source: Path, tmp_path: Path, instruction: str
+) -> None:
+    with StartedWorker(tmp_path) as worker:
+        worker.load(f"{ODD_MODELS}:Painter")
+        for task in (1, 2):
+            worker.edit(task, source, tmp_path / f"{task}.png", instruction=instruction)
+        worker.tell("stop")
+        heard = []
+        while (message := worker.next()) is not None:  # at the end the fork is gone: it would hold the pipe open
+            heard.append((message["event"], message.get("task")))
+    assert sorted(heard[:-1]) == [("done", 1), ("done", 2), ("started", 1), ("started", 2)]
+    assert heard[-1] == ("ended", None)
+
+
+def test_the_same_step_again_is_no_sign_of_life(painter: StartedWorker, source: Path, tmp_path: Path) -> None:
+    painter.edit(1, source, tmp_path / "edit.png", instruction="stay at one step")
+    heard = []
+    while (message := painter.next()) is not None and message["event"] != "done":
+        heard.append((message["event"], message.get("step")))
+    assert heard == [("started", None), ("step", 1), ("step", 2)]
 
 
 def test_what_a_model_says_goes_to_its_log(source: Path, tmp_path: Path) -> None:
