@@ -86,7 +86,7 @@ def plug_in(folder: Path, colour: str) -> Path:
 
 def test_a_plug_in_that_changes_during_the_run_makes_nothing_under_the_old_key(tmp_path: Path) -> None:
     """The worker that replaces a dead one imports another program: it says so instead of working with it."""
-    section = {"class_path": f"{plug_in(tmp_path, 'red!'[:3])}:Mine", "params": {"folder": str(tmp_path)}}
+    section = {"class_path": f"{plug_in(tmp_path, 'red')}:Mine", "params": {"folder": str(tmp_path)}}
     section["params"]["device_ids"] = "cpu:1"  # type: ignore[index]
 
     def change() -> None:
@@ -101,7 +101,8 @@ def test_a_plug_in_that_changes_during_the_run_makes_nothing_under_the_old_key(t
     changing.join()
     assert stop.value.exit_code == 4
     edits = Run(tmp_path / "run").results.edits
-    assert [e.status for e in edits if e.status is not Status.PENDING] == [Status.OK] * 3, "nobody is blamed"
+    assert {e.status for e in edits} == {Status.OK, Status.PENDING}, "nobody is blamed"
+    assert sum(e.status is Status.OK for e in edits) <= 3
     made = run(tmp_path, diffusion_model=section)
     assert {e.status for e in made.results.edits} == {Status.OK}
     assert len({e.pixels for e in made.results.edits}) == 1, "all of them by the new program"
@@ -124,7 +125,7 @@ def test_pictures_of_a_folder_that_change_during_the_run_are_not_taken_for_the_o
                 names[2].unlink()
 
     section = {"type": "image_folder", "params": {"folder": str(folder), "device_ids": "cpu:1"}}
-    with pytest.raises(Stopped, match=r"png: .*; all else is done: see that it can be read, and run the same"):
+    with pytest.raises(Stopped, match=r"changed since the run began.* run the same command again"):
         run(tmp_path, diffusion_model=section, ears=Swapper())
     edits = {Path(e.sample_id).name: e for e in Run(tmp_path / "run").results.edits}
     assert edits[names[1].stem].status is Status.PENDING
@@ -201,9 +202,7 @@ def test_a_source_that_stays_away_is_left_pending_and_all_else_is_done(
                 for path in taken:
                     path.rename(tmp_path / path.name)
 
-    with pytest.raises(
-        Stopped, match=r"cannot be read \(No such file or directory\), and 1 more picture; all else is d"
-    ):
+    with pytest.raises(Stopped, match=r"cannot be read \(No such file or directory\), and 1 more picture; all else is"):
         run(tmp_path, ears=Taker(), **what)
     left = Run(tmp_path / "run").results
     assert sorted(e.status for e in left.edits) == [Status.OK] * (COUNT - 2) + [Status.PENDING] * 2

@@ -158,10 +158,10 @@ class Engine:
     def _end_or_explain(self) -> None:
         if self._draining:
             raise KeyboardInterrupt
-        if left := self._again.left:
-            raise Stopped(f"{left}; all else is done: see that it can be read, and run the same command again")
         if not self._work.finished:
             self._explain()
+        if left := self._again.left:
+            raise Stopped(f"{left}; all else is done: see that it can be read, and run the same command again")
 
     def _explain(self) -> None:
         for model in self._unprepared:

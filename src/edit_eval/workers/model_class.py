@@ -108,8 +108,8 @@ def refuse_changed(revision: str, class_path: str, model_class: type[Any], param
         raise ChangedError(f"its revision cannot be told any more ({error}); run the same command again") from error
     if found != revision:
         raise ChangedError(
-            f"its revision is {found[:16]!r} by now, and was {revision[:16]!r} when the run began; "
-            "run the same command again"
+            "what decides its results has changed since the run began "
+            f"(revision {revision[:16]!r}, now {found[:16]!r}); run the same command again"
         )
 
 
