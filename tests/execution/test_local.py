@@ -337,7 +337,14 @@ def test_a_worker_that_does_not_stop_can_be_killed(spoken: Spoken, kernel: None)
     assert not is_there(process)
 
 
-@pytest.mark.parametrize("output", ["Loading: 100%", '{"level": "info"}', "[]"])
+@pytest.mark.parametrize(
+    "output",
+    [
+        *("Loading: 100%", '{"level": "info"}', "[]", "[" * 60_000, '{"event": "started", "task": 99}'),
+        *('{"event": "done", "task": 1}', '{"event": "died", "reason": "x"}', '{"event": "prepared"}'),
+    ],
+    ids=range(8),
+)
 def test_output_in_our_own_pipe_is_named_as_such(spoken: Spoken, output: str) -> None:
     """By a model that writes into every descriptor it finds."""
     spoken.load()

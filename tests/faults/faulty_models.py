@@ -145,6 +145,13 @@ class Rude(Plain):
         subprocess.Popen(["sleep", "1000"])
         self._holds(image)
 
+    def _forges(self, image: Any) -> None:
+        os.write(int(sys.argv[-1]), b'{"event": "done", "task": 999, "results": [], "seconds": 0, "memory": {}}\n')
+        time.sleep(1000)
+
+    def _forks(self, image: Any) -> None:
+        os.fork()  # both go on
+
     def _tells(self, image: Any) -> None:
         raise RuntimeError(f"401: {os.environ['HF_TOKEN']} is not valid for {os.environ['OPENAI_API_KEY']}")
 
