@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -368,3 +370,28 @@ def test_how_a_process_ended() -> None:
     assert reason_of(0) == "its process ended with exit code 0"
     assert reason_of(-signal.SIGBUS) == "its process was killed by SIGBUS"
     assert reason_of(-63) == "its process was killed by signal 63"
+
+
+def test_a_worker_for_which_no_descriptor_is_left_is_the_machine_s_affair(spoken: Spoken) -> None:
+    """Wherever on its way the limit is met: the log, either pipe, the process, what tells of its end."""
+    before, limits = descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    for left in range(20):
+        held: list[int] = []
+        resource.setrlimit(resource.RLIMIT_NOFILE, (300, limits[1]))
+        with contextlib.suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        for descriptor in held[:left]:
+            os.close(descriptor)
+        spoken.start(left)
+        for descriptor in held[left:]:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        if spoken.driver._processes:
+            break
+        broken, died = spoken.hear(left, "broken"), spoken.hear(left, "died")
+        assert broken["kind"] == "machine"
+        assert "`ulimit -n` raises the limit" in broken["error"]
+        assert broken["error"] == died["reason"]
+        assert descriptors() == before
+    assert 5 < left < 19

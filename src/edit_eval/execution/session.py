@@ -24,7 +24,7 @@ from edit_eval.execution.local import LocalDriver
 from edit_eval.execution.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.prediction import predict_rest
 from edit_eval.execution.recorder import Audience, Recorder
-from edit_eval.execution.space import space_needed
+from edit_eval.execution.space import what_is_short
 from edit_eval.execution.workload import fill_work
 from edit_eval.judges.answers import PARSER_VERSION
 from edit_eval.records import Status
@@ -180,7 +180,8 @@ class Session:
             except KeyboardInterrupt:
                 raise Interrupted(interruption.signal or 2) from None
             except CannotWrite as error:
-                raise CannotWrite(f"{error}; {space_needed(matrix, directory.path)}") from error
+                number = getattr(error.__cause__, "errno", None)
+                raise CannotWrite(f"{error}; {what_is_short(number, matrix, directory.path)}") from error
             finally:
                 spectator.end()
                 with contextlib.suppress(CannotWrite):  # it only adds to what the start has written
