@@ -234,6 +234,18 @@ def test_an_interpreter_that_is_none_has_the_last_word(tmp_path: Path) -> None:
     spoken.driver.close()
 
 
+@pytest.mark.parametrize("said", ["can't start new thread", "[Errno 11] Resource temporarily unavailable"])
+def test_an_interpreter_that_gets_no_thread_is_the_machine_s_affair(spoken: Spoken, said: str) -> None:
+    """As with `ulimit -u` in reach: Python starts, and no more than that."""
+    program = spoken.folder / "python"
+    program.write_text(f'#!/bin/sh\necho "RuntimeError: {said}" >&2\nexit 1\n')
+    program.chmod(0o755)
+    spoken.start(python=str(program))
+    broken = spoken.hear(1, "broken")
+    assert broken["kind"] == "machine"
+    assert "`ulimit -u` raises the limit" in broken["error"]
+
+
 def test_a_log_that_cannot_be_written_is_the_disk_s_fault_and_no_interpreter_s(spoken: Spoken) -> None:
     (spoken.folder / "logs").mkdir()
     (spoken.folder / "logs" / "worker-1.log").mkdir()

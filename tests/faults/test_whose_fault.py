@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import signal
 import threading
@@ -14,8 +16,9 @@ import pytest
 from edit_eval import evaluate
 from edit_eval.errors import Stopped
 from edit_eval.evaluation import Run
-from edit_eval.execution import reading_again
+from edit_eval.execution import local, reading_again
 from edit_eval.records import Status
+from edit_eval.store.run_directory import CannotWrite
 from faults.faulty_runs import (
     COUNT,
     MODELS,
@@ -28,6 +31,7 @@ from faults.faulty_runs import (
     settings,
     verdicts,
     wait_until,
+    workers_of,
 )
 from small_benchmark import write_benchmark
 
@@ -210,3 +214,49 @@ def test_a_source_that_stays_away_is_left_pending_and_all_else_is_done(
     for path in taken:
         (tmp_path / path.name).rename(path)
     assert verdicts(run(tmp_path, **what)) == verdicts(undisturbed)
+
+
+# -- a machine without processes --
+
+
+def test_a_machine_that_starts_no_more_processes_ends_the_run_and_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: Run
+) -> None:
+    """The limit spares root, so the refusal is played."""
+    write_benchmark(tmp_path)
+    real, started = local.subprocess.Popen, 0
+
+    def refuse(*arguments: Any, **named: Any) -> Any:
+        nonlocal started
+        started += 1
+        if started > 1:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(local.subprocess, "Popen", refuse)
+    with pytest.raises(Stopped, match=r"no more processes may be started; `ulimit -u`") as stopped:
+        run(tmp_path, edit={"device_ids": "cpu:2"}, judge={"device_ids": "cpu:2"})
+    assert stopped.value.exit_code == 4
+    monkeypatch.undo()
+    assert {e.status for e in Run(tmp_path / "run").results.edits} == {Status.OK}, "the one that was there went on"
+    assert verdicts(run(tmp_path)) == verdicts(undisturbed)
+
+
+def test_a_run_directory_that_is_moved_ends_the_run_and_keeps_all_that_was_done(
+    tmp_path: Path, undisturbed: Run
+) -> None:
+    write_benchmark(tmp_path)
+    seen: list[Any] = []
+
+    class Mover(Ears):
+        def edit(self, edit: Any) -> None:
+            seen.append(edit)
+            if len(seen) == 3:
+                (tmp_path / "run").rename(tmp_path / "moved")
+
+    with pytest.raises(CannotWrite, match=r"its journals were moved or removed") as stopped:
+        run(tmp_path, edit={"seconds": 0.1}, ears=Mover())
+    assert stopped.value.exit_code == 4
+    assert not workers_of(tmp_path / "run")
+    assert sum(e.status is Status.OK for e in Run(tmp_path / "moved").results.edits) >= 3
+    assert [v[5:7] for v in verdicts(run(tmp_path, "moved"))] == [v[5:7] for v in verdicts(undisturbed)]

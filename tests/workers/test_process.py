@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from edit_eval.errors import LoadError, ModelError, PictureError
+from edit_eval.errors import ChangedError, LoadError, ModelError, PictureError, UnreadableError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.workers.messages import Message
 from edit_eval.workers.process import kind_of, memory, one_line
@@ -44,6 +45,10 @@ class OutOfMemoryError(RuntimeError):
         (PictureError("black"), "model"),
         (ModelError("withheld"), "model"),
         (LoadError("the server is gone"), "device"),
+        (UnreadableError("it is gone"), "unreadable"),
+        (ChangedError("another program"), "changed"),
+        (OSError(errno.EMFILE, "Too many open files"), "machine"),
+        (RuntimeError("can't start new thread"), "machine"),
         (OutOfMemoryError("HIP out of memory"), "out_of_memory"),
         (RuntimeError("CUDA out of memory. Tried to allocate"), "out_of_memory"),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "out_of_memory"),

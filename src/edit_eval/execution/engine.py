@@ -351,8 +351,8 @@ class Engine:
         if kind == "out_of_memory":
             reason += memory_advice(worker.replica.model.kind, message.get("memory", {}))
         self._charge(worker, task, reason, final=kind in ("model", "out_of_memory"))
-        if kind == "device":
-            # After a device-side assert nothing that this process computes can be believed.
+        if kind in ("device", "machine"):
+            # After a device-side assert nothing that this process computes can be believed; a new one has descriptors.
             self._kill(worker, UNRELIABLE)
         self._do(self._policy.failed(worker.replica, task))
         self._stop_if_systemic()

@@ -37,6 +37,11 @@ SHORT_OF = {
 """What the machine lacks when a process cannot be started, and what to do."""
 
 
+SIGNS = {os.strerror(number): what for number, what in SHORT_OF.items()}
+SIGNS["can't start new thread"] = SHORT_OF[errno.EAGAIN]
+"""How Python says the same in the last line of a process that could not even begin."""
+
+
 @dataclass(eq=False)
 class Process:
     """One worker's process and its two pipes."""
@@ -209,9 +214,12 @@ class LocalDriver:
         self._forget(process)
         reason = process.fault or reason_of(code)
         if code > 0 and not process.heard:  # its environment did not get as far as saying why
-            if said := last_line(process.log):
+            said = last_line(process.log)
+            if lack := next((what for words, what in SIGNS.items() if words in said), ""):
+                reason += f": {lack}"
+            elif said:
                 reason += f" ({said}; more in {process.log})"
-            self._say_broken(process.number, reason, "exception")
+            self._say_broken(process.number, reason, "machine" if lack else "exception")
         self._events.append(Event(process.number, {"event": "died", "reason": reason}))
 
     def _forget(self, process: Process) -> None:

@@ -75,7 +75,8 @@ def memory() -> dict[str, int]:
 
 def kind_of(error: BaseException) -> str:
     """Tells what a failure asks for: `model` and `exception` blame the task, `unreadable` (try again later) and
-    `changed` nobody, `disk` stops the run, the others blame the device. After `model` another attempt would end the
+    `changed` nobody, `disk` stops the run, the others blame the device (`machine` the process or its machine, which
+    lacks descriptors or threads). After `model` another attempt would end the
     same.
 
     Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
@@ -94,6 +95,10 @@ def kind_of(error: BaseException) -> str:
         return "model"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "disk"
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return "machine"
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return "machine"
     names = {c.__name__ for c in type(error).__mro__}
     text = str(error)
     # Where another process fills the GPU, cuBLAS and cuDNN are the first to get nothing, and say it in their own way.
