@@ -439,9 +439,12 @@ class Run:
             skipped = coverage["by_status"].get(Status.SKIPPED.value, 0)
             verb = "count" if skipped > 1 else "counts"
             counts = f" ({skipped} skipped {verb} as not scored)" if skipped else ""
+            done = (Status.OK.value, Status.PENDING.value, Status.SKIPPED.value)
+            failed = ",".join(name for name in coverage["by_status"] if name not in done)
+            again = f", and `--retry {failed}` tries what failed once more" if failed else ""
             raise Unscored(
                 f"coverage: {coverage['scored']} of {coverage['total']} are scored{counts}, and "
-                f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` names the rest"
+                f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` names the rest{again}"
             )
 
     @property

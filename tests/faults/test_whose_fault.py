@@ -254,7 +254,9 @@ def test_a_run_directory_that_is_moved_ends_the_run_and_keeps_all_that_was_done(
             if len(seen) == 3:
                 (tmp_path / "run").rename(tmp_path / "moved")
 
-    with pytest.raises(CannotWrite, match=r"its journals were moved or removed") as stopped:
+    with pytest.raises(
+        CannotWrite, match=r"its journals were moved or removed.*give its new place as `--run-dir`$"
+    ) as stopped:
         run(tmp_path, edit={"seconds": 0.1}, ears=Mover())
     assert stopped.value.exit_code == 4
     assert not workers_of(tmp_path / "run")

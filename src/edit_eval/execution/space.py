@@ -19,6 +19,8 @@ def what_is_short(number: int | None, matrix: Matrix, folder: Path) -> str:
     """One line: what `folder` lacks, or how much space the rest needs. `number` is the `errno` of the failure."""
     if number in SHORT_OF:
         return SHORT_OF[number]
+    if number == errno.ENOENT:
+        return "if it was moved, give its new place as `--run-dir`"
     try:
         place = os.statvfs(folder)
     except OSError:
