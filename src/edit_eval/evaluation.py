@@ -441,7 +441,7 @@ class Run:
             counts = f" ({skipped} skipped {verb} as not scored)" if skipped else ""
             done = (Status.OK.value, Status.PENDING.value, Status.SKIPPED.value)
             failed = ",".join(name for name in coverage["by_status"] if name not in done)
-            again = f", and `--retry {failed}` tries what failed once more" if failed else ""
+            again = f", `--retry {failed}` tries those again" if failed else ""
             raise Unscored(
                 f"coverage: {coverage['scored']} of {coverage['total']} are scored{counts}, and "
                 f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` names the rest{again}"
