@@ -444,7 +444,8 @@ class Run:
             again = f", `--retry {failed}` tries those again" if failed else ""
             raise Unscored(
                 f"coverage: {coverage['scored']} of {coverage['total']} are scored{counts}, and "
-                f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` names the rest{again}"
+                f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` names the rest"
+                f"{again}"
             )
 
     @property

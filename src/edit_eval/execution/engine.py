@@ -21,7 +21,7 @@ from typing import Any
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.driver import Driver, Event, WorkerSpecification
 from edit_eval.execution.engine_contracts import Interruption, Observer, Records, Watcher
-from edit_eval.execution.reading_again import ReadingAgain
+from edit_eval.execution.reading_again import FIRST_TICKET, ReadingAgain
 from edit_eval.records import model_title
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Command, Replica, State
@@ -361,9 +361,10 @@ class Engine:
         """A picture of the task cannot be read: it is tried again later, or left for another start."""
         ticket = self._again.put_off(task, reason, self._now)
         if ticket is None:
-            self._watch.note(f"{reason}; left for another start")
             self._records.leave(task)
         else:
+            if ticket == FIRST_TICKET:  # of perhaps a thousand
+                self._watch.note(f"{reason}; what cannot be read is tried again for a minute")
             self._work.add(
                 task.model, task.units, after=[ticket], phase=task.phase, alone=task.alone, failed_on=task.failed_on
             )

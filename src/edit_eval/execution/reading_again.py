@@ -16,6 +16,9 @@ from edit_eval.scheduling.tasks import Task
 AGAIN_AFTER = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds before each further attempt."""
 
+FIRST_TICKET = -1
+"""Of each start; those that follow count down."""
+
 
 class ReadingAgain:
     """The tasks that wait. What each waits for is a ticket: a number below that of any edit (see `Work.settle`)."""
@@ -23,7 +26,7 @@ class ReadingAgain:
     def __init__(self) -> None:
         self._attempts: Counter[tuple[str, tuple[int, ...]]] = Counter()
         self._due: list[tuple[float, int]] = []  # a heap of moments and tickets
-        self._tickets = 0
+        self._next = FIRST_TICKET
         self._left: list[str] = []
 
     def put_off(self, task: Task, reason: str, now: float) -> int | None:
@@ -34,9 +37,10 @@ class ReadingAgain:
             self._left.append(reason)
             return None
         self._attempts[key] += 1
-        self._tickets -= 1
-        heapq.heappush(self._due, (now + AGAIN_AFTER[attempt], self._tickets))
-        return self._tickets
+        ticket = self._next
+        self._next -= 1
+        heapq.heappush(self._due, (now + AGAIN_AFTER[attempt], ticket))
+        return ticket
 
     def due(self, now: float) -> list[int]:
         """The tickets whose moment has come; each is told once."""
