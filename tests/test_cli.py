@@ -355,7 +355,7 @@ def test_a_run_below_its_coverage_is_three_each_time_and_has_its_document(
         assert found.document["coverage"]["by_status"] == {"ok": 8, "unparseable": 1}
         assert found.err.rstrip().splitlines()[-1] == (
             "error: coverage: 8 of 9 are scored, and evaluation.min_coverage is 1; "
-            f"`edit-eval status {tmp_path / 'run'}` names the rest"
+            f"`edit-eval status {tmp_path / 'run'}` names the rest, `--retry unparseable` tries those again"
         )
     low = [*("--set", "evaluation.min_coverage=0.5"), "--run-dir", tmp_path / "other"]
     assert command("run", path, *low, "--reuse", tmp_path / "run", "--progress", "none").code == 0

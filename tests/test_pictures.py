@@ -26,6 +26,7 @@ from edit_eval.pictures import (
     as_rgb,
     check_edit,
     open_picture,
+    own_copy,
     pixel_digest,
     slug,
     sweep_temporary,
@@ -321,17 +322,17 @@ class TestCheckingAnEdit:
             ("a.png", "str"),
         ]:
             with pytest.raises(PictureError, match=f"returned {kind}, not one PIL"):
-                check_edit(wrong, coloured())
+                own_copy(wrong)
 
     def test_empty(self) -> None:
         with pytest.raises(PictureError, match="empty picture"):
-            check_edit(Image.new("RGB", (0, 5)), coloured())
+            own_copy(Image.new("RGB", (0, 5)))
 
     def test_opened_and_truncated(self, tmp_path: Path) -> None:
         path = saved(coloured(200, 200), tmp_path / "a.jpg")
         path.write_bytes(path.read_bytes()[:-300])
         with Image.open(path) as lazy, pytest.raises(PictureError, match="cannot be decoded"):
-            check_edit(lazy, coloured())
+            own_copy(lazy)
 
 
 class TestWriting:

@@ -8,6 +8,8 @@
     |-- Stopped                   4  ended by its surroundings: no device left, disk full, one failure again and again
     `-- ModelError                1  raised beside a model: the edit or the answer failed, the run goes on
         |-- PictureError             not a picture, truncated, too large, NaN, black
+        |   `-- UnreadableError      its file is not there, or not as it was: no fault of the picture
+        |-- ChangedError             what a key speaks of is another one by now: nothing more is made under that key
         `-- LoadError                the model cannot be loaded here
 
 Standard library only: workers in foreign environments import this file.
@@ -68,6 +70,14 @@ class ModelError(EditEvalError):
 
 class PictureError(ModelError):
     """A picture that cannot be read, or that is not to be counted as an edit."""
+
+
+class UnreadableError(PictureError):
+    """A picture's file is gone, its disk fails, or it is another file by now: the machine's affair, and tried again."""
+
+
+class ChangedError(ModelError):
+    """The code or the pictures of which a key speaks have changed since the run began."""
 
 
 class LoadError(ModelError):

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
-from edit_eval.config.components import NotHere, import_class, own_source
+from edit_eval.config.components import NotHere, import_class, own_source, staying_here
 from edit_eval.config.faults import did_you_mean, explain
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection
@@ -41,7 +41,7 @@ from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.workers.process import key_parameters, make_parameters
+from edit_eval.workers.model_class import key_parameters, make_parameters
 
 
 def evaluate(
@@ -207,6 +207,7 @@ def compare(runs: Sequence[str | Path | Run], *, detect: float | None = None) ->
 # -- what a run is made of --
 
 
+@staying_here()
 def load_samples(configuration: Configuration) -> tuple[Sample, ...]:
     """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault."""
     section = configuration.benchmark
@@ -256,6 +257,7 @@ def new_matrix(configuration: Configuration, samples: Sequence[Sample], protocol
     )
 
 
+@staying_here()
 def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
     """What of a model enters the keys of its results: type, parameters, and its revision.
 
@@ -441,9 +443,13 @@ class Run:
             skipped = coverage["by_status"].get(Status.SKIPPED.value, 0)
             verb = "count" if skipped > 1 else "counts"
             counts = f" ({skipped} skipped {verb} as not scored)" if skipped else ""
+            done = (Status.OK.value, Status.PENDING.value, Status.SKIPPED.value)
+            failed = ",".join(name for name in coverage["by_status"] if name not in done)
+            again = f", `--retry {failed}` tries those again" if failed else ""
             raise Unscored(
                 f"coverage: {coverage['scored']} of {coverage['total']} are scored{counts}, and "
                 f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` names the rest"
+                f"{again}"
             )
 
     @property

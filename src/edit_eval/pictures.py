@@ -34,7 +34,7 @@ from typing import IO
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 
-from edit_eval.errors import PictureError
+from edit_eval.errors import PictureError, UnreadableError
 
 MAX_PIXELS = 50_000_000
 """Width times height above which a picture is not decoded. Pillow itself stops at 179 million only."""
@@ -71,11 +71,12 @@ class PngFile:
     """`pixel_digest` of the picture."""
 
 
-def open_picture(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> Image.Image:
+def open_picture(path: str | os.PathLike[str], *, digest: str = "", max_pixels: int = MAX_PIXELS) -> Image.Image:
     """Opens a picture's file: RGB, EXIF rotation applied, wholly decoded. `info` holds the file's text entries only.
 
-    Raises `PictureError` for a file that is missing, no picture, truncated or damaged, or of more than `max_pixels`
-    (seen in its header, before anything is decoded).
+    Raises `PictureError` for what is no picture, truncated or damaged, or of more than `max_pixels` (seen in its
+    header, before anything is decoded), and `UnreadableError` for a file that cannot be read, or that is not the one
+    with the SHA-256 `digest`, where that is given.
     """
     name = os.fspath(path)
     name = name if name.isprintable() else repr(name)
@@ -83,9 +84,16 @@ def open_picture(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) 
         # A pipe would block, and a device never end.
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise PictureError(f"{name}: not a file")
-        with open(path, "rb") as file:
+        with open(path, "rb") as opened:
+            file: IO[bytes] = opened
+            if digest:
+                file = io.BytesIO(opened.read())
+                if hashlib.sha256(file.getbuffer()).hexdigest() != digest:
+                    raise UnreadableError(f"{name}: the file has changed since the run began")
             return read_picture(file, name, max_pixels=max_pixels)[0]
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise UnreadableError(f"{name}: cannot be read ({_words(error)})") from error
+    except ValueError as error:
         raise PictureError(f"{name}: cannot be opened ({_words(error)})") from error
 
 
@@ -118,6 +126,8 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
     except (PictureError, MemoryError):
         raise
     except Exception as error:  # Pillow's decoders raise nearly anything for damaged data
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the disk's words, not the decoder's
         raise PictureError(f"{name}: truncated or damaged ({_words(error)})") from error
     clean.info = {str(key): str(text) for key, text in texts.items() if isinstance(text, str) and _is_text(key)}
     return clean, "JPEG" if kind == "MPO" else kind
@@ -147,12 +157,11 @@ def as_rgb(image: Image.Image) -> Image.Image:
         raise PictureError(f"a picture of mode {image.mode} cannot be made RGB ({_words(error)})") from error
 
 
-def check_edit(image: object, source: Image.Image) -> tuple[str, ...]:
-    """Checks what an edit model returned; returns those flags of it that are true.
+def own_copy(image: object) -> Image.Image:
+    """What an edit model returned, decoded, as a copy that shares no memory with anything the model still has.
 
-    `identical_to_source`: the same size and pixels. `other_aspect_ratio`: width / height differs from the source's by
-    more than 5 %. Raises `PictureError` for what is no PIL image, is empty, has more than `MAX_PIXELS`, or is black in
-    every pixel.
+    Of 1472 x 1104 pixels the copy takes 0.3 ms. Raises `PictureError` for what is no PIL image, is empty, has more than
+    `MAX_PIXELS`, or cannot be decoded.
     """
     if not isinstance(image, Image.Image):
         kind = f"{type(image).__module__}.{type(image).__qualname__}".removeprefix("builtins.")
@@ -164,11 +173,19 @@ def check_edit(image: object, source: Image.Image) -> tuple[str, ...]:
     if image.width * image.height > MAX_PIXELS:  # nobody could open it again
         raise PictureError(_too_large("the edit", f"{image.width} x {image.height} pixels", MAX_PIXELS))
     try:
-        edited = as_rgb(image)
-        box = edited.getbbox()
+        return image.copy()
     except OSError as error:  # a picture opened from a file by the model, and only decoded now
         raise PictureError(f"the edit model returned a picture that cannot be decoded ({_words(error)})") from error
-    if box is None:
+
+
+def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
+    """Checks an edit; returns those flags of it that are true.
+
+    `identical_to_source`: the same size and pixels. `other_aspect_ratio`: width / height differs from the source's by
+    more than 5 %. Raises `PictureError` for one that is black in every pixel.
+    """
+    edited = as_rgb(image)
+    if edited.getbbox() is None:
         raise PictureError("black image: every pixel of the edit is (0, 0, 0), as NaN in the model makes it")
     flags = []
     original = as_rgb(source)

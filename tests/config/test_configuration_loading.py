@@ -284,7 +284,7 @@ def test_no_secret_is_written(load: Callable[..., Configuration]) -> None:
 
 
 def test_the_worker_can_make_the_parameters(load: Callable[..., Configuration]) -> None:
-    from edit_eval.workers.process import find_class, make_parameters
+    from edit_eval.workers.model_class import find_class, make_parameters
 
     configuration = load("reward_model={type: testing, params: {seconds: 1}}")
     model = configuration.judges["testing"]

@@ -42,6 +42,7 @@ class Notes:
             self.set_aside[unit] = reason
 
     def attempt(self, task: Task, reason: str) -> None: ...
+    def leave(self, task: Task) -> None: ...
 
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
         self.activities.append(Activity(1, device, kind, model, begin, end, what))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -93,7 +95,15 @@ class Spoken:
     def edit(self, worker: int, command: str, task: int = 1) -> None:
         """Has the model execute a command."""
         picture = str(self.folder / "source.png")
-        order = {"do": "run", "task": task, "kind": "edit", "source": picture, "instruction": command, "seed": 0}
+        order = {
+            "do": "run",
+            "task": task,
+            "kind": "edit",
+            "source": picture,
+            "instruction": command,
+            "seed": 0,
+            "digest": "",
+        }
         self.driver.submit(worker, {**order, "sample": "s", "output": str(self.folder / "out.png")})
 
 
@@ -224,6 +234,18 @@ def test_an_interpreter_that_is_none_has_the_last_word(tmp_path: Path) -> None:
     spoken.driver.close()
 
 
+@pytest.mark.parametrize("said", ["can't start new thread", "[Errno 11] Resource temporarily unavailable"])
+def test_an_interpreter_that_gets_no_thread_is_the_machine_s_affair(spoken: Spoken, said: str) -> None:
+    """As with `ulimit -u` in reach: Python starts, and no more than that."""
+    program = spoken.folder / "python"
+    program.write_text(f'#!/bin/sh\necho "RuntimeError: {said}" >&2\nexit 1\n')
+    program.chmod(0o755)
+    spoken.start(python=str(program))
+    broken = spoken.hear(1, "broken")
+    assert broken["kind"] == "machine"
+    assert "`ulimit -u` raises the limit" in broken["error"]
+
+
 def test_a_log_that_cannot_be_written_is_the_disk_s_fault_and_no_interpreter_s(spoken: Spoken) -> None:
     (spoken.folder / "logs").mkdir()
     (spoken.folder / "logs" / "worker-1.log").mkdir()
@@ -247,7 +269,7 @@ def test_a_megabyte_in_each_direction_holds_nobody_up(spoken: Spoken, tmp_path: 
     began = time.monotonic()
     for task, prompt in enumerate(prompts):
         request = {"system": prompt, "user": "", "source": source, "edited": source, "pixels": picture["pixels"]}
-        who = {"sample": "s", "edit_model": "m", "instruction": "", "category": "", "form": "score"}
+        who = {"sample": "s", "edit_model": "m", "instruction": "", "category": "", "form": "score", "digest": ""}
         spoken.driver.submit(1, {"do": "run", "task": task, "kind": "judge", "requests": [{**request, **who}]})
     assert spoken.driver.poll(0.0)[1] == []
     assert time.monotonic() - began < 5
@@ -329,7 +351,14 @@ def test_a_worker_that_does_not_stop_can_be_killed(spoken: Spoken, kernel: None)
     assert not is_there(process)
 
 
-@pytest.mark.parametrize("output", ["Loading: 100%", '{"level": "info"}', "[]"])
+@pytest.mark.parametrize(
+    "output",
+    [
+        *("Loading: 100%", '{"level": "info"}', "[]", "[" * 60_000, '{"event": "started", "task": 99}'),
+        *('{"event": "done", "task": 1}', '{"event": "died", "reason": "x"}', '{"event": "prepared"}'),
+    ],
+    ids=range(8),
+)
 def test_output_in_our_own_pipe_is_named_as_such(spoken: Spoken, output: str) -> None:
     """By a model that writes into every descriptor it finds."""
     spoken.load()
@@ -353,3 +382,28 @@ def test_how_a_process_ended() -> None:
     assert reason_of(0) == "its process ended with exit code 0"
     assert reason_of(-signal.SIGBUS) == "its process was killed by SIGBUS"
     assert reason_of(-63) == "its process was killed by signal 63"
+
+
+def test_a_worker_for_which_no_descriptor_is_left_is_the_machine_s_affair(spoken: Spoken) -> None:
+    """Wherever on its way the limit is met: the log, either pipe, the process, what tells of its end."""
+    before, limits = descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    for left in range(20):
+        held: list[int] = []
+        resource.setrlimit(resource.RLIMIT_NOFILE, (300, limits[1]))
+        with contextlib.suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        for descriptor in held[:left]:
+            os.close(descriptor)
+        spoken.start(left)
+        for descriptor in held[left:]:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        if spoken.driver._processes:
+            break
+        broken, died = spoken.hear(left, "broken"), spoken.hear(left, "died")
+        assert broken["kind"] == "machine"
+        assert "`ulimit -n` raises the limit" in broken["error"]
+        assert broken["error"] == died["reason"]
+        assert descriptors() == before
+    assert 5 < left < 19

@@ -145,6 +145,13 @@ class Rude(Plain):
         subprocess.Popen(["sleep", "1000"])
         self._holds(image)
 
+    def _forges(self, image: Any) -> None:
+        os.write(int(sys.argv[-1]), b'{"event": "done", "task": 999, "results": [], "seconds": 0, "memory": {}}\n')
+        time.sleep(1000)
+
+    def _forks(self, image: Any) -> None:
+        os.fork()  # both go on
+
     def _tells(self, image: Any) -> None:
         raise RuntimeError(f"401: {os.environ['HF_TOKEN']} is not valid for {os.environ['OPENAI_API_KEY']}")
 
@@ -317,3 +324,21 @@ class HangsWhenLoading(Plain):
         if self.parameters.folder:
             self.parameters.count("loads")
         time.sleep(1e6)
+
+
+class Wanderer(Plain):
+    """Goes to another folder whenever it is called."""
+
+    def load(self, devices: Any) -> None:
+        """Goes to the root."""
+        os.chdir("/usr")
+
+    def edit(self, image: Any, instruction: str, seed: int, on_step: Any) -> Any:
+        """Edits from somewhere else."""
+        os.chdir("/tmp")
+        return tinted(image, seed)
+
+    def judge(self, requests: Any) -> list[str]:
+        """Judges from somewhere else."""
+        os.chdir("/tmp")
+        return ["Score: 5.5" for _ in requests]

@@ -15,7 +15,7 @@ import pytest
 
 from edit_eval.errors import Stopped
 from edit_eval.evaluation import Run
-from edit_eval.execution.space import space_needed
+from edit_eval.execution.space import space_needed, what_is_short
 from edit_eval.records import Status
 from edit_eval.store.journal import Segment
 from edit_eval.store.run_directory import CannotWrite
@@ -103,6 +103,34 @@ def test_a_full_disk_stops_the_run_and_a_free_one_lets_it_go_on(
     assert done <= set(again)
 
 
+def test_a_disk_without_inodes_is_not_said_to_lack_space(tmp_path: Path, small_disk: Callable[[int], Path]) -> None:
+    disk = small_disk(16 << 20)
+    write_benchmark(tmp_path, SAMPLES, SIZE)
+
+    class Saboteur(Ears):
+        def replica(self, replica: Any, state: str, message: Any) -> None:
+            if state == "loaded":
+                place = os.statvfs(disk)
+                options = f"remount,nr_inodes={place.f_files - place.f_ffree}"
+                subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)], check=True)
+
+    with pytest.raises(
+        CannotWrite, match=r"No space left on device.*room for no more files, of whatever size"
+    ) as stopped:
+        run(tmp_path, "disk/run", edit={"seconds": 0.05}, ears=Saboteur())
+    assert "need about" not in str(stopped.value)
+    assert not [r for r in lines(disk / "run", "edits") if r["status"] != "ok"], "no edit is blamed"
+
+
+def test_a_disk_is_said_to_be_what_it_is(clean: Run, small_disk: Callable[[int], Path]) -> None:
+    disk, matrix = small_disk(1 << 20), Run(clean.path).matrix
+    assert "need about" in what_is_short(errno.ENOSPC, matrix, disk)
+    assert "`ulimit -n`" in what_is_short(errno.EMFILE, matrix, disk)
+    assert "need about" in what_is_short(None, matrix, disk / "nowhere")
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    assert "read-only: mount it for writing" in what_is_short(None, matrix, disk), "whatever a worker called it"
+
+
 @pytest.mark.parametrize("what", ["pictures", "journals"])
 def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, engines: Nursery, what: str) -> None:
     """RLIMIT_FSIZE, as a quota: it hits the workers' pictures first, or the engine's journals."""
@@ -158,7 +186,7 @@ def test_a_run_directory_that_is_removed_ends_the_run_at_once(tmp_path: Path) ->
         def edit(self, edit: Any) -> None:
             shutil.rmtree(tmp_path / "run", ignore_errors=True)  # a worker may be writing there
 
-    with pytest.raises(CannotWrite, match="its journals were removed"):
+    with pytest.raises(CannotWrite, match="its journals were moved or removed"):
         run(tmp_path, edit={"seconds": 0.1}, ears=Vandal())
     assert not workers_of(tmp_path / "run")
 

@@ -62,12 +62,14 @@ def statuses(made: Run) -> list[Status]:
 def test_a_plug_in_without_manners(tmp_path: Path) -> None:
     deeds = does(
         s0="prints", s1="reads", s2="closes", s3="exits", s4="quits", s5="interrupts", s6="segfaults", s7="starts"
-    )
+    ) | does(s8="forges", s9="forks")
+    write_benchmark(tmp_path, 10)
     made = run(tmp_path, **faulty("Rude", device_ids="cpu:2", does=deeds, timeout=60))
     failed = {e.sample_id: e.reason for e in made.results.edits if e.status is Status.EDIT_FAILED}
-    assert set(failed) == {sample_id(n) for n in (3, 4, 5, 6)}
+    assert set(failed) == {sample_id(n) for n in (3, 4, 5, 6, 8)}
     for number, word in ((3, "SystemExit: 0"), (4, "exit code 0"), (5, "KeyboardInterrupt"), (6, "SIGSEGV")):
         assert word in failed[sample_id(number)]
+    assert "it wrote something else into the pipe that is edit-eval's own" in failed[sample_id(8)]
     assert all("failed 2 times" in reason for reason in failed.values())
     logs = sum(p.stat().st_size for p in (made.path / "logs").iterdir())
     assert logs > 11_000_000, "what it prints is in its log, and nowhere else"

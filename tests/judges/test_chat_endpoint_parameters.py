@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from edit_eval.judges.chat_endpoint import ChatEndpoint
-from edit_eval.workers.process import key_parameters
+from edit_eval.workers.model_class import key_parameters
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,63 @@ class Painter:
         child.start()
         return Image.new("RGB", (child.pid // 256 + 1, child.pid % 256 + 1), "red")
 
+    def _fork(self):
+        """Both sides go on from here; this one when the other has ended, or is gone astray."""
+        child = os.fork()
+        deadline = time.monotonic() + 20
+        while child and os.waitpid(child, os.WNOHANG)[0] == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return not child
+
+    def fork_and_return(self, image, seed, on_step):
+        self._fork()
+        return self.paint_it_red(image, seed, lambda *step: None)
+
+    def fork_and_raise(self, image, seed, on_step):
+        if self._fork():
+            raise RuntimeError("in the child")
+        return self.paint_it_red(image, seed, lambda *step: None)
+
+    def fork_and_exit(self, image, seed, on_step):
+        if self._fork():
+            sys.exit(0)
+        return self.paint_it_red(image, seed, lambda *step: None)
+
+    def stay_at_one_step(self, image, seed, on_step):
+        for _ in range(5):
+            on_step(1, 4)
+            time.sleep(0.15)
+        on_step(2, 4)
+        return Image.new("RGB", image.size, "blue")
+
+
+class Thrifty(Painter):
+    """Has one canvas for all its edits, and returns it."""
+
+    canvas = Image.new("RGB", (600, 400))
+
+    def edit(self, image, instruction, seed, on_step):
+        self.canvas.paste("white", (0, 0, 600, 400))
+        time.sleep(0.01)
+        self.canvas.paste((seed + 1,) * 3, (0, 0, 600, 400))
+        return self.canvas
+
+
+class PaintingJudge:
+    """Says what colour the edit has, paints on it, and has no room for two."""
+
+    def __init__(self, parameters): ...
+
+    def load(self, devices): ...
+
+    def judge(self, requests):
+        answers = [str(r.images["edited"].getpixel((0, 0))) for r in requests]
+        for r in requests:
+            r.images["edited"].paste("black", (0, 0, 9, 9))
+        if len(requests) > 1:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 9.00 GiB")
+        return answers
+
 
 class Parent(Painter):
     """Starts a program, or a process like itself, or one whose own child is what remains."""
@@ -165,8 +222,8 @@ looked = threading.Condition()
 really_open = process.open_picture
 
 
-def open_and_tell(path):
-    picture = really_open(path)
+def open_and_tell(path, **how):
+    picture = really_open(path, **how)
     with looked:
         opened.append(os.path.basename(path))
         looked.notify_all()

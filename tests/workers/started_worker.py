@@ -65,8 +65,15 @@ class StartedWorker:
     def tell(self, do: str, **fields: Any) -> None:
         os.write(self._into, encode({"do": do, **fields}))
 
-    def prepare(self, class_path: str, parameters: Mapping[str, Any] | None = None, path: tuple[str, ...] = ()) -> None:
-        self.tell("prepare", class_path=class_path, parameters=dict(parameters or {}), path=list(path), devices=["cpu"])
+    def prepare(
+        self,
+        class_path: str,
+        parameters: Mapping[str, Any] | None = None,
+        path: tuple[str, ...] = (),
+        revision: str = "",
+    ) -> None:
+        named = {"class_path": class_path, "parameters": dict(parameters or {}), "path": list(path)}
+        self.tell("prepare", **named, revision=revision, devices=["cpu"])
 
     def load(self, class_path: str, **parameters: Any) -> Message:
         """Prepares and loads; returns what it said of itself."""
@@ -97,7 +104,13 @@ class StartedWorker:
 
     def edit(self, task: int, source: Path, output: Path, **more: Any) -> None:
         """Hands over a task to edit."""
-        about = {"source": str(source), "instruction": "paint it red", "seed": task, "sample": f"sample-{task}"}
+        about = {
+            "source": str(source),
+            "digest": "",
+            "instruction": "paint it red",
+            "seed": task,
+            "sample": f"sample-{task}",
+        }
         self.tell("run", task=task, kind="edit", **{**about, "output": str(output), **more})
 
     def judge(self, task: int, *requests: Message) -> None:
@@ -107,7 +120,8 @@ class StartedWorker:
 
 def request(source: Path, edited: Path, **more: Any) -> Message:
     """A request to judge a picture that is what was reported."""
-    about = {"system": "You judge.", "user": "How well?", "source": str(source), "edited": str(edited)}
+    paths = {"source": str(source), "digest": "", "edited": str(edited)}
+    about = {"system": "You judge.", "user": "How well?", **paths}
     who = {
         "sample": edited.stem,
         "edit_model": "painter",

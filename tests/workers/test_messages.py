@@ -59,14 +59,14 @@ def test_what_is_not_finished_is_kept_back() -> None:
 
 @pytest.mark.parametrize("line", [b"Loading weights: 100%\n", b"[1]\n", b"3\n", b"null\n", b"\n", b"\xff\xfe\n"])
 def test_a_line_that_is_no_message_is_an_error(line: bytes) -> None:
-    with pytest.raises(ValueError, match=r"not a message|Expecting value|codec can't decode"):
+    with pytest.raises(ValueError, match="not a message"):
         list(Lines().feed(line))
 
 
 def test_messages_before_a_bad_line_are_not_lost() -> None:
     stream = Lines().feed(encode({"a": 1}) + b"oops\n")
     assert next(stream) == {"a": 1}
-    with pytest.raises(ValueError, match="Expecting value"):
+    with pytest.raises(ValueError, match="not a message"):
         next(stream)
 
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
-from edit_eval.errors import LoadError, ModelError, PictureError
+from edit_eval.errors import ChangedError, LoadError, ModelError, PictureError, UnreadableError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.workers.messages import Message
-from edit_eval.workers.process import find_class, kind_of, make_parameters, memory, one_line
-from workers.started_worker import ODD_MODELS, StartedWorker
+from edit_eval.workers.process import kind_of, memory, one_line
+from workers.started_worker import ODD_MODELS, StartedWorker, request
 
 
 @pytest.fixture(scope="module")
@@ -35,82 +35,6 @@ def edited(worker: StartedWorker, source: Path, output: Path, instruction: str, 
     return worker.hear("done", "failed")
 
 
-# -- finding and making a model --
-
-
-def test_a_class_in_a_module_or_in_a_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "zz_my_models.py").write_text("class Outer:\n    class Inner: ...\n")
-    assert find_class("edit_eval.testing.fake_models:FakeJudge.Parameters", []).__name__ == "Parameters"
-    assert find_class("zz_my_models:Outer.Inner", [str(tmp_path)]).__qualname__ == "Outer.Inner"
-    assert sys.path.count(str(tmp_path)) == 1
-    assert find_class(f"{tmp_path}/zz_my_models.py:Outer", [str(tmp_path)]).__qualname__ == "Outer"
-    assert sys.path.count(str(tmp_path)) == 1
-    with pytest.raises(FileNotFoundError):
-        find_class(f"{tmp_path}/nowhere.py:Outer", [])
-    with pytest.raises(AttributeError):
-        find_class(f"{tmp_path}/zz_my_models.py:Inner", [])
-
-
-@dataclass
-class Sampler:
-    name: str = "euler"
-    shift: float = 3.0
-
-
-class Model:
-    @dataclass
-    class Parameters:
-        weights: str
-        size: tuple[int, int] | None = None
-        sampler: Sampler = field(default_factory=Sampler)
-        stages: list[Sampler] = field(default_factory=list)
-        names: dict[str, Sampler] = field(default_factory=dict)
-        steps: tuple[int, ...] = ()
-
-
-def test_parameters_are_made_as_their_class_declares_them() -> None:
-    """They travel as JSON, which knows neither tuples nor classes."""
-    values: dict[str, Any] = {
-        "weights": "w",
-        "size": [3, 4],
-        "sampler": {"shift": 1.0},
-        "stages": [{"name": "a"}, {"name": "b"}],
-        "names": {"x": {"name": "c"}},
-        "steps": [1, 2, 3],
-    }
-    made = make_parameters(Model, values)
-    assert made == Model.Parameters(
-        "w", (3, 4), Sampler(shift=1.0), [Sampler("a"), Sampler("b")], {"x": Sampler("c")}, (1, 2, 3)
-    )
-    assert make_parameters(Model, {"weights": "w", "size": None}) == Model.Parameters("w")
-
-
-def test_wrong_parameters_are_refused() -> None:
-    with pytest.raises(LoadError, match="Model has no parameter `stepz`"):
-        make_parameters(Model, {"weights": "w", "stepz": 3})
-    with pytest.raises(TypeError, match="weights"):
-        make_parameters(Model, {})
-    with pytest.raises(TypeError, match="unexpected keyword"):
-        make_parameters(Model, {"weights": "w", "sampler": {"shft": 1.0}})
-
-
-def test_a_class_without_parameters_gets_the_plain_values() -> None:
-    class Bare:
-        Parameters = None
-
-    assert make_parameters(Bare, {"a": [1]}) == {"a": [1]}
-
-
-def test_an_annotation_that_cannot_be_read_changes_nothing() -> None:
-    class Careless:
-        @dataclass
-        class Parameters:
-            size: NoSuchType = None  # type: ignore[name-defined]  # noqa: F821
-
-    assert make_parameters(Careless, {"size": [1, 2]}).size == [1, 2]
-
-
 class OutOfMemoryError(RuntimeError):
     """Named like torch's."""
 
@@ -121,6 +45,10 @@ class OutOfMemoryError(RuntimeError):
         (PictureError("black"), "model"),
         (ModelError("withheld"), "model"),
         (LoadError("the server is gone"), "device"),
+        (UnreadableError("it is gone"), "unreadable"),
+        (ChangedError("another program"), "changed"),
+        (OSError(errno.EMFILE, "Too many open files"), "machine"),
+        (RuntimeError("can't start new thread"), "machine"),
         (OutOfMemoryError("HIP out of memory"), "out_of_memory"),
         (RuntimeError("CUDA out of memory. Tried to allocate"), "out_of_memory"),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "out_of_memory"),
@@ -236,22 +164,69 @@ def test_a_failure_has_its_reason_and_the_worker_goes_on(
     assert edited(painter, source, tmp_path / "edit.png", "paint it red")["event"] == "done"
 
 
-@pytest.mark.parametrize("damage", ["gone", "cut off", "no picture"])
+@pytest.mark.parametrize(
+    ("damage", "kind"),
+    [("gone", "unreadable"), ("another", "unreadable"), ("cut off", "model"), ("no picture", "model")],
+)
 def test_a_source_that_cannot_be_opened_fails_its_own_task(
-    painter: StartedWorker, source: Path, tmp_path: Path, damage: str
+    painter: StartedWorker, source: Path, tmp_path: Path, damage: str, kind: str
 ) -> None:
+    """A file that is not there, or not the one that it was, says nothing of the picture."""
     bad = tmp_path / "bad.png"
     if damage != "gone":
         bad.write_bytes(source.read_bytes()[:-20] if damage == "cut off" else b"GIF, honestly")
-    painter.edit(1, bad, tmp_path / "1.png")
+    painter.edit(1, bad, tmp_path / "1.png", digest="0" * 64 if damage == "another" else "")
     painter.edit(2, source, tmp_path / "2.png")
     failed = painter.hear("done", "failed")
-    assert (failed["event"], failed["task"], failed["kind"]) == ("failed", 1, "model")
+    assert (failed["event"], failed["task"], failed["kind"]) == ("failed", 1, kind)
     assert "bad.png" in failed["error"]
     assert painter.hear("done", "failed")["task"] == 2
 
 
 # -- what models do besides --
+
+
+def test_a_model_that_uses_its_memory_again_spoils_no_edit(source: Path, tmp_path: Path) -> None:
+    """It clears its canvas at the start of `edit`, while the edit before is being written."""
+    with StartedWorker(tmp_path) as worker:
+        worker.load(f"{ODD_MODELS}:Thrifty")
+        for task in range(20):
+            worker.edit(task, source, tmp_path / f"{task}.png")
+        for task in range(20):
+            assert worker.hear("done", "failed")["task"] == task
+    colours = [open_picture(tmp_path / f"{task}.png").getpixel((0, 0)) for task in range(20)]
+    assert colours == [(task + 1,) * 3 for task in range(20)]
+
+
+def test_a_judge_that_paints_on_its_pictures_is_shown_them_anew(source: Path, tmp_path: Path) -> None:
+    with StartedWorker(tmp_path) as worker:
+        worker.load(f"{ODD_MODELS}:PaintingJudge")
+        worker.judge(1, request(source, source), request(source, source))
+        assert [r["text"] for r in worker.hear("done", "failed")["results"]] == ["(10, 120, 60)"] * 2
+
+
+@pytest.mark.parametrize("instruction", ["fork and return", "fork and raise", "fork and exit"])
+def test_a_fork_of_the_model_s_says_nothing_in_the_worker_s_name(
+    source: Path, tmp_path: Path, instruction: str
+) -> None:
+    with StartedWorker(tmp_path) as worker:
+        worker.load(f"{ODD_MODELS}:Painter")
+        for task in (1, 2):
+            worker.edit(task, source, tmp_path / f"{task}.png", instruction=instruction)
+        worker.tell("stop")
+        heard = []
+        while (message := worker.next()) is not None:  # at the end the fork is gone: it would hold the pipe open
+            heard.append((message["event"], message.get("task")))
+    assert sorted(heard[:-1]) == [("done", 1), ("done", 2), ("started", 1), ("started", 2)]
+    assert heard[-1] == ("ended", None)
+
+
+def test_the_same_step_again_is_no_sign_of_life(painter: StartedWorker, source: Path, tmp_path: Path) -> None:
+    painter.edit(1, source, tmp_path / "edit.png", instruction="stay at one step")
+    heard = []
+    while (message := painter.next()) is not None and message["event"] != "done":
+        heard.append((message["event"], message.get("step")))
+    assert heard == [("started", None), ("step", 1), ("step", 2)]
 
 
 def test_what_a_model_says_goes_to_its_log(source: Path, tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ Nothing is imported before it is used. To add a component of edit-eval's own, wr
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.machinery
 import importlib.metadata
 import importlib.util
-import os.path
+import os
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -156,12 +157,24 @@ def resolve(kind: Kind, name: str, folder: Path | None = None) -> type[Any]:
     raise ConfigurationError(unknown_type(kind, name))
 
 
+@contextlib.contextmanager
+def staying_here() -> Iterator[None]:
+    """Comes back to the current directory, wherever code of the user's goes meanwhile: all paths count from it."""
+    here = os.open(".", os.O_RDONLY)
+    try:
+        yield
+    finally:
+        os.fchdir(here)
+        os.close(here)
+
+
+@staying_here()
 def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> type[Any]:
     """Imports a normalised class path the way a worker does, and checks that it has the methods of its kind.
 
     `folder` is searched first, but not for classes of edit-eval's own. Raises like `resolve`.
     """
-    from edit_eval.workers.process import find_class  # the worker's own, so that both find the same class
+    from edit_eval.workers.model_class import find_class  # the worker's own, so that both find the same class
 
     module, _, name = class_path.rpartition(":")
     folder = None if module.startswith("edit_eval.") else folder

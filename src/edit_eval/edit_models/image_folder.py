@@ -41,19 +41,24 @@ class ImageFolder:
     def __init__(self, parameters: Parameters) -> None:
         self._folder = Path(parameters.folder).expanduser()
         self._by_id: dict[str, list[Path]] = {}
+        self._digests: dict[str, str] = {}
 
     def load(self, devices: Sequence[str]) -> None:
         """Reads the folder's listing; needs no device. Raises `LoadError` if there is none."""
         try:
-            pictures = _pictures(self._folder)
+            self._digests = _SEEN.get(self._folder) or _digests(self._folder)
         except OSError as error:
             raise LoadError(f"folder: {self._folder} cannot be read ({error.strerror})") from error
         self._by_id = {}
-        for path in pictures:
+        for name in self._digests:
+            path = self._folder / name
             self._by_id.setdefault(_composed(path.stem), []).append(path)
 
     def edit(self, image: Image, instruction: str, seed: int, on_step: OnStep) -> Image:
-        """Returns the sample's picture as it is, RGB. Raises `ModelError` if there is none or more than one."""
+        """Returns the sample's picture as it is, RGB.
+
+        Raises `ModelError` if there is none or more than one, and `UnreadableError` for one that has changed.
+        """
         sample_id = str(image.info.get("sample_id", ""))
         if not sample_id:
             raise ModelError("the source came without its sample's id (image.info['sample_id'])")
@@ -63,7 +68,7 @@ class ImageFolder:
         if len(paths) > 1:
             names = ", ".join(path.name for path in paths)
             raise ModelError(f"more than one edit of sample {sample_id!r} in {self._folder}: {names}")
-        edited = open_picture(paths[0])
+        edited = open_picture(paths[0], digest=self._digests[paths[0].name])
         on_step(1, 1)
         return edited
 
@@ -75,36 +80,42 @@ class ImageFolder:
     def revision(parameters: ImageFolder.Parameters) -> str:
         """SHA-256 over the names and contents of the folder's pictures, so that a changed picture is noticed.
 
-        Reads all of them. Raises `ConfigurationError` for a folder that cannot be read or has no picture in it.
+        Reads all of them, and keeps what it saw for `load`: `edit` takes no other picture. Raises `ConfigurationError`
+        for a folder that cannot be read or has no picture in it.
         """
         folder = Path(parameters.folder).expanduser()
-        digest = hashlib.sha256()
         try:
-            pictures = _pictures(folder)
-            for path in pictures:
-                digest.update(os.fsencode(path.name) + b"\0" + _content_digest(path))
+            pictures = _SEEN[folder] = _digests(folder)
         except OSError as error:
             raise ConfigurationError(f"folder: {folder} cannot be read ({error.strerror})") from error
+        digest = hashlib.sha256()
+        for name, content in pictures.items():
+            digest.update(os.fsencode(name) + b"\0" + bytes.fromhex(content))
         if not pictures:
             raise ConfigurationError(f"folder: {folder} has no pictures in it ({', '.join(SUFFIXES)})")
         return digest.hexdigest()
 
 
-def _pictures(folder: Path) -> list[Path]:
-    return sorted(
+_SEEN: dict[Path, dict[str, str]] = {}  # folder -> what `revision` last saw there in this process
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """The names of a folder's pictures, in order, and the SHA-256 of their contents."""
+    pictures = sorted(
         path
         for path in folder.iterdir()
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
     )
+    return {path.name: _content_digest(path) for path in pictures}
 
 
 def _composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _content_digest(path: Path) -> bytes:
+def _content_digest(path: Path) -> str:
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
-    return digest.digest()
+    return digest.hexdigest()

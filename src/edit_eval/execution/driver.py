@@ -23,6 +23,8 @@ class WorkerSpecification:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     python: str = ""
     """The interpreter of its environment; empty: this one."""
+    revision: str = ""
+    """What keys say of its code or weights (see `workers.model_class.refuse_changed`); empty where they say nothing."""
     import_path: tuple[str, ...] = ()
     """Folders in which the user's own classes are found."""
 

@@ -6,20 +6,23 @@ task nothing. There are two budgets. A task that failed twice is set aside. A re
 in a row failed, none of them proven bad, is retired; that budget is the larger one, so that a bad sample is set aside
 before the last replica is. Suspects run after healthy work and alone, so that no innocent neighbour is charged,
 and on another replica while there is one, so that a bad device is told from a bad sample; whose failure is proven to be
-the sample's is acquitted.
+the sample's is acquitted. Nobody is charged for a picture that cannot be read (`reading_again.py`), nor for a silence
+in which the engine was not awake itself.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.driver import Driver, Event, WorkerSpecification
+from edit_eval.execution.engine_contracts import Interruption, Observer, Records, Watcher
 from edit_eval.execution.installation import with_install_line
+from edit_eval.execution.reading_again import FIRST_TICKET, ReadingAgain
 from edit_eval.records import model_title
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Command, Replica, State
@@ -30,6 +33,7 @@ UNRELIABLE = "its model or its device can be relied on no more"  # why a worker 
 TASK_FAILURES = 2
 SLOT_FAILURES = 5
 LOAD_ATTEMPTS = 2
+NOT_THE_ENVIRONMENT = ("changed", "machine")  # kinds of reasons why a worker cannot be prepared
 SAME_FAILURE_WINDOW = 50
 """The run stops when more than half of this many last tasks failed in the same way."""
 LOOK_EVERY = 0.5
@@ -44,40 +48,6 @@ class Limits:
     load_timeout: float = 3600.0
 
 
-class Records(Protocol):
-    """What the engine needs to have recorded (see `Recorder`)."""
-
-    def about(self, task: Task) -> str: ...
-    def order(self, task: Task) -> dict[str, Any]: ...
-    def done(self, task: Task, message: dict[str, Any], device: str) -> None: ...
-    def failed(self, task: Task, reason: str, device: str) -> None: ...
-    def attempt(self, task: Task, reason: str) -> None: ...
-    def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None: ...
-    def event(self, name: str, **fields: Any) -> None: ...
-    def sync(self) -> None: ...
-
-
-class Watcher(Protocol):
-    """Who is shown what happens (the live progress). It must never fail and never block."""
-
-    def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None: ...
-    def running(self, replica: Replica, task: Task, about: str) -> None: ...
-    def step(self, replica: Replica, step: int, steps: int) -> None: ...
-    def finished(self, replica: Replica, task: Task) -> None: ...
-    def note(self, text: str) -> None: ...
-    def tick(self, now: float) -> None: ...
-
-
-Observer = Callable[[Replica, str, Mapping[str, Any]], None]
-"""Told of a replica that it is told to load (`loading`), and all that its worker says but its steps (see `Gauges`)."""
-
-
-class Interruption(Protocol):
-    """Asks whether somebody wants the run to end: `""`, `drain` (finish what is in hand) or `now`."""
-
-    def __call__(self) -> str: ...
-
-
 @dataclass(slots=True)
 class Worker:
     """The process of a replica, as the engine knows it."""
@@ -87,6 +57,7 @@ class Worker:
     since: float
     """When its present activity began."""
     last_sign: float
+    """On the engine's clock of its waking hours, as no other time here."""
     loading_since: float | None = None
     running: dict[int, float] = field(default_factory=dict)
     """Tasks that the device is computing, and since when."""
@@ -127,7 +98,9 @@ class Engine:
         self._of: dict[int, Worker] = {}  # replica number -> its worker
         self._started = 0
         self._now = 0.0
+        self._awake = 0.0
         self._looked = 0.0
+        self._again = ReadingAgain()
         self._tasks: dict[int, tuple[Worker, Task]] = {}
         self._freed: dict[str, float] = {}  # device -> when a worker last left it
         self._charges: Counter[tuple[str, tuple[int, ...]]] = Counter()
@@ -159,7 +132,10 @@ class Engine:
         try:
             self._do(self._policy.begin())
             while self._policy.at_work:
+                before = self._now
                 self._now, events = self._driver.poll(self._poll_seconds)
+                # Whoever stopped this process, or its machine, has not made the workers silent.
+                self._awake += min(self._now - before, 2 * self._poll_seconds)
                 for event in events:
                     self._handle(event)
                 if not events:
@@ -185,6 +161,8 @@ class Engine:
             raise KeyboardInterrupt
         if not self._work.finished:
             self._explain()
+        if left := self._again.left:
+            raise Stopped(f"{left}; all else is done: see that it can be read, and run the same command again")
 
     def _explain(self) -> None:
         for model in self._unprepared:
@@ -209,9 +187,13 @@ class Engine:
             self._draining = True
             self._watch.note("stopping: what is under way is finished first; interrupt again to stop at once")
             self._do(self._policy.drain())
+        if due := self._again.due(self._now):
+            for ticket in due:
+                self._work.settle(ticket)
+            self._do(self._policy.look())
         for worker in list(self._workers.values()):
             limits = self._limits[worker.replica.model.key]
-            silent = self._now - worker.last_sign
+            silent = self._awake - worker.last_sign
             if worker.killed:
                 continue
             # A task in hand that was never begun counts as well: a process that was stopped (SIGSTOP) begins none.
@@ -226,7 +208,7 @@ class Engine:
     def _guard_progress(self) -> None:
         """Everybody idle and work left: no event will ever come. Should not happen; is not to be waited for."""
         busy = any(w.replica.busy for w in self._workers.values())
-        if busy or self._work.finished or self._draining:
+        if busy or self._work.finished or self._draining or self._again.waiting:
             return
         if self._first_load_error:
             self._explain()
@@ -251,7 +233,7 @@ class Engine:
             if verb == "load":
                 # Imports that the device had to wait for count as loading.
                 worker.loading_since = max([worker.since, *(self._freed.get(d, 0.0) for d in replica.place)])
-                worker.last_sign = self._now
+                worker.last_sign = self._awake
                 offload = self._offload.get(replica.model.key, "none")
                 self._driver.submit(worker.number, {"do": "load", "offload": offload})
                 self._watch.replica(replica, "loading", {})
@@ -260,11 +242,11 @@ class Engine:
                 assert task is not None
                 self._tasks[task.number] = (worker, task)
                 if not worker.running and next(iter(replica.hands)) == task.number:
-                    worker.last_sign = self._now  # it was idle, for however long: its silence begins now
+                    worker.last_sign = self._awake  # it was idle, for however long: its silence begins now
                 self._driver.submit(worker.number, self._records.order(task))
             else:
                 worker.stopping = True
-                worker.since = worker.last_sign = self._now
+                worker.since, worker.last_sign = self._now, self._awake
                 if worker.loaded:
                     self._driver.submit(worker.number, {"do": "stop"})
                 else:  # it has nothing to finish, and a load that nobody needs may take minutes
@@ -272,7 +254,7 @@ class Engine:
 
     def _prepare(self, replica: Replica) -> None:
         self._started += 1
-        worker = Worker(replica, self._started, self._now, self._now)
+        worker = Worker(replica, self._started, self._now, self._awake)
         self._workers[worker.number] = self._of[replica.number] = worker
         self._watch.replica(replica, "preparing", {})
         self._driver.start(worker.number, self._specifications[replica.model.key, replica.place])
@@ -283,7 +265,7 @@ class Engine:
         worker = self._workers.get(event.worker)
         if worker is None:
             return
-        worker.last_sign = self._now
+        worker.last_sign = self._awake
         message = event.message
         kind = message["event"]
         if kind == "step":
@@ -307,7 +289,8 @@ class Engine:
             message = with_install_line(message, self._specifications[worker.replica.model.key, worker.replica.place])
             worker.broken = message["error"]
             self._first_load_error.setdefault(worker.replica.model.key, message["error"])
-            if worker.loading_since is None or "lacks" in message:
+            at_fault = worker.loading_since is None and message.get("kind") not in NOT_THE_ENVIRONMENT
+            if at_fault or "lacks" in message:
                 self._unprepared.add(worker.replica.model.key)
             self._records.event("broken", replica=worker.replica.name, error=message["error"], trace=message["trace"])
         elif kind == "died":
@@ -366,14 +349,29 @@ class Engine:
         self._records.event(
             "failed", replica=worker.replica.name, what=self._records.about(task), error=reason, trace=message["trace"]
         )
+        if kind == "unreadable":
+            return self._read_again(worker.replica, task, reason)
         if kind == "out_of_memory":
             reason += memory_advice(worker.replica.model.kind, message.get("memory", {}))
         self._charge(worker, task, reason, final=kind in ("model", "out_of_memory"))
-        if kind == "device":
-            # After a device-side assert nothing that this process computes can be believed.
+        if kind in ("device", "machine"):
+            # After a device-side assert nothing that this process computes can be believed; a new one has descriptors.
             self._kill(worker, UNRELIABLE)
         self._do(self._policy.failed(worker.replica, task))
         self._stop_if_systemic()
+
+    def _read_again(self, replica: Replica, task: Task, reason: str) -> None:
+        """A picture of the task cannot be read: it is tried again later, or left for another start."""
+        ticket = self._again.put_off(task, reason, self._now)
+        if ticket is None:
+            self._records.leave(task)
+        else:
+            if ticket == FIRST_TICKET:  # of perhaps a thousand
+                self._watch.note(f"{reason}; what cannot be read is tried again for a minute")
+            self._work.add(
+                task.model, task.units, after=[ticket], phase=task.phase, alone=task.alone, failed_on=task.failed_on
+            )
+        self._do(self._policy.failed(replica, task))
 
     def _died(self, worker: Worker, reason: str) -> None:
         replica = worker.replica

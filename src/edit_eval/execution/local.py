@@ -7,6 +7,8 @@ waits for one worker.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import selectors
 import signal
@@ -17,7 +19,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
+from edit_eval.execution.conversation import Conversation
 from edit_eval.execution.devices import environment_for
 from edit_eval.execution.driver import Event, WorkerSpecification
 from edit_eval.execution.environments import worker_command
@@ -26,6 +30,18 @@ from edit_eval.workers.messages import Lines, Message, encode
 
 LAST_BYTES = 1 << 16  # of a log, in which its last line is looked for
 CLOSE_SECONDS = 5.0  # how long killed processes may take to be gone
+SHORT_OF = {
+    errno.EMFILE: "this process may open no more files; `ulimit -n` raises the limit",
+    errno.ENFILE: "this machine can open no more files",
+    errno.EAGAIN: "no more processes may be started; `ulimit -u` raises the limit, if no container sets it",
+    errno.ENOMEM: "this machine has no memory for another process",
+}
+"""What the machine lacks when a process cannot be started, and what to do."""
+
+
+SIGNS = {os.strerror(number): what for number, what in SHORT_OF.items()}
+SIGNS["can't start new thread"] = SHORT_OF[errno.EAGAIN]
+"""How Python says the same in the last line of a process that could not even begin."""
 
 
 @dataclass(eq=False)
@@ -40,11 +56,41 @@ class Process:
     out: int
     log: Path
     lines: Lines = field(default_factory=Lines)
+    conversation: Conversation = field(default_factory=Conversation)
     unsent: bytearray = field(default_factory=bytearray)
     heard: bool = False
     """Whether it has said anything: that it is prepared, or why it cannot be."""
     fault: str = ""
     """Why it had to be killed."""
+
+    @classmethod
+    def begin(
+        cls, number: int, command: Sequence[str], environment: Mapping[str, str], output: IO[bytes], log: Path
+    ) -> Process:
+        """Starts the process, which prints into `output`. Raises `OSError`, and leaves nothing behind then."""
+        with contextlib.ExitStack() as its, contextlib.ExitStack() as ours:
+            child_in, into = os.pipe()
+            its.callback(os.close, child_in)
+            ours.callback(os.close, into)
+            out, child_out = os.pipe()
+            its.callback(os.close, child_out)
+            ours.callback(os.close, out)
+            for end in (into, out):
+                os.set_blocking(end, False)
+            process = subprocess.Popen(
+                [*command, str(child_in), str(child_out)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=(child_in, child_out),
+                env=environment,
+                start_new_session=True,  # a Ctrl-C at the terminal is the engine's affair
+            )
+            ours.callback(process.wait)
+            ours.callback(kill_group, process.pid)
+            sentinel = sentinel_of(process)
+            ours.pop_all()
+            return cls(number, process, sentinel, into, out, log)
 
 
 class LocalDriver:
@@ -62,51 +108,48 @@ class LocalDriver:
         """Starts the process and tells it what to prepare."""
         self._logs.mkdir(parents=True, exist_ok=True)
         python = specification.python or sys.executable
-        command = worker_command(python)
         variables, devices = environment_for(specification.devices, self._environment)
-        with (self._logs / f"{specification.name}.log").open("ab") as log:
-            child_in, into = os.pipe()
-            out, child_out = os.pipe()
+        log = self._logs / f"{specification.name}.log"
+        try:
+            output = log.open("ab")
+        except OSError as error:
+            if error.errno not in SHORT_OF:
+                raise
+            return self._cannot_start(worker, python, error)
+        with output:
             try:
-                process = subprocess.Popen(
-                    [*command, str(child_in), str(child_out)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    pass_fds=(child_in, child_out),
-                    env={**self._environment, **variables},
-                    start_new_session=True,  # a Ctrl-C at the terminal is the engine's affair
-                )
+                made = Process.begin(worker, worker_command(python), {**self._environment, **variables}, output, log)
             except OSError as error:
-                for descriptor in (into, out):
-                    os.close(descriptor)
-                reason = f"cannot start {python}: {error.strerror or error}"
-                self._events.append(Event(worker, {"event": "broken", "error": reason, "trace": ""}))
-                self._events.append(Event(worker, {"event": "died", "reason": reason}))
-                return
-            finally:
-                os.close(child_in)
-                os.close(child_out)
-        os.set_blocking(into, False)
-        os.set_blocking(out, False)
-        made = Process(worker, process, sentinel_of(process), into, out, self._logs / f"{specification.name}.log")
+                return self._cannot_start(worker, python, error)
         self._processes[worker] = made
-        self._selector.register(out, selectors.EVENT_READ, (made, "out"))
+        self._selector.register(made.out, selectors.EVENT_READ, (made, "out"))
         self._selector.register(made.sentinel, selectors.EVENT_READ, (made, "gone"))
         order = {
             "do": "prepare",
             "role": specification.role,
             "class_path": specification.class_path,
             "parameters": dict(specification.parameters),
-            "path": list(specification.import_path),
+            "path": [os.path.abspath(folder) for folder in specification.import_path],
+            "revision": specification.revision,
             "devices": devices,
         }
         self.submit(worker, order)
+
+    def _cannot_start(self, worker: int, python: str, error: OSError) -> None:
+        lack = SHORT_OF.get(error.errno or 0)
+        reason = f"cannot start {python}: " + (lack or error.strerror or str(error))
+        self._say_broken(worker, reason, "machine" if lack else "exception")
+        self._events.append(Event(worker, {"event": "died", "reason": reason}))
+
+    def _say_broken(self, worker: int, reason: str, kind: str) -> None:
+        """Says in the name of a worker that cannot do so itself why it cannot be prepared."""
+        self._events.append(Event(worker, {"event": "broken", "error": reason, "trace": "", "kind": kind}))
 
     def submit(self, worker: int, message: Message) -> None:
         """Sends a message, now or as soon as the worker reads."""
         process = self._processes.get(worker)
         if process is not None:
+            process.conversation.told(message)
             process.unsent += encode(message)
             self._send(process)
 
@@ -152,30 +195,33 @@ class LocalDriver:
             if process.out in self._selector.get_map():
                 self._selector.unregister(process.out)  # the sentinel tells the rest
             return False
+        if process.fault:
+            return True  # nothing that it says is believed any more
         try:
             for message in process.lines.feed(data):
-                if "event" not in message:
-                    raise ValueError(f"not a message: {message}")
+                if process.conversation.heard(message):
+                    self._events.append(Event(process.number, message))
                 process.heard = True
-                self._events.append(Event(process.number, message))
-        except ValueError:  # only a model that writes into every descriptor comes here
-            process.fault = "it wrote something else into the pipe that is edit-eval's own, and was killed"
+        except ValueError as error:  # a model that writes into every descriptor, or an answer without end
+            process.fault = f"it wrote something else into the pipe that is edit-eval's own, and was killed ({error})"
             self.kill(process.number)
-            return False
         return True
 
     def _gone(self, process: Process) -> None:
-        while self._read(process):
-            pass
         # What the model started itself dies with its worker. Before `wait`: until then nobody else can get the number.
         kill_group(process.process.pid)
+        while self._read(process):
+            pass
         code = process.process.wait()
         self._forget(process)
         reason = process.fault or reason_of(code)
         if code > 0 and not process.heard:  # its environment did not get as far as saying why
-            if said := last_line(process.log):
+            said = last_line(process.log)
+            if lack := next((what for words, what in SIGNS.items() if words in said), ""):
+                reason += f": {lack}"
+            elif said:
                 reason += f" ({said}; more in {process.log})"
-            self._events.append(Event(process.number, {"event": "broken", "error": reason, "trace": ""}))
+            self._say_broken(process.number, reason, "machine" if lack else "exception")
         self._events.append(Event(process.number, {"event": "died", "reason": reason}))
 
     def _forget(self, process: Process) -> None:

@@ -87,6 +87,7 @@ class _Tally:
         self.done(task, {}, device)
 
     def attempt(self, task: Task, reason: str) -> None: ...
+    def leave(self, task: Task) -> None: ...
 
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
         if self.activities is not None:

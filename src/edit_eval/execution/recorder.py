@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from typing import Any, Protocol
 
-from edit_eval.records import Answer, Edit, Judgement, Status
+from edit_eval.records import Answer, Edit, Judgement, Sample, Status
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.matrix import Matrix, edit_record
 from edit_eval.store.run_directory import RunDirectory
@@ -32,14 +32,20 @@ class Recorder:
         self._matrix, self._directory, self._work, self._audience = matrix, directory, work, audience
         self._parser_version = parser_version
         self._damaged: set[int] = set()
+        self._left: set[int] = set()  # edits that are left for another start
         self._asked: dict[int, list[int]] = {}  # task -> the judgements that its worker was asked for
         work.in_vain = self.in_vain
 
     def in_vain(self, task: Task) -> bool:
-        """Whether a batch has no judgement that is still to come, now or when an edit has been made again."""
-        return not is_edit(task) and all(
-            self._matrix.judgement(unit).status is not Status.PENDING for unit in task.units
-        )
+        """Whether a batch has no judgement that is still to come, or one whose edit does not come in this start.
+
+        The others of such a batch wait with it: a batch is asked whole.
+        """
+        if is_edit(task):
+            return False
+        if any(self._matrix.place(unit).edit in self._left for unit in task.units):
+            return True
+        return all(self._matrix.judgement(unit).status is not Status.PENDING for unit in task.units)
 
     def _judgeable(self, task: Task) -> list[int]:
         edits = self._matrix.edits
@@ -68,11 +74,12 @@ class Recorder:
                 "do": "run",
                 "task": task.number,
                 "kind": "edit",
-                "source": sample.source,
+                "source": os.path.abspath(sample.source),
+                "digest": digest_of(sample),
                 "instruction": sample.instruction,
                 "seed": edit.seed,
                 "sample": sample.id,
-                "output": str(output),
+                "output": os.path.abspath(output),
             }
         for unit in filter(self._is_made_again, task.units):
             self._judge_later(unit, task)
@@ -89,8 +96,9 @@ class Recorder:
         return {
             "system": prompt.system,
             "user": prompt.user,
-            "source": sample.source,
-            "edited": str(self._directory.path / edit.image),
+            "source": os.path.abspath(sample.source),
+            "digest": digest_of(sample),
+            "edited": os.path.abspath(self._directory.path / edit.image),
             "pixels": edit.pixels,
             "sample": sample.id,
             "edit_model": edit.edit_model,
@@ -112,7 +120,7 @@ class Recorder:
             if "damaged" in result:
                 self._damage(unit, result["damaged"], task)
             else:
-                ended, length = Status(result.get("ended", "ok")), int(result.get("length", 0))
+                ended, length = Status(result.get("ended") or "ok"), int(result.get("length") or 0)
                 answer = Answer(result["text"], "", seconds / len(judged), device, ended=ended, length=length)
                 self._answered(unit, task, answer, result)
 
@@ -129,6 +137,13 @@ class Recorder:
         if is_edit(task):
             edit = replace(self._matrix.edits[task.units[0]], reason=reason)
             self._directory.append("edits", {**edit_record(edit), "at": time.time()})
+
+    def leave(self, task: Task) -> None:
+        """The task is not done in this start, and stays pending, with all that waits for it."""
+        if is_edit(task):
+            self._left.update(task.units)
+            for unit in task.units:
+                self._work.settle(unit)
 
     def _edited(self, number: int, result: dict[str, Any], seconds: float, device: str) -> None:
         edit = self._matrix.edits[number]
@@ -220,6 +235,8 @@ class Recorder:
     def _judge_later(self, unit: int, task: Task) -> None:
         """Has a judgement made as soon as its edit has been made again."""
         place = self._matrix.place(unit)
+        if place.edit in self._left:
+            return
         judge = f"judge:{self._matrix.judges[place.judge].name}"
         self._work.add(judge, [unit], after=[place.edit], phase=task.phase)
 
@@ -236,6 +253,11 @@ class Recorder:
     def sync(self) -> None:
         """Has the disk keep all of it."""
         self._directory.sync()
+
+
+def digest_of(sample: Sample) -> str:
+    """What a worker is to find a source's file to be; empty where a benchmark of the user's own has no such thing."""
+    return sample.source_digest if len(sample.source_digest) == 64 else ""
 
 
 def is_edit(task: Task) -> bool:

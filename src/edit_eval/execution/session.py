@@ -7,6 +7,7 @@ import os
 import platform
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import metadata
 from typing import Any, Protocol
 
@@ -15,7 +16,8 @@ from edit_eval.execution.answer_limits import cut_off_sentences, short_limits
 from edit_eval.execution.choices import choose
 from edit_eval.execution.devices import gpus, places
 from edit_eval.execution.driver import WorkerSpecification
-from edit_eval.execution.engine import Engine, Limits, Watcher
+from edit_eval.execution.engine import Engine, Limits
+from edit_eval.execution.engine_contracts import Watcher
 from edit_eval.execution.environments import interpreter
 from edit_eval.execution.gauges import Gauges
 from edit_eval.execution.interruption import Interruption
@@ -23,7 +25,7 @@ from edit_eval.execution.local import LocalDriver
 from edit_eval.execution.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.prediction import predict_rest
 from edit_eval.execution.recorder import Audience, Recorder
-from edit_eval.execution.space import space_needed
+from edit_eval.execution.space import what_is_short
 from edit_eval.execution.workload import fill_work
 from edit_eval.judges.answers import PARSER_VERSION
 from edit_eval.records import Status
@@ -143,6 +145,8 @@ class Session:
             return
         placements = {f"edit:{name}": s.placement for name, s in self.configuration.edit_models.items()}
         placements |= {f"judge:{name}": s.placement for name, s in self.configuration.judges.items()}
+        revisions = {f"edit:{model.name}": model.revision for model in matrix.edit_models}
+        revisions |= {f"judge:{judge.name}": judge.revision for judge in matrix.judges}
         recorder.event("devices", devices=list(self.devices))
         say = ModelsSay(directory, strict=strict_environment)
         environment = {**environment_record(self.places, self.layout), "choices": choices.as_plain()}
@@ -169,7 +173,7 @@ class Session:
                 work,
                 recorder,
                 spectator,
-                self._specifications,
+                {of: replace(found, revision=revisions[found.model]) for of, found in self._specifications.items()},
                 {key: Limits(p.timeout, p.load_timeout) for key, p in placements.items()},
                 offload={key: p.offload for key, p in placements.items()},
                 interruption=interruption,
@@ -181,7 +185,8 @@ class Session:
             except KeyboardInterrupt:
                 raise Interrupted(interruption.signal or 2) from None
             except CannotWrite as error:
-                raise CannotWrite(f"{error}; {space_needed(matrix, directory.path)}") from error
+                number = getattr(error.__cause__, "errno", None)
+                raise CannotWrite(f"{error}; {what_is_short(number, matrix, directory.path)}") from error
             finally:
                 spectator.end()
                 with contextlib.suppress(CannotWrite):  # it only adds to what the start has written

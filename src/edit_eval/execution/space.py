@@ -1,16 +1,35 @@
-"""How much room on the disk the rest of a run needs, for the one moment when somebody must know it."""
+"""What a disk lacks that cannot be written any more, and how much of it the rest of a run needs."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
 
+from edit_eval.execution.local import SHORT_OF
 from edit_eval.records import Status, counted
 from edit_eval.store.matrix import Matrix
 
 BYTES_A_JUDGEMENT = 2_000  # of a journal's line with an answer of some words
 SPARE = 1.2  # pictures differ in size
+
+
+def what_is_short(number: int | None, matrix: Matrix, folder: Path) -> str:
+    """One line: what `folder` lacks, or how much space the rest needs. `number` is the `errno` of the failure."""
+    if number in SHORT_OF:
+        return SHORT_OF[number]
+    if number == errno.ENOENT:
+        return "if it was moved, give its new place as `--run-dir`"
+    try:
+        place = os.statvfs(folder)
+    except OSError:
+        return space_needed(matrix, folder)
+    if number == errno.EROFS or place.f_flag & os.ST_RDONLY:
+        return "its file system is read-only: mount it for writing, or copy the run to another disk"
+    if place.f_files and not place.f_favail:
+        return "its file system has room for no more files, of whatever size (`df -i`): remove some there"
+    return space_needed(matrix, folder)
 
 
 def space_needed(matrix: Matrix, folder: Path) -> str:

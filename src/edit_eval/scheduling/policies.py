@@ -159,6 +159,10 @@ class Policy:
         self._queues[task.model].finish(task)
         self._ready(task)
 
+    def look(self) -> list[Command]:
+        """Something can start that could not a moment ago."""
+        return self._answer()
+
     def drain(self) -> list[Command]:
         """No further task is begun; what is in hand is finished, then every replica is stopped."""
         self._draining = True

@@ -101,12 +101,16 @@ class Segment:
         self._torn = False
 
     def sync(self) -> None:
-        """Has the disk keep what was written. Raises `OSError`, also when somebody has removed the file meanwhile."""
+        """Has the disk keep what was written. Raises `OSError`, also when the file is not where it was any more."""
         if self._descriptor is not None and self._dirty:
             os.fsync(self._descriptor)
             self._dirty = False
-            if not os.fstat(self._descriptor).st_nlink:
-                raise FileNotFoundError(errno.ENOENT, "its journals were removed", str(self._path))
+            try:
+                there = os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
+            except FileNotFoundError:
+                there = False
+            if not there:
+                raise FileNotFoundError(errno.ENOENT, "its journals were moved or removed", str(self._path))
 
     def close(self) -> None:
         """Syncs and closes."""

@@ -2,7 +2,8 @@
 
 To a worker, the field `do`:
 
-    prepare   role, class_path, parameters, path, devices     import the class; sent once, first
+    prepare   role, class_path, parameters, path, devices,    import the class, and see that it is the one of which
+              revision                                        keys speak; sent once, first
     load      offload                                         load the weights
     run       task, kind ("edit" or "judge"), and what it is about (see `edit_eval.workers.process`)
     stop                                                      finish what is under way, then end
@@ -11,16 +12,18 @@ From a worker, the field `event`:
 
     prepared                                                  imports done, no device memory taken
     loaded    capacity, seconds, about, memory                ready for tasks, `capacity` at a time
-    broken    error, trace, lacks, pip                        cannot be prepared or loaded; the worker ends. `lacks` and
+    broken    error, trace, kind, lacks, pip                  cannot be prepared or loaded; the worker ends. `lacks` and
                                                               `pip` only after an import that failed (see `lacking`)
     started   task                                            the device begins with it
     step      task, step, steps                               a sign of life
     done      task, results, seconds, memory
-    failed    task, error, trace, kind, memory                `kind`: model | exception | out_of_memory | device | disk
+    failed    task, error, trace, kind, memory                `kind`: see `edit_eval.workers.process.kind_of`
     ended     memory                                          after `stop`
 
 `memory` has bytes: `host` and `host_peak` of the process, and `device` and `device_peak`, summed over its GPUs, where
-torch knows them.
+torch knows them. All paths are absolute: a model may go to another folder.
+
+A worker holds a stranger's code, which may write into any descriptor: see `edit_eval.execution.conversation`.
 
 Standard library only.
 """
@@ -33,6 +36,8 @@ from collections.abc import Iterator
 from typing import Any
 
 Message = dict[str, Any]
+LONGEST_LINE = 1 << 26
+"""Bytes of one message, at most. A judge's answers of a batch are the longest that there are."""
 
 
 def encode(message: Message) -> bytes:
@@ -41,19 +46,41 @@ def encode(message: Message) -> bytes:
 
 
 class Lines:
-    """Cuts a stream of bytes into messages."""
+    """Cuts a stream of bytes into messages, in a time that grows with its length alone."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._begun: list[bytes] = []  # parts of a line whose end has not come yet
+        self._length = 0
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Yields each message that `data` completes. Raises `ValueError` for a line that is not a JSON object."""
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        for line in whole:
+        """Yields each message that `data` completes.
+
+        Raises `ValueError` for a line that is not a JSON object, or is longer than `LONGEST_LINE`.
+        """
+        first, *others = data.split(b"\n")
+        for part in others:
+            yield self._message(first)
+            first = part
+        self._keep(first)
+
+    def _keep(self, part: bytes) -> None:
+        self._begun.append(part)
+        self._length += len(part)
+        if self._length > LONGEST_LINE:
+            self._begun, self._length = [], 0
+            raise ValueError(f"a message of more than {LONGEST_LINE >> 20} MiB")
+
+    def _message(self, end: bytes) -> Message:
+        self._keep(end)
+        line = b"".join(self._begun)
+        self._begun, self._length = [], 0
+        try:
             message = json.loads(line)
-            if not isinstance(message, dict):
-                raise ValueError(f"not a message: {line[:80]!r}")
-            yield message
+        except (ValueError, RecursionError):  # the latter for brackets within brackets
+            message = None
+        if not isinstance(message, dict):
+            raise ValueError(f"not a message: {line[:80]!r}")
+        return message
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -94,7 +94,7 @@ def _look_at_torch(needs: list[str], say: Say) -> None:
 
 def _look_at_class(order: dict[str, Any], say: Say) -> list[str]:
     """Imports the model's class as a worker does; returns the libraries that it will need."""
-    from edit_eval.workers.process import find_class, make_parameters
+    from edit_eval.workers.model_class import find_class, make_parameters
 
     try:
         model_class = find_class(order["class_path"], order["path"])
@@ -118,7 +118,8 @@ def _examine(order: dict[str, Any], say: Say) -> None:
     """Asks a judge that is elsewhere, where its class knows how, about a scene that is drawn for it."""
     from edit_eval.benchmarks.scenes.example import example_pictures
     from edit_eval.judges.contract import JudgeRequest
-    from edit_eval.workers.process import find_class, make_parameters, one_line
+    from edit_eval.workers.model_class import find_class, make_parameters
+    from edit_eval.workers.process import one_line
 
     model_class = find_class(order["class_path"], order["path"])
     if not callable(getattr(model_class, "examine", None)):

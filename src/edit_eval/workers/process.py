@@ -5,19 +5,18 @@ from `workers` down. While the device computes, one thread opens the next task's
 them, and another encodes, writes and syncs the last result; pictures never travel through the pipe. The worker ends
 when its pipe does; see also `edit_eval.workers.lifetime`.
 
-A task to edit:  `source` (path), `instruction`, `seed`, `sample`, `output` (path).
+A task to edit:  `source` (path), `digest` (SHA-256 of that file), `instruction`, `seed`, `sample`, `output` (path).
     Its one result: `pixels`, `width`, `height`, `file_bytes`, `flags`.
 A task to judge: `requests`, a list of `system`, `user`, `source`, `edited` (paths), `pixels` (what the edit's digest
-    was when it was reported), `sample`, `edit_model`, `instruction`, `category`.
+    was when it was reported), `digest` (of the source's file), `sample`, `edit_model`, `instruction`, `category`.
     Its results, one a request, in order: `text` (with `ended` and `length` as in `edit_eval.workers.replies`, and
     `halved_to` where the batch did not fit into memory), or `damaged` (the edit's file is no longer what it was).
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import importlib
-import importlib.util
 import inspect
 import io
 import os
@@ -27,23 +26,24 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, is_dataclass
+from dataclasses import replace
 from functools import partial
-from types import UnionType
-from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn
 
-from edit_eval.errors import LoadError, ModelError, PictureError
-from edit_eval.pictures import check_edit, open_picture, pixel_digest, write_png
+from edit_eval.errors import ChangedError, LoadError, ModelError, PictureError, UnreadableError
+from edit_eval.pictures import check_edit, open_picture, own_copy, pixel_digest, write_png
 from edit_eval.privacy import hide_secrets, secrets_of
 from edit_eval.workers.lacking import lacking
 from edit_eval.workers.lifetime import bind_to_engine
 from edit_eval.workers.messages import Lines, Message, encode, write_all
+from edit_eval.workers.model_class import find_class, make_parameters, refuse_changed
 from edit_eval.workers.replies import as_results
 
 _RECEIVED = re.compile(r"NoneType|\bnan\b|\binf|invalid literal|could not convert|to unpack|closed file", re.I)
 OPENING_THREADS = 8  # a batch's pictures are decoded at once: one thread opens 19 pairs a second, a GPU may judge 25
+NO_PIPE = -1
 STEP_MESSAGES_EVERY = 0.1  # seconds; a fast model's steps would otherwise flood the engine
 
 
@@ -54,72 +54,6 @@ def main(arguments: list[str]) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, errors="backslashreplace")
     Worker(int(arguments[0]), int(arguments[1])).run()
-
-
-def find_class(class_path: str, path: list[str]) -> type[Any]:
-    """Imports `package.module:Class` or `file.py:Class`, with `path` in front of the import path."""
-    sys.path[:0] = [p for p in path if p not in sys.path]
-    module_name, _, class_name = class_path.rpartition(":")
-    if module_name.endswith(".py"):
-        spec = importlib.util.spec_from_file_location(
-            "edit_eval_user_" + os.path.basename(module_name)[:-3], module_name
-        )
-        if spec is None or spec.loader is None:
-            raise LoadError(f"cannot import {module_name}")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-    else:
-        module = importlib.import_module(module_name)
-    found = module
-    for part in class_name.split("."):
-        found = getattr(found, part)
-    return found  # type: ignore[return-value]
-
-
-def make_parameters(model_class: type[Any], values: dict[str, Any]) -> Any:
-    """The class's own `Parameters` from plain values; the plain values themselves for a class without."""
-    parameters = getattr(model_class, "Parameters", None)
-    if parameters is None:
-        return values
-    if is_dataclass(parameters):
-        unknown = sorted(set(values) - {f.name for f in fields(parameters) if f.init})
-        if unknown:
-            raise LoadError(f"{model_class.__name__} has no parameter `{unknown[0]}`")
-        values = _typed_fields(parameters, values)
-    return parameters(**values)
-
-
-def _typed_fields(kind: Any, values: dict[str, Any]) -> dict[str, Any]:
-    try:
-        hints = get_type_hints(kind)
-    except Exception:  # an annotation that only a type checker understands
-        return values
-    return {name: _typed(hints.get(name), value) for name, value in values.items()}
-
-
-def _typed(kind: Any, value: Any) -> Any:
-    """A plain value as its annotation has it: a dataclass made of a mapping, a tuple of a list; else as it is."""
-    if is_dataclass(kind) and isinstance(value, dict):
-        return kind(**_typed_fields(kind, value))  # type: ignore[operator]
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        made = (_typed(one, value) for one in inner)
-        return next((one for one in made if one is not value), value)
-    if origin in (list, tuple) and inner and isinstance(value, list):
-        kinds = inner if origin is tuple and inner[-1] is not Ellipsis else inner[:1] * len(value)
-        return origin(map(_typed, kinds, value))
-    if origin is dict and isinstance(value, dict):
-        return {key: _typed(inner[1], one) for key, one in value.items()}
-    return value
-
-
-def key_parameters(model_class: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that decide a result: all but the fields whose metadata say `in_key: False`."""
-    parameters = getattr(model_class, "Parameters", None)
-    declared = fields(parameters) if parameters is not None and is_dataclass(parameters) else ()
-    left_out = {f.name for f in declared if f.metadata.get("in_key") is False}
-    return {name: value for name, value in values.items() if name not in left_out}
 
 
 def memory() -> dict[str, int]:
@@ -141,8 +75,10 @@ def memory() -> dict[str, int]:
 
 
 def kind_of(error: BaseException) -> str:
-    """Tells what a failure asks for: `model` and `exception` blame the task, `disk` stops the run, the others blame
-    the device. After `model` another attempt would end the same.
+    """Tells what a failure asks for: `model` and `exception` blame the task, `unreadable` (try again later) and
+    `changed` nobody, `disk` stops the run, the others blame the device (`machine` the process or its machine, which
+    lacks descriptors or threads). After `model` another attempt would end the
+    same.
 
     Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
     that nothing can be asked of this model here any more (its server is gone), whatever the task is. `ValueError` and
@@ -152,10 +88,18 @@ def kind_of(error: BaseException) -> str:
     """
     if isinstance(error, LoadError):
         return "device"
+    if isinstance(error, UnreadableError):
+        return "unreadable"
+    if isinstance(error, ChangedError):
+        return "changed"
     if isinstance(error, ModelError):
         return "model"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "disk"
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return "machine"
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return "machine"
     names = {c.__name__ for c in type(error).__mro__}
     text = str(error)
     # Where another process fills the GPU, cuBLAS and cuDNN are the first to get nothing, and say it in their own way.
@@ -185,8 +129,17 @@ class Worker:
         self._finished: queue.SimpleQueue[tuple[Message, Any, Any, float] | None] = queue.SimpleQueue()
         self._tasks: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._model: Any = None
-        self._last_step = 0.0
         self._capacity = 1
+
+        os.register_at_fork(after_in_child=self._let_go)
+
+    def _let_go(self) -> None:
+        """In a process that the model forks off: the pipe is none of its business, and the tasks are not."""
+        held, self._in, self._out = {self._in, self._out} - {NO_PIPE}, NO_PIPE, NO_PIPE
+        for descriptor in held:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        self._send_lock = threading.Lock()  # another thread may have held it
 
     def send(self, **message: Any) -> None:
         """Tells the engine something. Without an engine there is nothing left to live for."""
@@ -258,7 +211,9 @@ class Worker:
 
     def _prepare(self, order: Message) -> None:
         model_class = find_class(order["class_path"], order["path"])
-        self._model = model_class(make_parameters(model_class, order["parameters"]))
+        parameters = make_parameters(model_class, order["parameters"])
+        refuse_changed(order["revision"], order["class_path"], model_class, parameters)
+        self._model = model_class(parameters)
         self._devices = order["devices"]
         prepare = getattr(self._model, "prepare", None)
         if prepare is not None:
@@ -295,7 +250,7 @@ class Worker:
 
     def _open(self, task: Message) -> Any:
         if task["kind"] == "edit":
-            source = open_picture(task["source"])
+            source = open_picture(task["source"], digest=task["digest"])
             source.info["sample_id"] = task["sample"]
             return source
         requests = task["requests"]
@@ -334,6 +289,8 @@ class Worker:
                 if isinstance(pictures, BaseException):
                     raise pictures
                 done = self._edit(task, pictures) if task["kind"] == "edit" else self._judge(*pictures)
+                if self._out == NO_PIPE:  # a fork of the model's that came back from there, too
+                    os._exit(0)
             except BaseException as error:
                 self._failed(task, error)
                 continue
@@ -355,14 +312,19 @@ class Worker:
         )
 
     def _edit(self, task: Message, source: Any) -> Any:
+        sent, place = 0.0, (0, 0)
+
         def on_step(step: int, steps: int) -> None:
-            now = time.monotonic()
-            if now - self._last_step >= STEP_MESSAGES_EVERY or step == steps:
-                self._last_step = now
-                self.send(event="step", task=task["task"], step=int(step), steps=int(steps))
+            nonlocal sent, place
+            now, at = time.monotonic(), (int(step), int(steps))
+            # The same step again is no sign of life: a thread may repeat it beside an edit that hangs.
+            if at != place and (now - sent >= STEP_MESSAGES_EVERY or step == steps):
+                sent, place = now, at
+                self.send(event="step", task=task["task"], step=at[0], steps=at[1])
 
         # A copy, for a model that paints on it: a second attempt and `identical_to_source` need the source as it was.
-        return _with_room(lambda: self._model.edit(source.copy(), task["instruction"], task["seed"], on_step))
+        made = _with_room(lambda: self._model.edit(source.copy(), task["instruction"], task["seed"], on_step))
+        return own_copy(made)  # here and now: the next edit may use the same memory while this one is written
 
     def _judge(self, opened: list[Any], inputs: Any) -> list[Message]:
         """Answers a batch; a batch that does not fit into memory is halved until it does, and says so.
@@ -374,9 +336,10 @@ class Worker:
         batches = [places] if places else []
         while batches:
             batch = batches.pop(0)
-            judge = partial(self._model.judge, [opened[i] for i in batch])
             if inputs is not None and batch == places:
-                judge.keywords["inputs"] = inputs
+                judge = partial(self._model.judge, [opened[i] for i in batch], inputs=inputs)
+            else:
+                judge = partial(self._judge_copies, [opened[i] for i in batch])
             try:
                 replies = judge() if len(batch) > 1 else _with_room(judge)
             except BaseException as error:
@@ -391,6 +354,11 @@ class Worker:
                 if len(batch) < len(places):
                     results[place]["halved_to"] = len(batch)
         return results
+
+    def _judge_copies(self, requests: list[Any]) -> Any:
+        """Has the model judge copies, for one that paints on them: the next attempt needs the pictures as they were."""
+        own = [replace(r, images={name: image.copy() for name, image in r.images.items()}) for r in requests]
+        return self._model.judge(own)
 
     def _write_results(self) -> None:
         while (item := self._finished.get()) is not None:
@@ -421,12 +389,14 @@ def _open_request(request: Message) -> Any:
     """The request with its pictures; a text where the edit is no longer what it was."""
     from edit_eval.judges.contract import JudgeRequest
 
-    source = open_picture(request["source"])
+    source = open_picture(request["source"], digest=request["digest"])
     try:
         edited = open_picture(request["edited"])
         if pixel_digest(edited) != request["pixels"]:
             raise PictureError(f"{request['edited']}: the pixels are not those that were reported")
-    except (PictureError, OSError) as error:
+    except PictureError as error:
+        if isinstance(error, UnreadableError) and not isinstance(error.__cause__, FileNotFoundError):
+            raise  # it may be whole: a disk that fails for a while is no reason to make it again
         return one_line(error)
     return JudgeRequest(
         request["system"],

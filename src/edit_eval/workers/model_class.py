@@ -1,0 +1,158 @@
+"""From what the configuration says to an instance: a model's class is found, and its parameters are made.
+
+The engine finds a class in the same way to check its parameters, so that both come to the same one. Standard library
+only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from edit_eval.errors import ChangedError, LoadError
+
+
+class _ExactLoader(SourceFileLoader):
+    """Runs the bytes of the file and no others, and knows their SHA-256.
+
+    Python's own loader takes compiled code from its cache if the file's size and its time, in whole seconds, are the
+    same: after two changes within a second that may be another program than the file's.
+    """
+
+    digest = ""
+
+    def get_code(self, fullname: str) -> CodeType:
+        data = self.get_data(self.path)
+        self.digest = hashlib.sha256(data).hexdigest()
+        return self.source_to_code(data, self.path)
+
+
+class _ExactFinder:
+    """Has one module imported by `_ExactLoader`."""
+
+    def __init__(self, module_name: str) -> None:
+        self._module_name = module_name
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != self._module_name:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _ExactLoader(name, spec.loader.path)
+        return spec
+
+
+@contextlib.contextmanager
+def _exactly(module_name: str) -> Iterator[None]:
+    finder = _ExactFinder(module_name)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+def find_class(class_path: str, path: list[str]) -> type[Any]:
+    """Imports `package.module:Class` or `file.py:Class`, with `path` in front of the import path."""
+    sys.path[:0] = [p for p in path if p not in sys.path]
+    file_or_module, _, class_name = class_path.rpartition(":")
+    module_name = _module_name(class_path)
+    if module_name != file_or_module:
+        loader = _ExactLoader(module_name, file_or_module)
+        spec = importlib.util.spec_from_file_location(module_name, file_or_module, loader=loader)
+        if spec is None:
+            raise LoadError(f"cannot import {file_or_module}")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[module_name] = module
+        loader.exec_module(module)
+    else:
+        with _exactly(module_name):
+            module = importlib.import_module(module_name)
+    found = module
+    for part in class_name.split("."):
+        found = getattr(found, part)
+    return found  # type: ignore[return-value]
+
+
+def _module_name(class_path: str) -> str:
+    """What the module of a class is called when it is imported; one that is named by its file has a name of ours."""
+    module_name = class_path.rpartition(":")[0]
+    if module_name.endswith(".py"):
+        return "edit_eval_user_" + os.path.basename(module_name)[:-3]
+    return module_name
+
+
+def refuse_changed(revision: str, class_path: str, model_class: type[Any], parameters: Any) -> None:
+    """Sees that a class that was found is the one of which keys speak; `revision` is theirs, and empty where none is.
+
+    That is the SHA-256 of its source file, or what its own `revision(parameters)` says. Raises `ChangedError`.
+    """
+    module = sys.modules[_module_name(class_path)]
+    loader, file = module.__spec__ and module.__spec__.loader, getattr(module, "__file__", None) or class_path
+    if not revision or revision == getattr(loader, "digest", ""):
+        return
+    if not hasattr(model_class, "revision"):
+        raise ChangedError(f"{file} has changed since the run began; run the same command again")
+    try:
+        found = str(model_class.revision(parameters))
+    except Exception as error:
+        raise ChangedError(f"its revision cannot be told any more ({error}); run the same command again") from error
+    if found != revision:
+        raise ChangedError(
+            "what decides its results has changed since the run began "
+            f"(revision {revision[:16]!r}, now {found[:16]!r}); run the same command again"
+        )
+
+
+def make_parameters(model_class: type[Any], values: dict[str, Any]) -> Any:
+    """The class's own `Parameters` from plain values; the plain values themselves for a class without."""
+    parameters = getattr(model_class, "Parameters", None)
+    if parameters is None:
+        return values
+    if is_dataclass(parameters):
+        unknown = sorted(set(values) - {f.name for f in fields(parameters) if f.init})
+        if unknown:
+            raise LoadError(f"{model_class.__name__} has no parameter `{unknown[0]}`")
+        values = _typed_fields(parameters, values)
+    return parameters(**values)
+
+
+def _typed_fields(kind: Any, values: dict[str, Any]) -> dict[str, Any]:
+    try:
+        hints = get_type_hints(kind)
+    except Exception:  # an annotation that only a type checker understands
+        return values
+    return {name: _typed(hints.get(name), value) for name, value in values.items()}
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """A plain value as its annotation has it: a dataclass made of a mapping, a tuple of a list; else as it is."""
+    if is_dataclass(kind) and isinstance(value, dict):
+        return kind(**_typed_fields(kind, value))  # type: ignore[operator]
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        made = (_typed(one, value) for one in inner)
+        return next((one for one in made if one is not value), value)
+    if origin in (list, tuple) and inner and isinstance(value, list):
+        kinds = inner if origin is tuple and inner[-1] is not Ellipsis else inner[:1] * len(value)
+        return origin(map(_typed, kinds, value))
+    if origin is dict and isinstance(value, dict):
+        return {key: _typed(inner[1], one) for key, one in value.items()}
+    return value
+
+
+def key_parameters(model_class: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that decide a result: all but the fields whose metadata say `in_key: False`."""
+    parameters = getattr(model_class, "Parameters", None)
+    declared = fields(parameters) if parameters is not None and is_dataclass(parameters) else ()
+    left_out = {f.name for f in declared if f.metadata.get("in_key") is False}
+    return {name: value for name, value in values.items() if name not in left_out}
