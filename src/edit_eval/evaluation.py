@@ -104,8 +104,8 @@ def evaluate(
             spectator.note(note)
         for source in sources:
             spectator.note(reuse(source, directory, matrix))
-        if directory.damage.total:
-            spectator.note(f"{directory.damage.total} damaged lines in the journals were left out")
+        if directory.damage.note:
+            spectator.note(directory.damage.note)
         spectator.note(what_is_left(matrix))
         run = Run(directory.path)
         # A finished run that is asked for once more is not touched, down to the times of its files.
@@ -337,10 +337,15 @@ class Run:
     path: Path
 
     @cached_property
+    def _directory(self) -> RunDirectory:
+        """The one through which all of it is read, so that all damage is counted in one place."""
+        return RunDirectory.existing(self.path)
+
+    @cached_property
     def matrix(self) -> Matrix:
         """Every edit and judgement. Raises `RunDirectoryError` for a folder that is no run."""
-        directory = RunDirectory.existing(self.path)
-        made, evaluation = Made.recorded(directory), self._evaluation
+        directory, evaluation = self._directory, self._evaluation
+        made = Made.recorded(directory)
         if made is None:
             raise RunDirectoryError(f"{self.path} has no configuration; `edit-eval run CONFIG` writes it")
         protocol = RubricScore(made.rubrics, made.language, evaluation.answer, evaluation.retries)
@@ -358,12 +363,9 @@ class Run:
     @cached_property
     def results(self) -> Results:
         """All records, as statistics and reports take them."""
-        directory = RunDirectory.existing(self.path)
-        matrix = self.matrix
+        directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
         configuration = directory.configuration()
-        damaged = directory.damage.total
-        left_out = [f"{damaged} damaged lines in the journals were left out"] if damaged else []
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),
@@ -380,7 +382,7 @@ class Run:
             configuration=configuration,
             resolved=directory.resolved(),
             environment=directory.environment(),
-            notes=(*left_out, *mixed_environments(directory)),
+            notes=tuple(filter(None, (directory.damage.note, *mixed_environments(directory)))),
         )
 
     @cached_property
@@ -409,7 +411,7 @@ class Run:
     @cached_property
     def _evaluation(self) -> EvaluationSection:
         """What was asked, how often, and what counts as done."""
-        written = RunDirectory.existing(self.path).configuration().get("evaluation")
+        written = self._directory.configuration().get("evaluation")
         if isinstance(written, dict):  # another version may have known more
             written = {key: value for key, value in written.items() if key in EvaluationSection.model_fields}
         try:
