@@ -7,6 +7,7 @@ print(run.summary["overall"]["mean"])
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import subprocess
 import sys
@@ -18,12 +19,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from edit_eval.benchmarks.known_sources import remember_sources, with_known_sources
 from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
 from edit_eval.config.components import NotHere, import_class, own_source
 from edit_eval.config.faults import did_you_mean, explain
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection
-from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Stopped, Unscored
+from edit_eval.errors import ConfigurationError, NotDrawn, RunDirectoryError, Stopped, Unscored
 from edit_eval.execution import examination
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.planning import Plan, make_plan
@@ -70,7 +72,8 @@ def evaluate(
     for the records.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
-    `Stopped` or `RunInterrupted` when the run ended early: all that was done is kept.
+    `Stopped` or `RunInterrupted` when the run ended early, `NotDrawn` when only its report is missing: all that was
+    done is kept.
     """
     again = failures(retry)
     if not isinstance(configuration, Configuration):
@@ -125,6 +128,7 @@ def evaluate(
         elif described and run.page.exists():
             report = False
         if report:
+            remember_sources(chosen)
             run.draw()
     except Stopped as stopped:
         stopped.run_dir = directory.path
@@ -452,7 +456,7 @@ class Run:
     def draw(self) -> None:
         """Writes the report, in a process of its own, so that its pictures never weigh on this one.
 
-        Raises `EditEvalError` when it cannot be written; the run's records are as they were.
+        Raises `NotDrawn` when it cannot be written; the run's records are as they were.
         """
         command = [sys.executable, "-m", "edit_eval.evaluation", str(self.path)]
         done = subprocess.run(
@@ -460,11 +464,28 @@ class Run:
         )
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise EditEvalError(f"the report could not be drawn ({last}); `edit-eval report {self.path}` tries again")
+            what = f"written to {self.page.parent}" if done.returncode in (2, 4) else "drawn"
+            raise NotDrawn(
+                f"the report could not be {what} ({last}); all records are kept, and once that is mended "
+                f"`edit-eval report {self.path}` writes it",
+                self.path,
+                done.returncode if done.returncode in (2, 4) else 1,
+            )
+
+
+def _draw(run: Run) -> int:
+    """What the process that draws does; returns its exit code. Raises what is a fault of ours."""
+    from edit_eval.reporting.files import write_report
+
+    results, summary, language = run.results, run.summary, run.language
+    results = replace(results, samples=with_known_sources(results.samples))
+    try:
+        write_report(results, summary, run.page.parent, language=language)
+    except OSError as error:
+        print(error.strerror or error, file=sys.stderr)
+        return 2 if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) else 4
+    return 0
 
 
 if __name__ == "__main__":
-    from edit_eval.reporting.files import write_report
-
-    _run = Run(Path(sys.argv[1]))
-    write_report(_run.results, _run.summary, _run.path / "report", language=_run.language)
+    sys.exit(_draw(Run(Path(sys.argv[1]))))
