@@ -210,7 +210,7 @@ def run(
         str | None, typer.Option(metavar="STATUS,...", help="Tries failures with these statuses again.")
     ] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Compares every picture's pixels with what was recorded, first.")
+        bool, typer.Option("--verify", help="Compares every source and every picture with what was recorded, first.")
     ] = False,
     strict_environment: Annotated[
         bool,

@@ -7,9 +7,7 @@ print(run.summary["overall"]["mean"])
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import subprocess
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,13 +17,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from edit_eval.benchmarks.known_sources import remember_sources, with_known_sources
+from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
 from edit_eval.config.components import NotHere, import_class, own_source
 from edit_eval.config.faults import did_you_mean, explain
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection
-from edit_eval.errors import ConfigurationError, NotDrawn, RunDirectoryError, Stopped, Unscored
+from edit_eval.errors import ConfigurationError, RunDirectoryError, Stopped, Unscored
 from edit_eval.execution import examination
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.planning import Plan, make_plan
@@ -65,8 +63,9 @@ def evaluate(
     are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). With a `run_dir` that exists
     the run goes on. Without one the newest run of this configuration under `runs/` goes on if it is the same evaluation
     and has something left to do; otherwise a new folder is made there. `retry` names statuses (`edit_failed`,
-    `judge_error`, ...) whose failures are forgotten and tried again. With `verify` every picture that is there is
-    decoded and compared with what was recorded; one that differs is made again. With `strict_environment` a run that
+    `judge_error`, ...) whose failures are forgotten and tried again. With `verify` every source that the benchmark keeps is
+    read, and every picture that is there is decoded and compared with what was recorded; one that differs is made
+    again. With `strict_environment` a run that
     goes on with other libraries or GPUs than at its last start is refused, and one whose replicas are not alike ended;
     otherwise that is noted. With `report` the report is drawn at the end. `command` is the command line that was typed,
     for the records.
@@ -78,6 +77,7 @@ def evaluate(
     again = failures(retry)
     if not isinstance(configuration, Configuration):
         configuration = load_configuration(configuration, **options)
+    altered = verify_sources(configuration) if verify else ""
     samples = load_samples(configuration)
     chosen = choose_samples(configuration, samples)
     protocol, chosen = checked_protocol(configuration, samples, chosen)
@@ -103,7 +103,7 @@ def evaluate(
             spectator.note(note)
         # What is there already counts first, then what other runs have.
         matrix, noticed = place.recall(directory, matrix, again.__contains__, verify=verify)
-        for note in noticed:
+        for note in (altered, *noticed) if altered else noticed:
             spectator.note(note)
         for source in sources:
             spectator.note(reuse(source, directory, matrix))
@@ -209,9 +209,19 @@ def compare(runs: Sequence[str | Path | Run], *, detect: float | None = None) ->
 
 def load_samples(configuration: Configuration) -> tuple[Sample, ...]:
     """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault."""
+    return tuple(_benchmark(configuration).samples())
+
+
+def verify_sources(configuration: Configuration) -> str:
+    """Has the benchmark read the sources that it keeps; one line where some were not what was recorded."""
+    verify = getattr(_benchmark(configuration), "verify", None)
+    return "" if verify is None else str(verify() or "")
+
+
+def _benchmark(configuration: Configuration) -> Any:
     section = configuration.benchmark
     benchmark_class = import_class("benchmark", section.class_path, configuration.folder)
-    return tuple(benchmark_class(make_parameters(benchmark_class, section.parameters)).samples())
+    return benchmark_class(make_parameters(benchmark_class, section.parameters))
 
 
 def choose_samples(configuration: Configuration, samples: Sequence[Sample]) -> tuple[Sample, ...]:
@@ -458,34 +468,13 @@ class Run:
 
         Raises `NotDrawn` when it cannot be written; the run's records are as they were.
         """
-        command = [sys.executable, "-m", "edit_eval.evaluation", str(self.path)]
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            what = f"written to {self.page.parent}" if done.returncode in (2, 4) else "drawn"
-            raise NotDrawn(
-                f"the report could not be {what} ({last}); all records are kept, and once that is mended "
-                f"`edit-eval report {self.path}` writes it",
-                self.path,
-                done.returncode if done.returncode in (2, 4) else 1,
-            )
+        from edit_eval.reporting.drawing import draw_apart
 
-
-def _draw(run: Run) -> int:
-    """What the process that draws does; returns its exit code. Raises what is a fault of ours."""
-    from edit_eval.reporting.files import write_report
-
-    results, summary, language = run.results, run.summary, run.language
-    results = replace(results, samples=with_known_sources(results.samples))
-    try:
-        write_report(results, summary, run.page.parent, language=language)
-    except OSError as error:
-        print(error.strerror or error, file=sys.stderr)
-        return 2 if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) else 4
-    return 0
+        draw_apart(self.path)
 
 
 if __name__ == "__main__":
-    sys.exit(_draw(Run(Path(sys.argv[1]))))
+    from edit_eval.reporting.drawing import draw
+
+    _run = Run(Path(sys.argv[1]))
+    sys.exit(draw(_run.results, _run.summary, _run.path, language=_run.language))

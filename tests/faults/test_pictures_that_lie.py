@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -236,3 +238,25 @@ def test_a_report_shows_the_sources_that_were_used_here(tmp_path: Path, monkeypa
     shutil.rmtree(tmp_path / "cache of the user")
     Run(made.path).draw()
     assert missing in made.page.read_text(), "nobody here knows them"
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_source_that_is_another_picture_by_now_is_taken_from_the_benchmark_again(
+    tmp_path: Path, undisturbed: Run, verify: bool
+) -> None:
+    """Of equal size in the cache; `run --verify` sees it even where the file system tells nothing."""
+    victim = Path(run(tmp_path).matrix.samples[3].source)
+    whole = victim.read_bytes()
+    time.sleep(0.02)  # a file's clock ticks in milliseconds
+    changed_pixel(victim)
+    if verify:
+        (path,) = (tmp_path / "cache" / "indexes").iterdir()
+        index = json.loads(path.read_text())
+        for finding in index["findings"]:
+            finding["source"]["changed"] = os.stat(finding["source"]["path"]).st_ctime_ns
+        path.write_text(json.dumps(index))
+    ears = Ears()
+    made = run(tmp_path, "another", ears=ears, verify=verify)
+    assert ("1 source image in the cache is not what was recorded" in " ".join(ears.notes)) is verify
+    assert victim.read_bytes() == whole
+    assert verdicts(made) == verdicts(undisturbed)

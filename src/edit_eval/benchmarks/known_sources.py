@@ -10,15 +10,14 @@ believed only where this user's cache has it, under the digest, from a benchmark
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import secrets
-import stat
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.pictures import TEMPORARY_PREFIX
 from edit_eval.records import Sample
 from edit_eval.user_cache import cache_folder
@@ -81,10 +80,7 @@ def _laid(folder: Path, digest: str, recorded: str) -> str:
 
 def _has(path: str, digest: str) -> bool:
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would block
-            return False
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == digest
+        return file_digest(path) == digest
     except OSError:
         return False
 
