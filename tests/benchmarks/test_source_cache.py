@@ -155,7 +155,9 @@ class TestTheCache:
         assert len(passes) == 2
 
     @pytest.mark.parametrize("damage", [os.unlink, lambda path: os.truncate(path, 10), flipped_bit, exchanged])
-    def test_a_source_that_is_lost_or_another_one_by_now_is_laid_again(self, place: Place, damage: Callable[[str], None]) -> None:
+    def test_a_source_that_is_lost_or_another_one_by_now_is_laid_again(
+        self, place: Place, damage: Callable[[str], None]
+    ) -> None:
         before = place.samples([item(0), item(1)])
         damage(before[1].source)
         after = place.samples()

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
+from edit_eval import evaluate
 from edit_eval.evaluation import Run
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
 from edit_eval.store.run_directory import RunDirectory
-from faults.faulty_runs import Ears, copied, faulty, images, lines, run, verdicts
+from faults.faulty_runs import Ears, copied, faulty, images, lines, run, settings, verdicts
 from small_benchmark import sample_id, write_benchmark
 
 FAILED = {
@@ -226,9 +227,6 @@ def test_a_strangers_run_has_the_report_open_nothing_outside_of_it(
 
 
 def test_a_report_shows_the_sources_that_were_used_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from edit_eval import evaluate
-    from faults.faulty_runs import settings
-
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache of the user"))
     made = evaluate(settings(tmp_path, benchmark={"limit": 1}), run_dir=tmp_path / "run")
     missing = '"missing":"picture.source_missing"'
@@ -256,7 +254,7 @@ def test_a_source_that_is_another_picture_by_now_is_taken_from_the_benchmark_aga
             finding["source"]["changed"] = os.stat(finding["source"]["path"]).st_ctime_ns
         path.write_text(json.dumps(index))
     ears = Ears()
-    made = run(tmp_path, "another", ears=ears, verify=verify)
+    made = evaluate(settings(tmp_path), run_dir=tmp_path / "another", report=False, spectator=ears, verify=verify)
     assert ("1 source image in the cache is not what was recorded" in " ".join(ears.notes)) is verify
     assert victim.read_bytes() == whole
     assert verdicts(made) == verdicts(undisturbed)

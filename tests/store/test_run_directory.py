@@ -318,7 +318,8 @@ def test_pictures_of_another_run_are_linked_or_copied(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "place", ["samples", "config/0001.yaml", "edits/0001.jsonl", "images", "images/model/a.png", "report", "lock", "logs/a"]
+    "place",
+    ["samples", "config/0001.yaml", "edits/0001.jsonl", "images", "images/model/a.png", "report", "lock", "logs/a"],
 )
 @pytest.mark.parametrize("what", ["link", "pipe"])
 def test_what_is_no_plain_file_or_folder_is_refused_before_it_is_opened(tmp_path: Path, place: str, what: str) -> None:

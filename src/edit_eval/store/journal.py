@@ -139,7 +139,11 @@ class Damage:
         for path, count in self.lines.items():
             of_journals[Path(path).parent.name] += count
         where = ", ".join(f"{name} {of_journals[name]}" for name in sorted(of_journals))
-        lines = "1 damaged line in the journals was" if self.total == 1 else f"{self.total} damaged lines in the journals were"
+        lines = (
+            "1 damaged line in the journals was"
+            if self.total == 1
+            else f"{self.total} damaged lines in the journals were"
+        )
         return f"{lines} left out ({where})"
 
 
