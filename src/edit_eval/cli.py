@@ -15,12 +15,12 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 
 from edit_eval.errors import EditEvalError, NotDrawn, Stopped
-from edit_eval.reporting.standard_streams import forgiving
+from edit_eval.reporting.standard_streams import forgiving, set_apart
 
 app = typer.Typer(
     add_completion=False,
@@ -31,7 +31,23 @@ app = typer.Typer(
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; all else on stderr.")]
+
+
+_document: IO[str] = sys.stdout
+"""Where a verb's JSON goes; whatever else is printed meanwhile, by whomever, goes to stderr."""
+
+
+def _set_document_apart(context: typer.Context, wanted: bool) -> bool:
+    global _document
+    if wanted:
+        _document = context.with_resource(set_apart())
+    return wanted
+
+
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", callback=_set_document_apart, help="One JSON document on stdout; all else on stderr."),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Adds the trace to an error.")]
 
 
@@ -144,8 +160,8 @@ def _words(text: str | None) -> list[str] | None:
 
 
 def _print_json(document: Any) -> None:
-    escaped = not (sys.stdout.encoding or "").lower().startswith("utf")
-    print(json.dumps(document, ensure_ascii=escaped, indent=2, allow_nan=False))
+    escaped = not (_document.encoding or "").lower().startswith("utf")
+    print(json.dumps(document, ensure_ascii=escaped, indent=2, allow_nan=False), file=_document, flush=True)
 
 
 def _print_what_is_there(run_dir: Path) -> None:

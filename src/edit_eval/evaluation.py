@@ -63,12 +63,11 @@ def evaluate(
     are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). With a `run_dir` that exists
     the run goes on. Without one the newest run of this configuration under `runs/` goes on if it is the same evaluation
     and has something left to do; otherwise a new folder is made there. `retry` names statuses (`edit_failed`,
-    `judge_error`, ...) whose failures are forgotten and tried again. With `verify` every source that the benchmark keeps is
-    read, and every picture that is there is decoded and compared with what was recorded; one that differs is made
-    again. With `strict_environment` a run that
-    goes on with other libraries or GPUs than at its last start is refused, and one whose replicas are not alike ended;
-    otherwise that is noted. With `report` the report is drawn at the end. `command` is the command line that was typed,
-    for the records.
+    `judge_error`, ...) whose failures are forgotten and tried again. With `verify` every source that the benchmark
+    keeps is read, and every picture that is there is decoded and compared with what was recorded; one that differs is
+    made again. With `strict_environment` a run that goes on with other libraries or GPUs than at its last start is
+    refused, and one whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at
+    the end. `command` is the command line that was typed, for the records.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `RunInterrupted` when the run ended early, `NotDrawn` when only its report is missing: all that was
