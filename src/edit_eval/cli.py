@@ -15,7 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -33,7 +33,7 @@ Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 
 
-_document: IO[str] = sys.stdout
+_document: Any = sys.stdout
 """Where a verb's JSON goes; whatever else is printed meanwhile, by whomever, goes to stderr."""
 
 
