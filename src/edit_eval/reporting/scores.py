@@ -14,7 +14,10 @@ COLUMNS = ("sample_id", "category", "edit_model", "judge", "seed", "repeat", "st
 
 
 def write_scores(results: Results, file: TextIO) -> None:
-    """One row a judgement, texts that a spreadsheet would run made harmless. `seed` is the seed that the edit model was given; scores with all their digits."""
+    """One row a judgement; texts that a spreadsheet would run are made harmless.
+
+    `seed` is the seed that the edit model was given; scores with all their digits.
+    """
     seeds = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.seed for edit in results.edits}
     # Lines end as RFC 4180 says, so that every reader takes a lone line feed in an answer for what it is.
     writer = csv.writer(file, lineterminator="\r\n")
