@@ -65,7 +65,7 @@ def test_a_number_and_what_is_harmless_are_left_alone(text: str, complete: Repor
 
 
 @pytest.mark.parametrize(
-    "answer", ["two\nlines", 'a "quoted" word', "a, b", "\r\n", "a\rb", "1=1", "  spaces  ", "评分：7.5", "\x00"]
+    "answer", ["two\nlines", 'a "quoted" word', "a, b", "a\r\n", "a\rb", "1=1", "  spaces  ", "评分：7.5", "\x00"]
 )
 def test_an_answer_comes_back_raw(answer: str, complete: Report) -> None:
     first, *rest = complete.results.judgements
