@@ -446,3 +446,5 @@ def test_no_table_is_cut_off_on_paper(several: Report, open_page: OpenPage) -> N
         .map((table) => [table.getBoundingClientRect().right, getComputedStyle(table.parentElement).overflowX])""")
     assert wide
     assert all(right <= 681 for right, _ in wide), wide
+    assert tab.locator("#filters").is_hidden()
+    assert tab.locator(".gallery-head select").is_hidden()

@@ -160,19 +160,22 @@ function facts(sample, edit) {
     say('li', 'detail.seed', { seed: edit.seed }),
     edit.seconds ? say('li', 'detail.seconds', { seconds: edit.seconds.toFixed(1) }) : null,
     edit.device ? make('li', {}, edit.device) : null,
-    fullSize(edit.picture, 'detail.full_edit'),
-    fullSize(sample.source, 'detail.full_source'));
+    fullSize(edit.picture, 'detail.full_edit', 'detail.full_edit.gone'),
+    fullSize(sample.source, outside(sample.source) ? 'detail.full_source.elsewhere' : 'detail.full_source', 'detail.full_source.gone'));
 }
 
 // A link to a picture's file, or what became of it: edits move with the run directory, sources stay where they are.
-function fullSize(picture, key) {
+function fullSize(picture, key, gone) {
   if (!picture.file) return null;
-  const elsewhere = picture.file.startsWith('file:') ? '.elsewhere' : '';
-  const item = make('li', {}, say('a', key + elsewhere, {}, { href: picture.file, target: '_blank', rel: 'noopener' }));
+  const item = make('li', {}, say('a', key, {}, { href: picture.file, target: '_blank', rel: 'noopener' }));
   const file = new Image();
-  file.onerror = () => item.replaceChildren(say('span', `${key}.gone`, {}, { class: 'quiet' }));
+  file.onerror = () => item.replaceChildren(say('span', gone, {}, { class: 'quiet' }));
   file.src = picture.file;
   return item;
+}
+
+function outside(picture) {
+  return Boolean(picture.file) && picture.file.startsWith('file:');
 }
 
 function onKey(event) {
