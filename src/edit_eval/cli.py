@@ -19,8 +19,8 @@ from typing import Annotated, Any
 
 import typer
 
-from edit_eval.errors import EditEvalError, Stopped
-from edit_eval.reporting.standard_streams import forgiving
+from edit_eval.errors import EditEvalError, NotDrawn, Stopped
+from edit_eval.reporting.standard_streams import forgiving, set_apart
 
 app = typer.Typer(
     add_completion=False,
@@ -31,7 +31,23 @@ app = typer.Typer(
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; all else on stderr.")]
+
+
+_document: Any = sys.stdout
+"""Where a verb's JSON goes; whatever else is printed meanwhile, by whomever, goes to stderr."""
+
+
+def _set_document_apart(context: typer.Context, wanted: bool) -> bool:
+    global _document
+    if wanted:
+        _document = context.with_resource(set_apart())
+    return wanted
+
+
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", callback=_set_document_apart, help="One JSON document on stdout; all else on stderr."),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Adds the trace to an error.")]
 
 
@@ -144,8 +160,8 @@ def _words(text: str | None) -> list[str] | None:
 
 
 def _print_json(document: Any) -> None:
-    escaped = not (sys.stdout.encoding or "").lower().startswith("utf")
-    print(json.dumps(document, ensure_ascii=escaped, indent=2, allow_nan=False))
+    escaped = not (_document.encoding or "").lower().startswith("utf")
+    print(json.dumps(document, ensure_ascii=escaped, indent=2, allow_nan=False), file=_document, flush=True)
 
 
 def _print_what_is_there(run_dir: Path) -> None:
@@ -156,7 +172,14 @@ def _print_what_is_there(run_dir: Path) -> None:
         _print_json(Run(run_dir).summary)
 
 
-def _show(run: Any) -> None:
+def _print_numbers(run: Any, as_json: bool, *, drawn: bool = True) -> None:
+    if as_json:
+        _print_json(run.summary)
+    else:
+        _show(run, drawn)
+
+
+def _show(run: Any, drawn: bool) -> None:
     from edit_eval.reporting.agreement import print_agreement
     from edit_eval.reporting.tables import print_summary
     from edit_eval.reporting.terminal_text import stdout_console
@@ -165,7 +188,8 @@ def _show(run: Any) -> None:
     if "agreement" in run.summary:
         print()
         print_agreement(run.summary["agreement"], language=run.language)
-    print(f"report: {run.page}")
+    if drawn:
+        print(f"report: {run.page}")
 
 
 def _show_version(wanted: bool) -> None:
@@ -202,7 +226,7 @@ def run(
         str | None, typer.Option(metavar="STATUS,...", help="Tries failures with these statuses again.")
     ] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Compares every picture's pixels with what was recorded, first.")
+        bool, typer.Option("--verify", help="Compares every source and every picture with what was recorded, first.")
     ] = False,
     strict_environment: Annotated[
         bool,
@@ -218,7 +242,7 @@ def run(
 ) -> None:
     """Edits, judges and reports. The same command goes on where it ended."""
     from edit_eval.config.loading import load_configuration
-    from edit_eval.evaluation import RunInterrupted, evaluate
+    from edit_eval.evaluation import Run, RunInterrupted, evaluate
     from edit_eval.reporting.live import live_progress
 
     configuration = load_configuration(config, **options, progress=progress)
@@ -246,10 +270,10 @@ def run(
         if as_json and stopped.run_dir is not None:
             _print_what_is_there(stopped.run_dir)
         raise
-    if as_json:
-        _print_json(made.summary)
-    else:
-        _show(made)
+    except NotDrawn as unwritten:
+        _print_numbers(Run(unwritten.run_dir), as_json, drawn=False)
+        raise
+    _print_numbers(made, as_json)
     made.check_coverage()
 
 
@@ -263,12 +287,13 @@ def report(
     from edit_eval.evaluation import Run
 
     made = Run(run)
-    summary = made.summary  # what is no run is said here, not by the process that draws
-    made.draw()
-    if as_json:
-        _print_json(summary)
-    else:
-        _show(made)
+    made.summary  # noqa: B018 (what is no run is said here, not by the process that draws)
+    try:
+        made.draw()
+    except NotDrawn:
+        _print_numbers(made, as_json, drawn=False)
+        raise
+    _print_numbers(made, as_json)
 
 
 @app.command(short_help="How long a run takes under every schedule, by simulation.")

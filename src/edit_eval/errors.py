@@ -6,6 +6,7 @@
     |-- RunDirectoryError         2  a directory that is not a run, or that another process is using
     |-- Unscored                  3  finished, but below the coverage that was asked for
     |-- Stopped                   4  ended by its surroundings: no device left, disk full, one failure again and again
+    |-- NotDrawn                  1  the report could not be written (4: the disk is full, 2: it must not be written)
     `-- ModelError                1  raised beside a model: the edit or the answer failed, the run goes on
         |-- PictureError             not a picture, truncated, too large, NaN, black
         |   `-- UnreadableError      its file is not there, or not as it was: no fault of the picture
@@ -62,6 +63,15 @@ class Stopped(EditEvalError):
 
     exit_code = 4
     run_dir: Path | None = None
+
+
+class NotDrawn(EditEvalError):
+    """The report of the run in `run_dir` could not be written. Its records are whole, and hold all of its numbers."""
+
+    def __init__(self, message: str, run_dir: Path, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.run_dir = run_dir
+        self.exit_code = exit_code
 
 
 class ModelError(EditEvalError):

@@ -8,7 +8,6 @@ print(run.summary["overall"]["mean"])
 from __future__ import annotations
 
 import hashlib
-import subprocess
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,12 +17,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
 from edit_eval.config.components import NotHere, import_class, own_source, staying_here
 from edit_eval.config.faults import did_you_mean, explain
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection
-from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Stopped, Unscored
+from edit_eval.errors import ConfigurationError, RunDirectoryError, Stopped, Unscored
 from edit_eval.execution import examination
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.planning import Plan, make_plan
@@ -63,18 +63,20 @@ def evaluate(
     are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). With a `run_dir` that exists
     the run goes on. Without one the newest run of this configuration under `runs/` goes on if it is the same evaluation
     and has something left to do; otherwise a new folder is made there. `retry` names statuses (`edit_failed`,
-    `judge_error`, ...) whose failures are forgotten and tried again. With `verify` every picture that is there is
-    decoded and compared with what was recorded; one that differs is made again. With `strict_environment` a run that
-    goes on with other libraries or GPUs than at its last start is refused, and one whose replicas are not alike ended;
-    otherwise that is noted. With `report` the report is drawn at the end. `command` is the command line that was typed,
-    for the records.
+    `judge_error`, ...) whose failures are forgotten and tried again. With `verify` every source that the benchmark
+    keeps is read, and every picture that is there is decoded and compared with what was recorded; one that differs is
+    made again. With `strict_environment` a run that goes on with other libraries or GPUs than at its last start is
+    refused, and one whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at
+    the end. `command` is the command line that was typed, for the records.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
-    `Stopped` or `RunInterrupted` when the run ended early: all that was done is kept.
+    `Stopped` or `RunInterrupted` when the run ended early, `NotDrawn` when only its report is missing: all that was
+    done is kept.
     """
     again = failures(retry)
     if not isinstance(configuration, Configuration):
         configuration = load_configuration(configuration, **options)
+    altered = verify_sources(configuration) if verify else ""
     samples = load_samples(configuration)
     chosen = choose_samples(configuration, samples)
     protocol, chosen = checked_protocol(configuration, samples, chosen)
@@ -100,12 +102,12 @@ def evaluate(
             spectator.note(note)
         # What is there already counts first, then what other runs have.
         matrix, noticed = place.recall(directory, matrix, again.__contains__, verify=verify)
-        for note in noticed:
+        for note in (altered, *noticed) if altered else noticed:
             spectator.note(note)
         for source in sources:
             spectator.note(reuse(source, directory, matrix))
-        if directory.damage.total:
-            spectator.note(f"{directory.damage.total} damaged lines in the journals were left out")
+        if directory.damage.note:
+            spectator.note(directory.damage.note)
         spectator.note(what_is_left(matrix))
         run = Run(directory.path)
         # A finished run that is asked for once more is not touched, down to the times of its files.
@@ -125,6 +127,7 @@ def evaluate(
         elif described and run.page.exists():
             report = False
         if report:
+            remember_sources(chosen)
             run.draw()
     except Stopped as stopped:
         stopped.run_dir = directory.path
@@ -210,9 +213,19 @@ def compare(runs: Sequence[str | Path | Run], *, detect: float | None = None) ->
 @staying_here()
 def load_samples(configuration: Configuration) -> tuple[Sample, ...]:
     """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault."""
+    return tuple(_benchmark(configuration).samples())
+
+
+def verify_sources(configuration: Configuration) -> str:
+    """Has the benchmark read the sources that it keeps; one line where some were not what was recorded."""
+    verify = getattr(_benchmark(configuration), "verify", None)
+    return "" if verify is None else str(verify() or "")
+
+
+def _benchmark(configuration: Configuration) -> Any:
     section = configuration.benchmark
     benchmark_class = import_class("benchmark", section.class_path, configuration.folder)
-    return tuple(benchmark_class(make_parameters(benchmark_class, section.parameters)).samples())
+    return benchmark_class(make_parameters(benchmark_class, section.parameters))
 
 
 def choose_samples(configuration: Configuration, samples: Sequence[Sample]) -> tuple[Sample, ...]:
@@ -343,10 +356,15 @@ class Run:
     path: Path
 
     @cached_property
+    def _directory(self) -> RunDirectory:
+        """The one through which all of it is read, so that all damage is counted in one place."""
+        return RunDirectory.existing(self.path)
+
+    @cached_property
     def matrix(self) -> Matrix:
         """Every edit and judgement. Raises `RunDirectoryError` for a folder that is no run."""
-        directory = RunDirectory.existing(self.path)
-        made, evaluation = Made.recorded(directory), self._evaluation
+        directory, evaluation = self._directory, self._evaluation
+        made = Made.recorded(directory)
         if made is None:
             raise RunDirectoryError(f"{self.path} has no configuration; `edit-eval run CONFIG` writes it")
         protocol = RubricScore(made.rubrics, made.language, evaluation.answer, evaluation.retries)
@@ -364,12 +382,9 @@ class Run:
     @cached_property
     def results(self) -> Results:
         """All records, as statistics and reports take them."""
-        directory = RunDirectory.existing(self.path)
-        matrix = self.matrix
+        directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
         configuration = directory.configuration()
-        damaged = directory.damage.total
-        left_out = [f"{damaged} damaged lines in the journals were left out"] if damaged else []
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),
@@ -386,7 +401,7 @@ class Run:
             configuration=configuration,
             resolved=directory.resolved(),
             environment=directory.environment(),
-            notes=(*left_out, *mixed_environments(directory)),
+            notes=tuple(filter(None, (directory.damage.note, *mixed_environments(directory)))),
         )
 
     @cached_property
@@ -415,7 +430,7 @@ class Run:
     @cached_property
     def _evaluation(self) -> EvaluationSection:
         """What was asked, how often, and what counts as done."""
-        written = RunDirectory.existing(self.path).configuration().get("evaluation")
+        written = self._directory.configuration().get("evaluation")
         if isinstance(written, dict):  # another version may have known more
             written = {key: value for key, value in written.items() if key in EvaluationSection.model_fields}
         try:
@@ -460,19 +475,15 @@ class Run:
     def draw(self) -> None:
         """Writes the report, in a process of its own, so that its pictures never weigh on this one.
 
-        Raises `EditEvalError` when it cannot be written; the run's records are as they were.
+        Raises `NotDrawn` when it cannot be written; the run's records are as they were.
         """
-        command = [sys.executable, "-m", "edit_eval.evaluation", str(self.path)]
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise EditEvalError(f"the report could not be drawn ({last}); `edit-eval report {self.path}` tries again")
+        from edit_eval.reporting.drawing import draw_apart
+
+        draw_apart(self.path)
 
 
 if __name__ == "__main__":
-    from edit_eval.reporting.files import write_report
+    from edit_eval.reporting.drawing import draw
 
     _run = Run(Path(sys.argv[1]))
-    write_report(_run.results, _run.summary, _run.path / "report", language=_run.language)
+    sys.exit(draw(_run.results, _run.summary, _run.path, language=_run.language))

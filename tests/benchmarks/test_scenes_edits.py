@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import pytest
 
+from edit_eval.benchmarks.scenes.drawing import draw
 from edit_eval.benchmarks.scenes.edits import Edit, apply, twins
 from edit_eval.benchmarks.scenes.plans import plan
-from edit_eval.benchmarks.scenes.references import Reference, refer, resolve
+from edit_eval.benchmarks.scenes.references import Reference, alike, refer, resolve
 from edit_eval.benchmarks.scenes.scene import Scene, Thing
 
 ROW = Scene(
@@ -162,3 +165,37 @@ def test_everything_of_the_benchmark_stands_in_the_picture(index: int) -> None:
                 assert 0.03 < thing.x < 0.97, thing
                 assert 0.2 < thing.depth < 0.95, thing
                 assert not thing.on or thing.on in names
+
+
+# What is meant can be taken in one way only ------------------------------------------------------------------------
+
+
+def references(edit: Edit) -> Iterator[Reference]:
+    for found in (edit.target, edit.anchor):
+        while found is not None:
+            yield found
+            found = found.anchor
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("index", range(50))
+def test_a_rank_is_the_same_in_truth_and_as_it_is_seen(index: int, seed: int) -> None:
+    """The largest one is seen largest, the second from the left is it by its middle and by both of its edges."""
+    planned = plan(index, seed, 160, 120)
+    ranked = [reference for reference in references(planned.edit) if reference.ranking]
+    if not ranked:
+        return
+    seen = draw(planned.scene).silhouettes
+    for reference in ranked:
+        boxes = {thing.name: seen[thing.name].getbbox() or (0, 0, 0, 0) for thing in alike(planned.scene, reference)}
+        ways: dict[str, tuple[Callable[[tuple[int, int, int, int]], int], ...]] = {
+            "left": (lambda box: box[0], lambda box: box[2]),
+            "right": (lambda box: -box[0], lambda box: -box[2]),
+            "largest": (lambda box: box[0] - box[2], lambda box: box[1] - box[3]),
+            "smallest": (lambda box: box[2] - box[0], lambda box: box[3] - box[1]),
+            "nearest": (lambda box: -box[3],),
+            "farthest": (lambda box: box[3],),
+        }
+        for way in ways[reference.ranking]:
+            in_order = sorted(boxes, key=lambda name, way=way: way(boxes[name]))
+            assert in_order[reference.rank - 1] == resolve(planned.scene, reference).name, reference

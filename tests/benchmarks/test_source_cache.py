@@ -8,8 +8,10 @@ import io
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,22 @@ from PIL import Image
 from edit_eval.benchmarks import json_items, source_cache
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.records import Sample
+
+
+def flipped_bit(path: str) -> None:
+    time.sleep(0.02)  # a file's clock ticks in milliseconds
+    data = bytearray(Path(path).read_bytes())
+    data[len(data) // 2] ^= 1
+    Path(path).write_bytes(data)
+
+
+def exchanged(path: str) -> None:
+    """Another picture of the same size, under the same time of change."""
+    before = os.stat(path)
+    time.sleep(0.02)
+    assert len(picture(1)) == len(picture(2))
+    Path(path).write_bytes(picture(2))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 class TestSourcesByPath:
@@ -136,13 +154,53 @@ class TestTheCache:
         assert place.samples()[0].instruction == "Make it red."
         assert len(passes) == 2
 
-    @pytest.mark.parametrize("damage", [os.unlink, lambda path: os.truncate(path, 10)])
-    def test_a_lost_or_shortened_source_is_laid_again(self, place: Place, damage: Callable[[str], None]) -> None:
+    @pytest.mark.parametrize("damage", [os.unlink, lambda path: os.truncate(path, 10), flipped_bit, exchanged])
+    def test_a_source_that_is_lost_or_another_one_by_now_is_laid_again(
+        self, place: Place, damage: Callable[[str], None]
+    ) -> None:
         before = place.samples([item(0), item(1)])
         damage(before[1].source)
         after = place.samples()
         assert after == before
         assert Path(after[1].source).read_bytes() == picture(1)
+
+    def test_a_file_of_the_same_size_under_the_digest_is_not_believed_by_a_pass(self, place: Place) -> None:
+        before = place.samples([item(0), item(1)])
+        shutil.rmtree(place.cache / "indexes")
+        flipped_bit(before[1].source)
+        assert place.samples() == before
+        assert Path(before[1].source).read_bytes() == picture(1)
+
+    def test_a_source_that_was_only_touched_is_read_once_more_and_no_pass_is_made(
+        self, place: Place, passes: list[int], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = place.samples([item(0), item(1)])
+        os.utime(before[0].source)
+        read: list[object] = []
+        real = source_cache.file_digest
+        monkeypatch.setattr(source_cache, "file_digest", lambda path: read.append(path) or real(path))
+        assert place.samples() == place.samples() == before
+        assert read == [before[0].source]
+        assert len(passes) == 1
+
+    def test_verify_finds_what_nothing_but_the_bytes_tells(self, place: Place) -> None:
+        """A disk that forgets: no time of the file has changed."""
+        before = place.samples([item(0), item(1), item(2, src_img_b64=encoded(picture(1)))])
+        assert place.benchmark().verify() == ""
+        for one in before[:2]:
+            flipped_bit(one.source)
+        (path,) = (place.cache / "indexes").iterdir()
+        index = json.loads(path.read_bytes())
+        for finding in index["findings"]:
+            finding["source"]["changed"] = os.stat(finding["source"]["path"]).st_ctime_ns
+        path.write_text(json.dumps(index))
+        assert place.samples() == before
+        assert Path(before[1].source).read_bytes() != picture(1), "so far nobody has looked"
+        said = place.benchmark().verify()
+        assert said == "2 source images in the cache are not what was recorded: taken from the benchmark again"
+        assert place.samples() == before
+        assert [Path(one.source).read_bytes() for one in before] == [picture(0), picture(1), picture(1)]
+        assert place.benchmark().verify() == ""
 
     @pytest.mark.parametrize("rest", [b"", b"{", b"[]", b'{"head": 1}', b"null"])
     def test_a_damaged_index_is_no_index(self, place: Place, rest: bytes) -> None:

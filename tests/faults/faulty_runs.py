@@ -69,11 +69,13 @@ def verdicts(made: Run) -> list[tuple[object, ...]]:
 
 
 def report_of(made: Run) -> dict[str, Any]:
-    """The numbers of the report, without those that are times."""
+    """The numbers of the report, without those that are times, and without notes on what has happened to the run."""
 
     def timeless(value: Any) -> Any:
         if isinstance(value, dict):
-            return {k: timeless(v) for k, v in value.items() if "seconds" not in k and k not in ("name", "timing")}
+            return {
+                k: timeless(v) for k, v in value.items() if "seconds" not in k and k not in ("name", "timing", "notes")
+            }
         return [timeless(v) for v in value] if isinstance(value, list | tuple) else value
 
     found = timeless(made.summary)

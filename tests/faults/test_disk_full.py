@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -213,3 +215,55 @@ def test_what_is_needed_is_told_from_what_is_there(clean: Run, tmp_path: Path) -
     for number in (1, 2):
         matrix.set_edit(number, Run(clean.path).matrix.edits[number])
     assert space_needed(matrix, tmp_path).startswith("the 1 edit and ")
+
+
+# -- the report --
+
+
+@pytest.fixture
+def no_room_for_a_report(tmp_path: Path, small_disk: Callable[[int], Path]) -> Path:
+    """A finished run on a disk that holds its records, and not the page."""
+    small_disk(16 << 20)
+    write_benchmark(tmp_path, SAMPLES, SIZE)
+    made = run(tmp_path, "disk/run")
+    small_disk(used(made.path) + 64 * 1024)
+    return made.path
+
+
+@pytest.mark.parametrize("verb", ["run", "report"])
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_disk_that_is_full_when_the_report_is_written_costs_no_number(
+    tmp_path: Path, no_room_for_a_report: Path, verb: str, as_json: bool
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(json.dumps(settings(tmp_path)))
+    words = ["run", str(config), "--run-dir", str(no_room_for_a_report)] if verb == "run" else ["report"]
+    done = cli(*words, *(() if verb == "run" else (str(no_room_for_a_report),)), *(("--json",) if as_json else ()))
+    assert done.returncode == 4
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith(f"error: the report could not be written to {no_room_for_a_report}/report (No space left")
+    assert said.endswith(f"`edit-eval report {no_room_for_a_report}` writes it")
+    if as_json:
+        assert json.loads(done.stdout)["coverage"]["scored"] == SAMPLES
+    else:
+        assert f"{SAMPLES} of {SAMPLES} scored" in done.stdout
+        assert "report:" not in done.stdout, "there is none"
+    assert not list((no_room_for_a_report / "report").glob(".*"))
+
+
+def test_the_report_of_a_run_that_is_read_only_is_refused_and_its_numbers_are_printed(
+    tmp_path: Path, small_disk: Callable[[int], Path]
+) -> None:
+    disk = small_disk(16 << 20)
+    write_benchmark(tmp_path, SAMPLES, SIZE)
+    made = run(tmp_path, "disk/run")
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    done = cli("report", str(made.path), "--json")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: the report could not be written to {made.path}/report (Read-only file")
+    assert json.loads(done.stdout)["coverage"]["scored"] == SAMPLES
+
+
+def cli(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "edit_eval", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)

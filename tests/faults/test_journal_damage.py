@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.evaluation import Run
+from edit_eval.evaluation import Run, compare
 from edit_eval.records import Status
+from edit_eval.reporting.status import status_document
+from edit_eval.reporting.tables import print_summary
+from edit_eval.reporting.terminal_text import stdout_console
 from edit_eval.store.journal import Damage, read
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears, copied, images, lines, report_of, run, verdicts
@@ -73,7 +76,9 @@ def test_run_notices_counts_and_redoes(tmp_path: Path, undisturbed: Run, how: st
     before = {journal: len(lines(folder, journal)) for journal in JOURNALS}
     ears = Ears()
     made = run(tmp_path, ears=ears)
-    assert "2 damaged lines in the journals were left out" in ears.notes
+    left_out = "2 damaged lines in the journals were left out (edits 1, judgements 1)"
+    assert left_out in ears.notes
+    assert made.summary["notes"] == [left_out], "they are still there, and their work was done again"
     assert any("8 of 9 edits" in note for note in ears.notes)
     assert verdicts(made) == verdicts(undisturbed)
     assert report_of(made) == report_of(undisturbed)
@@ -85,6 +90,36 @@ def test_run_notices_counts_and_redoes(tmp_path: Path, undisturbed: Run, how: st
     again = Ears()
     run(tmp_path, ears=again)
     assert any(note.startswith("nothing to do") for note in again.notes)
+
+
+def test_every_reader_of_a_run_says_how_many_lines_were_left_out(
+    tmp_path: Path, undisturbed: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = copied(undisturbed, tmp_path)
+    for journal in ("edits", "judgements", "events", "samples"):
+        path = folder / journal / "0001.jsonl"
+        path.write_bytes(b"x" + path.read_bytes()[1:])
+    left_out = "4 damaged lines in the journals were left out (edits 1, events 1, judgements 1, samples 1)"
+    made = Run(folder)
+    assert made.results.notes == (left_out,)
+    assert made.summary["notes"] == [left_out]
+    assert status_document(Run(folder).results)["notes"] == [left_out]
+    print_summary(made.summary, stdout_console(), language="en")
+    assert left_out in " ".join(capsys.readouterr().out.split())
+    assert any(note.endswith(f"/run: {left_out}") for note in compare([Run(folder), undisturbed]).notes)
+    made.draw()
+    for name in ("summary.json", "report.md", "index.html"):
+        assert left_out in (folder / "report" / name).read_text(), name
+
+
+def test_a_journal_that_is_read_twice_is_counted_once(undisturbed: Run, tmp_path: Path) -> None:
+    folder = copied(undisturbed, tmp_path)
+    path = folder / "edits" / "0001.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    directory = RunDirectory(folder)
+    for _ in range(2):
+        list(directory.read("edits"))
+    assert directory.damage.note == "1 damaged line in the journals was left out (edits 1)"
 
 
 def test_a_changed_newline_costs_nothing(undisturbed: Run, tmp_path: Path) -> None:

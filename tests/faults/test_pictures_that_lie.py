@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edit_eval import evaluate
 from edit_eval.evaluation import Run
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
 from edit_eval.store.run_directory import RunDirectory
-from faults.faulty_runs import Ears, copied, faulty, images, lines, run, verdicts
+from faults.faulty_runs import Ears, copied, faulty, images, lines, run, settings, verdicts
 from small_benchmark import sample_id, write_benchmark
 
 FAILED = {
@@ -171,3 +178,83 @@ def test_a_record_cannot_make_us_read_elsewhere(tmp_path: Path, undisturbed: Run
     made = run(tmp_path)
     assert verdicts(made) == verdicts(undisturbed)
     assert images(folder) == images(undisturbed.path)
+
+
+OPENED = """
+import os, runpy, sys
+run, *known = (os.path.realpath(path) for path in sys.argv[1:])
+import edit_eval.evaluation, edit_eval.reporting.files
+inside = (run + os.sep, *(path + os.sep for path in (*sys.path, sys.prefix, sys.base_prefix, *known) if path))
+def heard(event, arguments):
+    if event == "open" and isinstance(arguments[0], (str, bytes)):
+        path = os.path.realpath(os.path.abspath(os.fsdecode(arguments[0])))
+        if not (path + os.sep).startswith((*inside, "/dev/", "/sys/", "/proc/", "/usr/", "/etc/")):
+            print("opened", path)
+sys.addaudithook(heard)
+sys.argv = ["evaluation", sys.argv[1]]
+try:
+    runpy.run_module("edit_eval.evaluation", run_name="__main__")
+except SystemExit as end:
+    print("ended", end.code)
+"""
+
+
+def test_a_strangers_run_has_the_report_open_nothing_outside_of_it(
+    tmp_path: Path, undisturbed: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sources name a picture of ours, the digest of which it knows, and a pipe."""
+    from edit_eval.store.journal import seal
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    folder = copied(undisturbed, tmp_path)
+    secret = tmp_path / "secret.png"
+    shutil.copy(next((folder / "images").rglob("*.png")), secret)
+    os.mkfifo(tmp_path / "pipe.png")
+    records = lines(folder, "samples")
+    for record in records:
+        record.pop("crc", None)
+        record["source"] = str(secret)
+        record["source_digest"] = hashlib.sha256(secret.read_bytes()).hexdigest()
+    records[1]["source"] = str(tmp_path / "pipe.png")
+    records[2]["source"] = "../secret.png"
+    (folder / "samples" / "0001.jsonl").write_bytes(b"".join(map(seal, records)))
+    command = [sys.executable, "-c", OPENED, str(folder), str(tmp_path / "empty")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == ["ended 0"], done
+    page = (folder / "report" / "index.html").read_text()
+    assert "secret.png" not in page
+    assert '"missing":"picture.source_missing"' in page
+
+
+def test_a_report_shows_the_sources_that_were_used_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache of the user"))
+    made = evaluate(settings(tmp_path, benchmark={"limit": 1}), run_dir=tmp_path / "run")
+    missing = '"missing":"picture.source_missing"'
+    assert missing not in made.page.read_text()
+    Run(made.path).draw()
+    assert missing not in made.page.read_text()
+    shutil.rmtree(tmp_path / "cache of the user")
+    Run(made.path).draw()
+    assert missing in made.page.read_text(), "nobody here knows them"
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_source_that_is_another_picture_by_now_is_taken_from_the_benchmark_again(
+    tmp_path: Path, undisturbed: Run, verify: bool
+) -> None:
+    """Of equal size in the cache; `run --verify` sees it even where the file system tells nothing."""
+    victim = Path(run(tmp_path).matrix.samples[3].source)
+    whole = victim.read_bytes()
+    time.sleep(0.02)  # a file's clock ticks in milliseconds
+    changed_pixel(victim)
+    if verify:
+        (path,) = (tmp_path / "cache" / "indexes").iterdir()
+        index = json.loads(path.read_text())
+        for finding in index["findings"]:
+            finding["source"]["changed"] = os.stat(finding["source"]["path"]).st_ctime_ns
+        path.write_text(json.dumps(index))
+    ears = Ears()
+    made = evaluate(settings(tmp_path), run_dir=tmp_path / "another", report=False, spectator=ears, verify=verify)
+    assert ("1 source image in the cache is not what was recorded" in " ".join(ears.notes)) is verify
+    assert victim.read_bytes() == whole
+    assert verdicts(made) == verdicts(undisturbed)

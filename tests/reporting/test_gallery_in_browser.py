@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pytest
 from PIL import Image, ImageChops
 
 from edit_eval.records import Status
@@ -108,7 +111,7 @@ def test_sorting_by_disagreement(several: Report, open_page: OpenPage) -> None:
     def spread(numbers: list[float]) -> float:
         return max(numbers) - min(numbers) if len(numbers) > 1 else -1
 
-    between_models = {key: spread([sum(x) / len(x) for x in of.values()]) for key, of in scores.items()}
+    between_models = {key: spread(list(of.values())) for key, of in scores_by(several, "strict").items()}
     between_judges = {key: max(spread(x) for x in of.values()) for key, of in scores.items()}
     for order, spreads in (("models", between_models), ("answers", between_judges)):
         tab.select_option("[name=sort]", order)
@@ -282,17 +285,166 @@ def test_failures_have_their_status_and_reason_and_no_number(incomplete: Report,
 def test_what_is_gone_is_said_on_its_card(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
     text = tab.locator("#cards").inner_text()
-    assert "The source image is not on this disk." in text
+    assert "The source image was not on the computer that drew this page." in text
     assert "The file of this edit is no longer there." in text
     assert "The picture cannot be read." in text
     for view in ("slider", "difference"):
         tab.click(f".gallery-head input[value={view}] + span")
-        assert "The source image is not on this disk." in tab.locator("#cards").inner_text()
+        assert "The source image was not on the computer that drew this page." in tab.locator("#cards").inner_text()
     tab.goto(several.files.page.as_uri() + link_to(several, 3))
     tab.locator("#detail").wait_for()
-    assert "is not on this disk" in tab.locator("#stage").inner_text()
+    assert "was not on the computer that drew this page" in tab.locator("#stage").inner_text()
 
 
 def test_flags_are_shown(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several, link_to(several, 0))
     assert "identical to the source" in tab.locator("#detail-words").inner_text()
+
+
+# -- several judges: one is chosen, and no number mixes two --
+
+
+def scores_by(report: Report, judge: str) -> dict[str, dict[str, float]]:
+    """sample -> edit model -> the judge's score."""
+    found: dict[str, dict[str, float]] = {}
+    for one in report.results.judgements:
+        if one.judge == judge and one.score is not None:
+            found.setdefault(one.sample_id, {})[one.edit_model] = one.score
+    return found
+
+
+def choose(tab: Any, name: str, value: str) -> None:
+    tab.select_option(f"[name={name}]", value)
+
+
+def test_every_score_on_a_card_is_the_chosen_judges(several: Report, open_page: OpenPage) -> None:
+    tab = open_page(several)
+    assert tab.locator("[name=judge] option").all_text_contents() == ["strict", "kind"], "there is no mean of both"
+    for judge in ("strict", "kind"):
+        choose(tab, "judge", judge)
+        assert count(tab).endswith(f"judged by {judge}")
+        scores = scores_by(several, judge)
+        for card in tab.locator(".card").all():
+            of_sample = scores.get(card.locator(".id").inner_text(), {})
+            shown = card.locator(".score").all_text_contents()
+            assert shown == [f"{of_sample[model]:.2f}" for model in several.results.edit_models if model in of_sample]
+
+
+def test_sorting_and_bounds_are_by_the_chosen_judge_alone(several: Report, open_page: OpenPage) -> None:
+    tab = open_page(several)
+    for judge in ("kind", "strict"):
+        choose(tab, "judge", judge)
+        scores = scores_by(several, judge)
+        choose(tab, "sort", "lowest")
+        worst = [min(scores[one].values()) for one in ids(tab) if one in scores]
+        assert worst == sorted(worst)
+        choose(tab, "sort", "highest")
+        best = [max(scores[one].values()) for one in ids(tab) if one in scores]
+        assert best == sorted(best, reverse=True)
+        bound = sorted(best)[len(best) // 2]
+        tab.fill("[name=lowest]", str(bound))
+        assert set(ids(tab)) == {one for one, of in scores.items() if max(of.values()) >= bound}
+        tab.fill("[name=lowest]", "")
+
+
+def test_the_strip_of_the_detail_has_the_chosen_judges_scores(several: Report, open_page: OpenPage) -> None:
+    tab = open_page(several)
+    for judge in ("strict", "kind"):
+        choose(tab, "judge", judge)
+        scores = scores_by(several, judge)
+        sample = next(one.id for one in several.results.samples if len(scores.get(one.id, {})) == 2)
+        tab.evaluate("(address) => { location.hash = address; }", f"#sample={quote(sample, safe='')}")
+        tab.locator("#detail").wait_for()
+        assert tab.locator("#choices .score").all_text_contents() == [f"{s:.2f}" for s in scores[sample].values()]
+        assert tab.locator("#choices-judge").inner_text() == f"judged by {judge}"
+        assert tab.locator(".verdict .judge").first.inner_text() == judge, "the chosen one comes first"
+        assert tab.locator(".verdict .judge").count() == 2
+        tab.keyboard.press("Escape")
+
+
+def test_the_detail_opens_the_edit_that_the_filters_are_about(several: Report, open_page: OpenPage) -> None:
+    tab = open_page(several)
+    choose(tab, "status", "unscored")
+    scores = scores_by(several, "strict")
+    half = [one for one in ids(tab) if len(scores.get(one, {})) == 1]
+    assert half, "a sample of which one model is scored"
+    for sample in half:
+        (scored,) = scores[sample]
+        tab.evaluate("(address) => { location.hash = address; }", f"#sample={quote(sample, safe='')}")
+        pressed = tab.locator("#choices [aria-pressed=true] .model")
+        pressed.wait_for()
+        assert pressed.inner_text() != scored
+        tab.keyboard.press("Escape")
+
+
+def test_a_single_judge_is_not_asked_for(complete: Report, open_page: OpenPage) -> None:
+    tab = open_page(complete)
+    assert tab.locator("[name=judge]").is_hidden()
+    assert count(tab) == "10 of 10 samples"
+    tab.goto(complete.files.page.as_uri() + link_to(complete, 0))
+    assert tab.locator("#choices-judge").is_hidden()
+
+
+# -- what travels --
+
+
+def test_the_page_says_that_sources_stay_where_they_are(
+    tmp_path: Path, browser: Any, complete: Report, open_page: OpenPage
+) -> None:
+    run = build_run(tmp_path / "run", samples=1, size=(96, 72))
+    elsewhere = tmp_path / "elsewhere.png"
+    Path(run.samples[0].source).rename(elsewhere)
+    report = report_on(replace(run, samples=(replace(run.samples[0], source=str(elsewhere)),)))
+    here = open_page(report, link_to(report, 0))
+    assert "Source images are not in it" in here.locator("#gallery").inner_text()
+    here.locator(".edit-facts a").nth(1).wait_for()
+    assert here.locator(".edit-facts a").all_text_contents() == [
+        "Edit at full size",
+        "Source at full size, on this computer",
+    ]
+    moved = tmp_path / "moved"
+    shutil.copytree(report.files.page.parent, moved / "report")
+    elsewhere.unlink()
+    tab = browser.new_context().new_page()
+    tab.goto((moved / "report" / "index.html").as_uri() + link_to(report, 0))
+    tab.wait_for_function("() => document.querySelectorAll('.edit-facts a').length === 0")
+    said = tab.locator(".edit-facts").inner_text()
+    assert "The edit at full size is in the run directory, which is not beside this page" in said
+    assert "The source at full size is not on this computer" in said
+    tab.keyboard.press("Escape")
+    tab.click("#language button[value=zh]")
+    assert "原尺寸原图不在这台电脑上" in tab.locator(".edit-facts").text_content()
+    tab.context.close()
+
+
+# -- contrast and paper --
+
+
+def luminance(colour: str) -> float:
+    red, green, blue = (int(part) / 255 for part in re.findall(r"\d+", colour)[:3])
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_the_chosen_views_label_can_be_read(complete: Report, open_page: OpenPage, scheme: str) -> None:
+    tab = open_page(complete, color_scheme=scheme)
+    ink, ground = tab.evaluate("""() => {
+        const label = document.querySelector('.gallery-head input:checked + span');
+        const innermost = label.querySelector('*') || label;
+        return [getComputedStyle(innermost).color, getComputedStyle(label).backgroundColor];
+    }""")
+    one, other = sorted((luminance(ink), luminance(ground)))
+    assert (other + 0.05) / (one + 0.05) >= 4.5
+
+
+def test_no_table_is_cut_off_on_paper(several: Report, open_page: OpenPage) -> None:
+    tab = open_page(several)
+    tab.set_viewport_size({"width": 680, "height": 960})  # A4 with its margins
+    tab.emulate_media(media="print")
+    wide = tab.evaluate("""() => [...document.querySelectorAll('table')].filter((table) => table.offsetParent)
+        .map((table) => [table.getBoundingClientRect().right, getComputedStyle(table.parentElement).overflowX])""")
+    assert wide
+    assert all(right <= 681 for right, _ in wide), wide
+    assert tab.locator("#filters").is_hidden()
+    assert tab.locator(".gallery-head select").is_hidden()

@@ -48,7 +48,24 @@ def test_a_score_survives_to_the_last_bit(complete: Report) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["two\nlines", 'a "quoted" word', "a, b", "\r\n", "a\rb", "=1+1", "  spaces  ", "评分：7.5", "\x00"]
+    "text",
+    ["=cmd|'/c calc'!A1", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "＋1", "－1", "＠x", "-", "-1e"],
+)
+def test_what_a_spreadsheet_would_run_is_made_a_text(text: str, complete: Report) -> None:
+    first, *rest = complete.results.judgements
+    hostile = replace(first, answer=text, sample_id=text, category=text, edit_model=text, judge=text)
+    row = rows_of(replace(complete.results, judgements=(hostile, *rest)))[0]
+    assert {row[name] for name in ("sample_id", "category", "edit_model", "judge", "answer")} == {f"'{text}"}
+
+
+@pytest.mark.parametrize("text", ["-1.5", "+7", "-3", "-.5", "-1e3", "a=1", "'=1"])
+def test_a_number_and_what_is_harmless_are_left_alone(text: str, complete: Report) -> None:
+    first, *rest = complete.results.judgements
+    assert rows_of(replace(complete.results, judgements=(replace(first, answer=text), *rest)))[0]["answer"] == text
+
+
+@pytest.mark.parametrize(
+    "answer", ["two\nlines", 'a "quoted" word', "a, b", "a\r\n", "a\rb", "1=1", "  spaces  ", "评分：7.5", "\x00"]
 )
 def test_an_answer_comes_back_raw(answer: str, complete: Report) -> None:
     first, *rest = complete.results.judgements

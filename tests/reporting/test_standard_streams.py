@@ -99,3 +99,58 @@ def test_streams_that_were_closed_before_the_start_are_silence(closed: str) -> N
     done = subprocess.run(["sh", "-c", command], capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
     assert not done.stdout or json.loads(done.stdout)
+
+
+# -- one document, whatever a class prints --
+
+TALKER = """
+import atexit, ctypes, os
+from edit_eval.benchmarks.five_dimensions import FiveDimensions
+from edit_eval.testing.fake_models import FakeEditModel
+print("python")
+os.write(1, b"descriptor\\n")
+os.system("echo child")
+ctypes.CDLL(None).printf(b"buffered in C\\n")
+atexit.register(print, "at exit")
+
+class TalkersBenchmark(FiveDimensions):
+    pass
+
+class Talker(FakeEditModel):
+    \"\"\"Talks.\"\"\"
+    @classmethod
+    def revision(cls, parameters):
+        print("revision")
+        return "1"
+"""
+SAID = ("python", "descriptor", "child", "buffered in C", "at exit")
+
+
+@pytest.mark.parametrize("verb", ["run", "plan", "doctor", "describe"])
+def test_json_is_one_document_whatever_a_class_prints(tmp_path: Path, verb: str) -> None:
+    (tmp_path / "talker.py").write_text(TALKER)
+    what = configuration(tmp_path, judge={"device_ids": "cpu"}, benchmark={"limit": 1})
+    if verb == "plan":  # of a class of one's own it does not know how long it takes
+        what["benchmark"] = {"class_path": f"{tmp_path}/talker.py:TalkersBenchmark", **what["benchmark"]}
+    else:
+        what["diffusion_model"] = {"class_path": f"{tmp_path}/talker.py:Talker", "params": {"device_ids": "cpu"}}
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(what, allow_unicode=True))
+    words = [verb, f"{tmp_path}/talker.py:Talker" if verb == "describe" else str(path)]
+    words += ["--run-dir", str(tmp_path / "run")] if verb == "run" else []
+    done = subprocess.run(
+        [sys.executable, "-m", "edit_eval", *words, "--json"], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert isinstance(json.loads(done.stdout), dict | list)
+    for word in SAID if verb != "run" else (*SAID, "revision"):
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_stream_that_is_closed_holds_nobody_up(redirection: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m edit_eval list --json {redirection}"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert redirection != "2>&-" or json.loads(done.stdout)

@@ -178,3 +178,9 @@ def test_what_is_no_record_is_none_whatever_its_crc(body: bytes) -> None:
     line = b'%s,"crc":"%08x"}' % (body[:-1], zlib.crc32(body))
     assert unseal(line, dict) is None
     assert unseal(line, Kept) is None
+
+
+def test_a_whole_number_that_python_refuses_is_damage_in_a_record() -> None:
+    assert unseal(seal({"a": 1}).rstrip(b"\n"), dict) == {"a": 1}
+    body = b'{"a":' + b"9" * 10_000 + b"}"
+    assert unseal(b'%s,"crc":"%08x"}' % (body[:-1], zlib.crc32(body)), dict) is None

@@ -312,3 +312,34 @@ def test_pictures_of_another_run_are_linked_or_copied(tmp_path: Path, monkeypatc
     with pytest.raises(CannotWrite):
         made.take_picture(theirs, tmp_path / "run" / "images" / "full" / "x.png")
     made.end()
+
+
+# -- nothing in it leads elsewhere --
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["samples", "config/0001.yaml", "edits/0001.jsonl", "images", "images/model/a.png", "report", "lock", "logs/a"],
+)
+@pytest.mark.parametrize("what", ["link", "pipe"])
+def test_what_is_no_plain_file_or_folder_is_refused_before_it_is_opened(tmp_path: Path, place: str, what: str) -> None:
+    described(tmp_path / "run").end()
+    elsewhere = tmp_path / "elsewhere"
+    path = tmp_path / "run" / place
+    if path.exists():
+        path.rename(elsewhere)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(elsewhere) if what == "link" else os.mkfifo(path)
+    said = rf"{path} is a (link|pipe or a device): a run directory holds files and folders of its own only"
+    for opened in (lambda: RunDirectory.existing(tmp_path / "run"), lambda: started(tmp_path / "run")):
+        with pytest.raises(RunDirectoryError, match=said):
+            opened()
+    assert not (tmp_path / "run" / "holder.json").exists()
+
+
+def test_the_run_directory_itself_may_be_a_link_and_a_stranger_beside_ours_is_no_matter(tmp_path: Path) -> None:
+    described(tmp_path / "there").end()
+    (tmp_path / "run").symlink_to(tmp_path / "there")
+    (tmp_path / "there" / "notes").symlink_to("/nowhere")
+    assert RunDirectory.existing(tmp_path / "run").configuration() == CONFIGURATION
+    started(tmp_path / "run").end()

@@ -21,4 +21,7 @@ class Benchmark(Protocol):
 
         Each sample's source image is a file that exists and was decoded once, whole. Only one picture is in memory at
         a time. Raises `ConfigurationError` for a file that is no benchmark at all.
+
+        A benchmark that keeps its sources somewhere may have a method `verify() -> str`, called before this one where
+        somebody asked for it (`run --verify`): it reads what is kept, and says in one line what was not as recorded.
         """

@@ -2,13 +2,15 @@
 
 The first use makes one streaming pass over the file: each source is decoded once, and laid as it is into the cache of
 sources. What the pass found is kept there too, and taken by later starts as long as the file's path, size and time of
-change (in nanoseconds) are the same; a file that is replaced by another with all three equal goes unnoticed.
+change (in nanoseconds) are the same; a file that is replaced by another with all three equal goes unnoticed. A cached
+source is believed as long as nobody has touched its file; `verify` reads them all.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,13 +21,13 @@ from edit_eval.benchmarks.categories import canonical
 from edit_eval.benchmarks.item_fields import LANGUAGES, STEM_FIELD, Fields, nearest, shown
 from edit_eval.benchmarks.item_sources import Finding, SourceFinder, state_of
 from edit_eval.benchmarks.json_items import MAX_TEXT, Item, ItemReader
-from edit_eval.benchmarks.source_cache import FULL, SourceCache
+from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.pictures import MAX_PIXELS
 from edit_eval.records import Sample
 
 _POLICIES = ("error", "skip")
-_INDEX_FORMAT = 1
+_INDEX_FORMAT = 2
 
 
 class FiveDimensions:
@@ -99,19 +101,19 @@ class FiveDimensions:
         """Reads the whole file. One item, and so one picture, is in memory at a time."""
         reader = ItemReader(self._path, self._fields.all_names, large=frozenset(self._fields.names["source"]))
         finder = SourceFinder(self._path.parent, self._fields, self._cache)
-        entries = []
+        findings = []
         laid = 0
         try:
             self._cache.sweep()
             for item in reader.items():
                 finding = finder.find(item)
-                entries.append(dataclasses.asdict(finding))
+                findings.append(finding)
                 laid += finding.source.bytes if finding.source else 0
                 yield finding
             if self._state() != state:
                 raise ConfigurationError(f"benchmark.data_path: {self._path} was changed while it was being read")
             notes += [f"{shown(name)} is not a list of items: passed over" for name in reader.ignored]
-            self._cache.write_index(self._index_name(), {"head": self._index_head(state), "findings": entries})
+            self._write_index(state, findings)
         except OSError as error:
             if error.errno not in FULL:
                 raise
@@ -123,19 +125,41 @@ class FiveDimensions:
 
     def _remembered(self, state: tuple[int, int]) -> list[Finding] | None:
         """What an earlier pass over this very file found, if all that it laid into the cache is still there."""
+        findings = self._recorded(state)
+        if not all(state_of(origin.path) == origin.state for finding in findings for origin in finding.origins):
+            return None
+        held = {source: self._cache.held(source) for source in _sources(findings)}
+        if not findings or None in held.values():
+            return None
+        if all(source is now for source, now in held.items()):
+            return findings
+        findings = [dataclasses.replace(f, source=held[f.source]) if f.source else f for f in findings]
+        with contextlib.suppress(OSError, ConfigurationError):  # it spares the next start the reading, no more
+            self._write_index(state, findings)
+        return findings
+
+    def verify(self) -> str:
+        """Reads every source in the cache again: those that are not what was recorded are gone afterwards.
+
+        The next `samples` takes them from the benchmark's file. Returns one line where there were any.
+        """
+        altered = sum(map(self._cache.drop_if_altered, _sources(self._recorded(self._state()))))
+        images = "1 source image in the cache is" if altered == 1 else f"{altered} source images in the cache are"
+        return f"{images} not what was recorded: taken from the benchmark again" if altered else ""
+
+    def _recorded(self, state: tuple[int, int]) -> list[Finding]:
+        """What the index of this very file says; nothing where there is none."""
         index = self._cache.read_index(self._index_name())
         if index is None or index.get("head") != self._index_head(state):
-            return None
+            return []
         try:
-            findings = [Finding.from_json(entry) for entry in index["findings"]]
+            return [Finding.from_json(entry) for entry in index["findings"]]
         except (KeyError, TypeError):
-            return None
-        whole = all(
-            (finding.source is None or self._cache.holds(finding.source))
-            and all(state_of(origin.path) == origin.state for origin in finding.origins)
-            for finding in findings
-        )
-        return findings if whole else None
+            return []
+
+    def _write_index(self, state: tuple[int, int], findings: Iterable[Finding]) -> None:
+        entries = [dataclasses.asdict(finding) for finding in findings]
+        self._cache.write_index(self._index_name(), {"head": self._index_head(state), "findings": entries})
 
     def _index_name(self) -> str:
         names = self._fields.names
@@ -236,3 +260,7 @@ class FiveDimensions:
             return str(value)
         chosen = bool(self._fields.mapped.get("id")) and not item.problem
         return self._fields.text(item, "id", faults, required=chosen) or f"{item.index:05d}_{category}".rstrip("_")
+
+
+def _sources(findings: Iterable[Finding]) -> set[CachedSource]:
+    return {finding.source for finding in findings if finding.source}

@@ -6,6 +6,7 @@ items), and JSONL (one item after the other, each on a line or not).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -19,6 +20,7 @@ MAX_TEXT = 100_000
 
 _CHUNK = 1 << 20  # the parser looks at a string's beginning again with each chunk: large chunks make it linear
 _STEPS = (1 << 14, 1 << 7, 1)  # how the place of an error is narrowed down: one pass of the file for each
+_REFUSED = (ArithmeticError, ValueError, SystemError)  # what Python says of numbers that are none, beside the parser
 _MAX_DEPTH = 64
 _MAX_NAMES = 200
 _KINDS = {"string": "a string", "number": "a number", "boolean": "a boolean", "null": "null", "start_array": "a list"}
@@ -64,7 +66,7 @@ class ItemReader:
                 self._events = iter(ijson.basic_parse(self._window, multiple_values=True, buf_size=_CHUNK))
                 try:
                     yield from self._top_level()
-                except (ijson.JSONError, ArithmeticError, ValueError) as error:
+                except (ijson.JSONError, *_REFUSED) as error:
                     raise self._broken(file, begin, error) from error
         except OSError as error:
             raise ConfigurationError(f"benchmark.data_path: {self.path}: {error.strerror or error}") from error
@@ -227,11 +229,14 @@ class ItemReader:
             try:
                 for _ in ijson.basic_parse(again, multiple_values=True, buf_size=_CHUNK):
                     pass
-            except (ijson.JSONError, ArithmeticError, ValueError):
+            except (ijson.JSONError, *_REFUSED):
                 block = again
             else:
                 break
         reason = str(error).strip("b'\"").split("\\n")[0].splitlines()[0][:100]
+        # Python's own limit for whole numbers, met within the parser's C code.
+        if isinstance(error, SystemError) or "integer string conversion" in reason:
+            reason = f"a whole number of more than {sys.get_int_max_str_digits()} digits"
         return ConfigurationError(
             f"benchmark.data_path: {self.path} is broken JSON at byte {block.start} (line "
             f"{_line_of(file, block.start)}), after {self._count} whole items: {reason}"

@@ -9,12 +9,14 @@ one name write the same bytes. All of it can be deleted at any time while no run
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import io
 import json
 import os
-from dataclasses import dataclass
+import stat
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,9 @@ class CachedSource:
     bytes: int
     kind: str
     """The suffix that its content deserves: `png`, `jpg`, ..."""
+    changed: int
+    """When the file was last changed in any way (nanoseconds), as the file system knows it: nobody can set that time.
+    As long as it and the size stay, the bytes are taken to be those of the digest."""
 
 
 class SourceCache:
@@ -48,7 +53,7 @@ class SourceCache:
         self.folder = cache_folder() / "sources" if folder is None else Path(folder).expanduser().absolute()
 
     def lay(self, data: bytes, name: str) -> CachedSource:
-        """Puts a picture's file into the cache as it is, after decoding it once; what is there already is kept.
+        """Puts a picture's file into the cache as it is, after decoding it once; these very bytes are kept if there.
 
         `name` is what an error calls it. Raises `PictureError` for what is no whole picture, `OSError` (`FULL`) for a
         full disk, and `ConfigurationError` for a folder that cannot be written.
@@ -56,20 +61,37 @@ class SourceCache:
         digest = hashlib.sha256(data).hexdigest()
         shelf = self.folder / digest[:2]
         for path in shelf.glob(f"{digest}.*"):
-            if path.stat().st_size == len(data):
-                return CachedSource(str(path), digest, len(data), path.suffix[1:])
+            if path.stat().st_size == len(data) and path.read_bytes() == data:
+                return CachedSource(str(path), digest, len(data), path.suffix[1:], path.stat().st_ctime_ns)
         _, format_name = read_picture(io.BytesIO(data), name)
         kind = kind_of(format_name)
         path = shelf / f"{digest}.{kind}"
         self._write(data, path)
-        return CachedSource(str(path), digest, len(data), kind)
+        return CachedSource(str(path), digest, len(data), kind, path.stat().st_ctime_ns)
 
-    def holds(self, source: CachedSource) -> bool:
-        """Whether a picture of an index is still there, with its size."""
+    def held(self, source: CachedSource) -> CachedSource | None:
+        """A picture of an index, as it is now; None where it is gone or another one.
+
+        Its bytes are read only where the file was touched since.
+        """
         try:
-            return os.stat(source.path).st_size == source.bytes
+            state = os.stat(source.path)
+            if state.st_size != source.bytes:
+                return None
+            if state.st_ctime_ns == source.changed:
+                return source
+            same = file_digest(source.path) == source.digest
         except OSError:
-            return False
+            return None
+        return replace(source, changed=state.st_ctime_ns) if same else None
+
+    def drop_if_altered(self, source: CachedSource) -> bool:
+        """Reads a picture's bytes, and removes it where they are not those of its digest; returns whether it did."""
+        with contextlib.suppress(OSError):
+            if file_digest(source.path) != source.digest:
+                os.unlink(source.path)
+                return True
+        return False
 
     def sweep(self) -> None:
         """Removes what writers that were killed more than a day ago left behind."""
@@ -100,6 +122,17 @@ class SourceCache:
                 f"the cache of source images {self.folder} cannot be written ({error.strerror}): "
                 "set benchmark.cache_dir to a folder that can"
             ) from error
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """SHA-256 of a file's bytes, hexadecimal. Raises `OSError`, and for what is no file at all."""
+    if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would block, and a device never end
+        raise OSError(errno.EINVAL, "not a file", os.fspath(path))
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def kind_of(format_name: str) -> str:

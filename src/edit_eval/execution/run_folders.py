@@ -152,7 +152,7 @@ def choose_place(name: str, now: Made, new_matrix: Callable[[], Matrix], retry: 
         return Place(new_folder(name), new_for=name)
     before = None
     with contextlib.suppress(RunDirectoryError):  # a damaged one is left alone
-        before = Made.recorded(RunDirectory(newest))
+        before = Made.recorded(RunDirectory.existing(newest))
     if now.is_as(before):
         directory, matrix = RunDirectory(newest), new_matrix()
         files = _journals(newest)
@@ -208,8 +208,9 @@ def _stem(name: str) -> str:
 def _offer(newest: Path, matrix: Matrix) -> str:
     wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
     try:
-        there = {r["key"] for r in RunDirectory(newest).read("edits") if r["status"] == Status.OK.value} & wanted
-    except OSError:  # somebody else's, or damaged: no reason not to begin
+        recorded = RunDirectory.existing(newest).read("edits")
+        there = {r["key"] for r in recorded if r["status"] == Status.OK.value} & wanted
+    except (OSError, RunDirectoryError):  # somebody else's, or damaged: no reason not to begin
         return ""
     if not there:
         return ""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import errno
 import io
 import os
 import select
 import stat
 import sys
-from typing import Any
+from collections.abc import Iterator
+from typing import IO, Any
 
 
 class Outlet(io.FileIO):
@@ -60,3 +63,45 @@ def forgiving(stream: Any) -> Any:
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
     return stream
+
+
+@contextlib.contextmanager
+def set_apart() -> Iterator[IO[str]]:
+    """A stream to what stdout is; what anybody else prints goes to stderr meanwhile, and at the process's end.
+
+    That is for a command whose stdout is one document, while it runs code that is not ours: Python's `print`, C's
+    `printf`, and programs that are started.
+    """
+    before = sys.stdout
+    before.flush()
+    try:
+        descriptor = before.fileno()
+    except (OSError, ValueError):  # no stream of the system's
+        descriptor = -1
+    if descriptor != 1:
+        sys.stdout = sys.stderr
+        try:
+            yield before
+        finally:
+            sys.stdout = before
+        return
+    kept = os.dup(1)
+    with io.TextIOWrapper(
+        io.BufferedWriter(Outlet(kept, "w")), encoding=before.encoding, errors="backslashreplace"
+    ) as document:
+        sys.stdout = sys.stderr
+        _send_to_stderr()
+        try:
+            yield document
+        finally:
+            sys.stderr.flush()
+            document.flush()
+            os.dup2(kept, 1)
+            sys.stdout = before
+            atexit.register(_send_to_stderr)  # the last to be registered is the first to be called
+
+
+def _send_to_stderr() -> None:
+    sys.stdout = sys.stderr
+    with contextlib.suppress(OSError):  # it may be closed
+        os.dup2(2, 1)

@@ -22,6 +22,8 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
     """Coverage, the results of every (edit model, judge), their categories, where the time and the memory went."""
     parts = entries(summary)
     console.print(coverage_line(summary, language))
+    for note in summary.get("notes") or ():
+        console.print(_plain(text("compare.note", language) + one_line(note)), style=_PROBLEM)
     judges = list(dict.fromkeys(part.judge for part in parts))
     for judge in judges:
         of_judge = [part for part in parts if part.judge == judge]

@@ -64,6 +64,8 @@ def summarise(
     `category_mean` is the unweighted mean of the categories' means, and None when a category has no score at
     all: one that failed altogether must not drop out in silence.
 
+    `notes` is what a reader must know besides, a line each: lines of the records that are damaged, GPUs of two kinds.
+
     With several judges or repeats there is `agreement`, what `judges_document` says of them.
 
     `lowest` and `highest` are the ends of the rubric's range, for the bounds.
@@ -84,6 +86,7 @@ def summarise(
         "categories": only["categories"] if only else None,
         "results": entries,
         "timing": timing(results),
+        "notes": list(results.notes),
     }
     if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):
         document["agreement"] = judges_document(results, min_coverage=min_coverage, lowest=lowest, highest=highest)

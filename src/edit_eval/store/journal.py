@@ -15,6 +15,7 @@ import json
 import os
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,6 +134,22 @@ class Damage:
         """Lines left out in all files."""
         return sum(self.lines.values())
 
+    @property
+    def note(self) -> str:
+        """One line for whoever reads the run; empty where all is whole."""
+        if not self.total:
+            return ""
+        of_journals = Counter[str]()
+        for path, count in self.lines.items():
+            of_journals[Path(path).parent.name] += count
+        where = ", ".join(f"{name} {of_journals[name]}" for name in sorted(of_journals))
+        lines = (
+            "1 damaged line in the journals was"
+            if self.total == 1
+            else f"{self.total} damaged lines in the journals were"
+        )
+        return f"{lines} left out ({where})"
+
 
 @contextlib.contextmanager
 def no_garbage() -> Iterator[None]:
@@ -173,6 +190,7 @@ def read(folder: Path, damage: Damage) -> Lines:
 
 def read_segment(path: Path, damage: Damage, kind: type[T]) -> Iterator[T]:
     """Yields every good line of one segment as a `kind`, and counts the bad ones in `damage`."""
+    damage.lines.pop(str(path), None)  # what is read again is counted anew
     with path.open("rb") as file:
         for line in file:
             line = line.rstrip(b"\n")

@@ -21,7 +21,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,10 +67,11 @@ class RunDirectory:
 
     @classmethod
     def existing(cls, path: Path) -> RunDirectory:
-        """Opens a run for reading. Raises `RunDirectoryError` when there is none."""
+        """Opens a run for reading. Raises `RunDirectoryError` when there is none, or where it leads elsewhere."""
         if not (path / "config").is_dir():
             what = "is no run directory (it has no config/)" if path.exists() else "does not exist"
             raise RunDirectoryError(f"{path} {what}; `edit-eval run CONFIG` makes one")
+        refuse_what_leads_elsewhere(path)
         return cls(path)
 
     @property
@@ -83,12 +84,13 @@ class RunDirectory:
     def begin(self) -> None:
         """Takes the lock and a number for this start. Raises `RunDirectoryError` when another process has the lock.
 
-        Also for a folder with other files than ours, or one that must not be written; `CannotWrite` when the disk is
-        full.
+        Also for a folder with other files than ours, with links in it, or one that must not be written; `CannotWrite`
+        when the disk is full.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._refuse_strangers()
+            refuse_what_leads_elsewhere(self.path)
             lock = FileLock(self.path / "lock")
             lock.acquire(timeout=0)
         except Timeout:
@@ -343,6 +345,38 @@ class RunDirectory:
     def image_path(self, edit_model: str, sample_id: str, key: str) -> Path:
         """Where an edit's picture belongs. An id is shown in the name, never trusted as a path."""
         return self.path / "images" / edit_model / f"{slug(sample_id)}-{key[:12]}.png"
+
+
+def refuse_what_leads_elsewhere(run: Path) -> None:
+    """Raises `RunDirectoryError` where a run has something else than files and folders of its own in it.
+
+    Run directories are handed around: a link in a stranger's would have us read, or write, a file of ours, and a pipe
+    would hold us up. The run directory itself may be reached by a link, and what is no part of a run is not looked at.
+    Takes about 0.1 s for 100,000 pictures.
+    """
+    try:
+        with os.scandir(run) as entries:
+            found = _no_plain_file(entry for entry in entries if entry.name in OURS)
+    except OSError as error:
+        raise RunDirectoryError(f"{error.filename or run} cannot be read ({error.strerror})") from error
+    if found is not None:
+        what = "link" if found.is_symlink() else "pipe or a device"
+        raise RunDirectoryError(
+            f"{found.path} is a {what}: a run directory holds files and folders of its own only; remove it"
+        )
+
+
+def _no_plain_file(entries: Iterable[os.DirEntry[str]]) -> os.DirEntry[str] | None:
+    for entry in entries:
+        if entry.is_file(follow_symlinks=False):
+            continue
+        if not entry.is_dir(follow_symlinks=False):
+            return entry
+        with os.scandir(entry) as inside:
+            found = _no_plain_file(inside)
+        if found is not None:
+            return found
+    return None
 
 
 @contextlib.contextmanager

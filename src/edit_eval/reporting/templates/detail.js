@@ -22,11 +22,13 @@ function followAddress() {
 
 function openDetail(sample) {
   const before = shown.sample && shown.sample.edits[shown.edit];
-  const same = before ? sample.edits.findIndex((edit) => edit.model === before.model && edit.edit_seed === before.edit_seed) : -1;
-  const wanted = filters.elements.edit_model.value;
-  const first = sample.edits.findIndex((edit) => (wanted ? edit.model === wanted : edit.status === 'ok'));
+  // An edit that the filters are about; among those the one as before, or else the first that can be looked at.
+  const { edits, matching } = chosenOf(sample, wantedNow());
+  const about = [matching, edits, sample.edits].find((some) => some.length) || [];
+  const edit = about.find((one) => before && one.model === before.model && one.edit_seed === before.edit_seed)
+    || about.find((one) => one.status === 'ok') || about[0];
   shown.sample = sample;
-  shown.edit = Math.max(0, same >= 0 ? same : first);
+  shown.edit = Math.max(0, sample.edits.indexOf(edit));
   showDetail();
   if (!detail.open) detail.showModal();
 }
@@ -88,12 +90,16 @@ function showStage(sample, edit) {
 
 function showChoices(sample) {
   const choices = document.getElementById('choices');
+  const { judge } = wantedNow();
+  const by = document.getElementById('choices-judge');
   choices.hidden = sample.edits.length < 2;
+  by.hidden = choices.hidden || data.judges.length < 2;
   if (choices.hidden) return;
+  by.replaceChildren(say('span', 'judged_by', { judge }));
   choices.replaceChildren(...sample.edits.map((edit, place) => {
     const button = make('button', { type: 'button', 'aria-pressed': String(place === shown.edit) },
       editFrame(sample, edit, 'beside'),
-      make('span', { class: 'choice-label' }, make('span', { class: 'model' }, editName(sample, edit)), scoreLabel(edit)));
+      make('span', { class: 'choice-label' }, make('span', { class: 'model' }, editName(sample, edit)), scoreLabel(edit, judge)));
     button.addEventListener('click', () => { shown.edit = place; showDetail(); choices.children[place].focus(); });
     return button;
   }));
@@ -125,7 +131,9 @@ function aboutEdit(sample, edit) {
     return [make('div', { class: 'verdicts' }, failed), say('h3', 'detail.facts'), facts(sample, edit)];
   }
   const repeated = new Set(edit.judgements.map((one) => one.repeat)).size > 1;
-  const verdicts = edit.judgements.map((one) => verdict(one, repeated));
+  const { judge } = wantedNow();
+  const chosenFirst = [...edit.judgements].sort((one, other) => (other.judge === judge) - (one.judge === judge));
+  const verdicts = chosenFirst.map((one) => verdict(one, repeated));
   if (!verdicts.length) verdicts.push(say('p', 'detail.not_judged'));
   return [make('div', { class: 'verdicts' }, ...verdicts), say('h3', 'detail.facts'), facts(sample, edit)];
 }
@@ -145,7 +153,6 @@ function verdict(judgement, repeated) {
 }
 
 function facts(sample, edit) {
-  const link = (picture, key) => (picture.file ? make('li', {}, say('a', key, {}, { href: picture.file, target: '_blank', rel: 'noopener' })) : null);
   const flags = edit.flags.map((flag) => (`flag.${flag}` in data.texts.en ? say('li', `flag.${flag}`, {}, { class: 'unscored' }) : make('li', {}, flag)));
   return make('ul', { class: 'edit-facts' },
     ...flags,
@@ -153,8 +160,22 @@ function facts(sample, edit) {
     say('li', 'detail.seed', { seed: edit.seed }),
     edit.seconds ? say('li', 'detail.seconds', { seconds: edit.seconds.toFixed(1) }) : null,
     edit.device ? make('li', {}, edit.device) : null,
-    link(edit.picture, 'detail.full_edit'),
-    link(sample.source, 'detail.full_source'));
+    fullSize(edit.picture, 'detail.full_edit', 'detail.full_edit.gone'),
+    fullSize(sample.source, outside(sample.source) ? 'detail.full_source.elsewhere' : 'detail.full_source', 'detail.full_source.gone'));
+}
+
+// A link to a picture's file, or what became of it: edits move with the run directory, sources stay where they are.
+function fullSize(picture, key, gone) {
+  if (!picture.file) return null;
+  const item = make('li', {}, say('a', key, {}, { href: picture.file, target: '_blank', rel: 'noopener' }));
+  const file = new Image();
+  file.onerror = () => item.replaceChildren(say('span', gone, {}, { class: 'quiet' }));
+  file.src = picture.file;
+  return item;
+}
+
+function outside(picture) {
+  return Boolean(picture.file) && picture.file.startsWith('file:');
 }
 
 function onKey(event) {

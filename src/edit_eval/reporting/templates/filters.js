@@ -33,7 +33,8 @@ function fillFilters() {
     (status) => inBoth(status === 'unscored' ? 'filter.unscored' : `status.${status}`));
   options('edit_model', data.edit_models, itself);
   options('judge', data.judges, itself);
-  const differ = (kind) => data.samples.some((sample) => chosenOf(sample, {})[kind] !== null);
+  const judge = data.judges[0];
+  const differ = (kind) => data.samples.some((sample) => chosenOf(sample, { judge })[kind] !== null);
   for (const kind of ['models', 'answers']) {
     if (!differ(kind)) filters.elements.sort.querySelector(`[value=${kind}]`).remove();
   }
@@ -42,16 +43,8 @@ function fillFilters() {
 function wantedNow() {
   const form = Object.fromEntries(new FormData(filters));
   const bound = (text) => (text === '' || Number.isNaN(Number(text)) ? null : Number(text));
-  return { ...form, search: form.search.trim().toLowerCase(), lowest: bound(form.lowest), highest: bound(form.highest) };
-}
-
-function hasStatus(judgements, status) {
-  return judgements.some((one) => (status === 'unscored' ? one.status !== 'ok' : one.status === status));
-}
-
-function hasScore(judgements, lowest, highest) {
-  return judgements.some((one) => one.status === 'ok'
-    && (lowest === null || one.score >= lowest) && (highest === null || one.score <= highest));
+  const judge = form.judge || data.judges[0]; // a single judge is not asked for
+  return { ...form, judge, search: form.search.trim().toLowerCase(), lowest: bound(form.lowest), highest: bound(form.highest) };
 }
 
 // All of a sample's text that the search looks through, made when first asked for.
@@ -66,7 +59,7 @@ function textOf(sample) {
   return searchable.get(sample);
 }
 
-// [{sample, edits, judgements, score, models, answers}], filtered and sorted.
+// [{sample, edits, matching, lowest, highest, models, answers}], filtered and sorted.
 function chosenSamples(wanted) {
   const chosen = [];
   for (const sample of data.samples) {
@@ -75,9 +68,7 @@ function chosenSamples(wanted) {
     if (wanted.tag && !sample.tags.includes(wanted.tag)) continue;
     if (wanted.search && !textOf(sample).includes(wanted.search)) continue;
     const rest = chosenOf(sample, wanted);
-    if (wanted.status && !hasStatus(rest.judgements, wanted.status)) continue;
-    const bounded = wanted.lowest !== null || wanted.highest !== null;
-    if (bounded && !hasScore(rest.judgements, wanted.lowest, wanted.highest)) continue;
+    if ((wanted.status || wanted.lowest !== null || wanted.highest !== null) && !rest.matching.length) continue;
     chosen.push({ sample, ...rest });
   }
   return sorted(chosen, wanted.sort);
@@ -85,7 +76,7 @@ function chosenSamples(wanted) {
 
 function sorted(chosen, order) {
   const [key, sign] = {
-    lowest: ['score', 1], highest: ['score', -1], models: ['models', -1], answers: ['answers', -1],
+    lowest: ['lowest', 1], highest: ['highest', -1], models: ['models', -1], answers: ['answers', -1],
   }[order] || [null, 0];
   if (!key) return chosen;
   // What has no number to sort by comes last, whichever way the rest is sorted.

@@ -62,10 +62,15 @@ function showPage(number) {
   pages.querySelector('p').replaceChildren(say('span', 'gallery.page', { page: pageNumber + 1, pages: count }));
 }
 
+// By whom the scores are that are shown, where it could be somebody else.
+function judgedBy() {
+  return data.judges.length > 1 ? [' · ', say('span', 'judged_by', { judge: wantedNow().judge })] : [];
+}
+
 function showChosen() {
   chosen = chosenSamples(wantedNow());
   document.getElementById('gallery-count').replaceChildren(
-    say('span', 'gallery.count', { shown: chosen.length, total: data.samples.length }));
+    say('span', 'gallery.count', { shown: chosen.length, total: data.samples.length }), ...judgedBy());
   showPage(0);
 }
 

@@ -11,10 +11,10 @@ function written(score) {
   return score.toFixed(2);
 }
 
-// The judgements of one edit, by one judge or by all: their mean, and how many there should be.
-function scoring(edit, judge = '') {
-  const judgements = edit.judgements.filter((one) => !judge || one.judge === judge);
-  const scores = judgements.filter((one) => one.status === 'ok').map((one) => one.score);
+// The judgements of one edit by one judge: their mean, and how many there should be. No number mixes two judges.
+function scoring(edit, judge) {
+  const judgements = edit.judgements.filter((one) => one.judge === judge);
+  const scores = scoresOf(judgements);
   return { judgements, scores, mean: meanOf(scores), complete: scores.length === judgements.length };
 }
 
@@ -23,13 +23,27 @@ function chosenOf(sample, wanted) {
   const edits = sample.edits.filter((edit) => !wanted.edit_model || edit.model === wanted.edit_model);
   const scorings = edits.map((edit) => scoring(edit, wanted.judge));
   const means = scorings.map((one) => one.mean).filter((mean) => mean !== null);
+  const spreads = edits.map((edit) => spreadOf(scoresOf(edit.judgements))).filter((spread) => spread !== null);
   return {
     edits,
-    judgements: scorings.flatMap((one) => one.judgements),
-    score: meanOf(means),
+    matching: edits.filter((edit, place) => matches(scorings[place].judgements, wanted)),
+    lowest: means.length ? Math.min(...means) : null,
+    highest: means.length ? Math.max(...means) : null,
     models: spreadOf(means),
-    answers: scorings.map((one) => spreadOf(one.scores)).reduce((most, one) => (one === null ? most : Math.max(most ?? 0, one)), null),
+    answers: spreads.length ? Math.max(...spreads) : null,
   };
+}
+
+function scoresOf(judgements) {
+  return judgements.filter((one) => one.status === 'ok').map((one) => one.score);
+}
+
+// Whether the chosen judge's judgements of an edit have the status and a score within the bounds that are asked for.
+function matches(judgements, { status, lowest = null, highest = null }) {
+  const unscored = (one) => one.status !== 'ok';
+  if (status && !judgements.some((one) => (status === 'unscored' ? unscored(one) : one.status === status))) return false;
+  return (lowest === null && highest === null) || scoresOf(judgements).some((score) => (
+    (lowest === null || score >= lowest) && (highest === null || score <= highest)));
 }
 
 function editName(sample, edit) {
@@ -38,7 +52,7 @@ function editName(sample, edit) {
 }
 
 // The score of an edit as the reader sees it: a number only if there is one, the status if not.
-function scoreLabel(edit, judge = '') {
+function scoreLabel(edit, judge) {
   const { judgements, scores, mean, complete } = scoring(edit, judge);
   if (mean === null) {
     const status = judgements.length ? judgements[0].status : edit.status;

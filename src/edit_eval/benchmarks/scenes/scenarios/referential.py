@@ -46,17 +46,17 @@ def in_front_of_the_house(stage: Stage) -> Plan:
     return stage.plan(Edit("recolour", target=target, value=new), "medium", "spatial", "relation")
 
 
-def really_the_largest(stage: Stage) -> Plan:
-    """The largest ball is far away, so that a smaller one is seen larger."""
+def the_largest(stage: Stage) -> Plan:
+    """The largest ball stands behind a smaller one, and is seen largest all the same: nobody can take it otherwise."""
     stage.set(setting=stage.pick("meadow", "beach", "square"), sun=stage.pick("left", "right"))
     old, new = stage.colours(2)
-    stage.put("ball", 0.26, 0.38, colour=old, size=1.75)
-    stage.put("ball", 0.52, 0.80, colour=old, size=1.0)
-    stage.put("ball", 0.80, 0.62, colour=old, size=0.75)
-    stage.put("person", 0.40, 0.42, colour=stage.pick("grey", "brown"))
+    stage.put("ball", 0.26, 0.58, colour=old, size=1.75)
+    stage.put("ball", 0.54, 0.78, colour=old, size=0.9)
+    stage.put("ball", 0.80, 0.64, colour=old, size=0.75)
+    stage.put("person", 0.42, 0.42, colour=stage.pick("grey", "brown"))
     stage.put("flag", 0.66, 0.34, colour=stage.pick("red", "blue"))
     target = Reference("ball", old, ranking="largest")
-    return stage.plan(Edit("recolour", target=target, value=new), "hard", "comparison", "perspective")
+    return stage.plan(Edit("recolour", target=target, value=new), "medium", "comparison", "perspective")
 
 
 def next_to_the_lamp(stage: Stage) -> Plan:
@@ -117,12 +117,12 @@ def second_lamp(stage: Stage) -> Plan:
 
 
 def overlapping_boxes(stage: Stage) -> Plan:
-    """A large box reaches farther to the left than the smaller one whose middle lies left of its middle."""
+    """A small box stands before a large one and hides its edge; middles and edges come in the same order."""
     stage.set(setting=stage.pick("meadow", "square"), sun=stage.pick("left", "right"))
     old, new = stage.colours(2)
     stage.put("box", 0.16, 0.58, colour=old, size=0.8)
-    stage.put("box", 0.505, 0.56, colour=old, size=1.8)
-    stage.put("box", 0.475, 0.82, colour=old, size=0.7)
+    stage.put("box", 0.53, 0.56, colour=old, size=1.8)
+    stage.put("box", 0.42, 0.82, colour=old, size=0.7)
     stage.put("box", 0.80, 0.66, colour=old, size=0.9)
     stage.put("pine", 0.90, 0.32)
     target = Reference("box", old, ranking=stage.side("left"), rank=2)
@@ -132,7 +132,7 @@ def overlapping_boxes(stage: Stage) -> Plan:
 SCENARIOS: tuple[Scenario, ...] = (
     count_from_the_side,
     small_red_box,
-    really_the_largest,
+    the_largest,
     third_cone,
     in_front_of_the_house,
     farthest_tree,

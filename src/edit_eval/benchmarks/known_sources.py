@@ -1,0 +1,89 @@
+"""Which source images a report may open: those that this user's own runs have used, found by their digest.
+
+A run's records name the place of every source. They may be a stranger's, and the place any file of ours; so a place is
+believed only where this user's cache has it, under the digest, from a benchmark that was run here:
+
+    <cache>/sources/3f/3f0c...e1.png     laid there by a benchmark (see `source_cache`)
+    <cache>/sources/elsewhere/3f0c...e1  a link to where a benchmark keeps it
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from edit_eval.benchmarks.source_cache import file_digest
+from edit_eval.pictures import TEMPORARY_PREFIX
+from edit_eval.records import Sample
+from edit_eval.user_cache import cache_folder
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_SUFFIX = re.compile(r"\.[a-z0-9]{1,8}")
+
+
+def remember_sources(samples: Iterable[Sample]) -> None:
+    """Keeps where the sources of this user's own benchmark lie. Where the cache cannot be written, nothing is kept."""
+    with contextlib.suppress(OSError, RuntimeError):
+        folder = _sources()
+        for digest, source in {sample.source_digest: sample.source for sample in samples if sample.source}.items():
+            path = os.path.abspath(source)
+            if not _DIGEST.fullmatch(digest) or path == _laid(folder, digest, path):
+                continue
+            link = folder / "elsewhere" / digest
+            with contextlib.suppress(OSError):
+                if os.readlink(link) == path:
+                    continue
+            link.parent.mkdir(parents=True, exist_ok=True)
+            temporary = link.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(6)}")
+            temporary.symlink_to(path)
+            temporary.replace(link)
+
+
+def with_known_sources(samples: Iterable[Sample]) -> tuple[Sample, ...]:
+    """The samples of a run's records, each with the place of its source as the cache has it; empty where it has none.
+
+    The file has been read, and has the bytes that the digest says.
+    """
+    places: dict[tuple[str, str], str] = {}
+    found = []
+    for sample in samples:
+        wanted = sample.source_digest, os.path.splitext(sample.source)[1]
+        if wanted not in places:
+            places[wanted] = _known(sample.source_digest, sample.source)
+        found.append(replace(sample, source=places[wanted]))
+    return tuple(found)
+
+
+def _known(digest: str, recorded: str) -> str:
+    if not _DIGEST.fullmatch(digest):
+        return ""
+    try:
+        folder = _sources()
+        places = [_laid(folder, digest, recorded)]
+        with contextlib.suppress(OSError):
+            places.append(os.readlink(folder / "elsewhere" / digest))
+        return next((place for place in places if place and _has(place, digest)), "")
+    except RuntimeError:  # a user without a home has no cache
+        return ""
+
+
+def _laid(folder: Path, digest: str, recorded: str) -> str:
+    """Where a benchmark lays a source of this digest; of what is recorded, no more counts than the suffix."""
+    suffix = os.path.splitext(recorded)[1]
+    return str(folder / digest[:2] / f"{digest}{suffix}") if _SUFFIX.fullmatch(suffix) else ""
+
+
+def _has(path: str, digest: str) -> bool:
+    try:
+        return file_digest(path) == digest
+    except OSError:
+        return False
+
+
+def _sources() -> Path:
+    return cache_folder() / "sources"
