@@ -1,7 +1,8 @@
 """Is one model better than another? Paired on the samples that both have scores for.
 
 Failures are not hidden by the pairing: beside each difference stand the number of samples that both ran, and
-the worst and best the difference could be if the missing scores were anything in the rubric's range.
+the worst and best the difference could be if the missing scores were anything in the rubric's range. Edits that
+failed are tested for themselves, and one that fails more is not the better one (`failure_rates`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,14 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.statistics.columns import Column, by_judge, refuse_incomparable
 from edit_eval.statistics.corrections import benjamini_hochberg, holm
+from edit_eval.statistics.failure_rates import (
+    FailedEdits,
+    PairedFailures,
+    better_of,
+    failed_edits,
+    paired_failures,
+)
+from edit_eval.statistics.gate import Gate, hold_against_first
 from edit_eval.statistics.intervals import (
     FloatArray,
     IntArray,
@@ -27,7 +36,7 @@ from edit_eval.statistics.intervals import (
 from edit_eval.statistics.permutation import RESAMPLES, sign_flip_p_value
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference, fewest_clusters
 
-SCHEMA = 1
+SCHEMA = 2
 LARGEST = 10
 """How many of the samples that differ most are listed."""
 
@@ -79,9 +88,9 @@ class Pair:
     p_adjusted: float | None
     """By Holm over all pairs of all judges."""
     better: str | None
-    """The name of the one that is better at a family-wise level of .05; None for a tie."""
+    """The one that is better in score or in failures and not worse in the other; None for a tie and for a trade."""
     better_whatever_is_missing: bool | None
-    """Whether that one is ahead in the worst case for it, too; None for a tie."""
+    """Whether `scores_higher` is ahead in the worst case for it, too; None where that is None."""
     identical: bool
     """Whether every one of the `n` samples has the same two scores; of other samples it says nothing."""
     testable: bool
@@ -100,6 +109,13 @@ class Pair:
     largest: Sequence[SampleDifference]
     needed: Mapping[str, float | int] | None = None
     """How many `samples` on how many source images (`clusters`) would show the `difference` asked for."""
+    scores_higher: str | None = None
+    """The one with the higher scores at a family-wise level of .05; None where no difference was found."""
+    fails_more: str | None = None
+    """The one that fails to make an edit more often at a family-wise level of .05; None likewise."""
+    trade: bool = False
+    """Whether one of them scores higher and fails more: neither is better."""
+    failures: PairedFailures = PairedFailures()
 
 
 @dataclass(frozen=True)
@@ -119,6 +135,7 @@ class ColumnSummary:
     ci95: list[float] | None
     rank: int
     """1 + the number of columns of the judge that are better: what no test separates shares a rank."""
+    failed: FailedEdits
 
 
 @dataclass(frozen=True)
@@ -127,10 +144,8 @@ class Comparison:
 
     columns: tuple[ColumnSummary, ...]
     pairs: tuple[Pair, ...]
-    worse_than_first: tuple[str, ...]
-    """The columns that are worse than the first (`better` of their pair is the first), by any judge."""
-    not_held_against_first: tuple[str, ...]
-    """The columns without one sample that they and the first both have scored: nobody knows which is worse."""
+    gate: Gate
+    """Whether any other column may take the place of the first: what `--fail-if-worse` asks."""
     notes: tuple[str, ...] = ()
     """What a reader must know: runs that are not finished, judges that not all have."""
 
@@ -148,8 +163,7 @@ class Comparison:
             "tests": len(self.pairs),
             "columns": [{**asdict(column), "differs": list(column.differs)} for column in self.columns],
             "pairs": [asdict(pair) for pair in self.pairs],
-            "worse_than_first": list(self.worse_than_first),
-            "not_held_against_first": list(self.not_held_against_first),
+            "gate": asdict(self.gate),
             "notes": list(self.notes),
         }
 
@@ -158,32 +172,34 @@ def compare(
     columns: Sequence[Column],
     *,
     detect: float | None = None,
+    margin: float | None = None,
     lowest: float = 0.0,
     highest: float = 10.0,
     notes: Sequence[str] = (),
 ) -> Comparison:
     """Compares every two columns of the same judge; the family of tests is all of these pairs, of all judges.
 
-    With `detect` each pair also says how many samples would show a true difference of that size.
+    With `detect` each pair also says how many samples would show a true difference of that size. With `margin` the
+    gate asks whether the others are shown to be less than that many points worse than the first.
     `lowest` and `highest` are the ends of the rubric's range.
 
-    Raises `ConfigurationError` for a `detect` that is not above 0, and for columns of one judge that cannot be
-    compared (`refuse_incomparable`).
+    Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, and for columns of one judge that cannot
+    be compared (`refuse_incomparable`).
     """
-    if detect is not None and not (detect > 0 and math.isfinite(detect)):
-        raise ConfigurationError(f"a difference to detect is a number above 0, not {detect}")
+    for name, value in (("difference to detect", detect), ("margin", margin)):
+        if value is not None and not (value > 0 and math.isfinite(value)):
+            raise ConfigurationError(f"a {name} is a number above 0, not {value}")
     of_judges = by_judge(columns)
     for of_judge in of_judges.values() or [[]]:
         refuse_incomparable(of_judge)
     both = [(a, b) for of_judge in of_judges.values() for a, b in combinations(of_judge, 2)]
-    pairs = _corrected([_pair(a, b, len(both), detect, lowest, highest) for a, b in both])
-    firsts = {judge: of_judge[0].name for judge, of_judge in of_judges.items()}
-    with_first = [pair for pair in pairs if pair.a == firsts[pair.judge]]
+    by_scores = _corrected([_pair(a, b, len(both), detect, lowest, highest) for a, b in both])
+    failures = paired_failures(both)
+    pairs = [_with_failures(pair, failures[pair.a, pair.b]) for pair in by_scores]
     return Comparison(
         columns=tuple(_column_summary(column, pairs, lowest, highest) for column in columns),
         pairs=tuple(pairs),
-        worse_than_first=tuple(dict.fromkeys(pair.b for pair in with_first if pair.better == pair.a)),
-        not_held_against_first=tuple(dict.fromkeys(pair.b for pair in with_first if pair.n == 0)),
+        gate=hold_against_first(both, pairs, margin=margin, lowest=lowest, highest=highest),
         notes=tuple(notes),
     )
 
@@ -330,6 +346,20 @@ def _better(pair: Pair, p_adjusted: float | None) -> str | None:
     return pair.a if pair.difference > 0 else pair.b
 
 
+def _with_failures(pair: Pair, failures: PairedFailures) -> Pair:
+    """The pair, so far judged by its scores alone, with the verdict of scores and failures."""
+    higher = pair.better
+    more = (pair.a if failures.a > failures.b else pair.b) if failures.proven else None
+    return replace(
+        pair,
+        failures=failures,
+        scores_higher=higher,
+        fails_more=more,
+        better=better_of(pair.a, pair.b, higher, more),
+        trade=higher is not None and higher == more,
+    )
+
+
 def _holds(pair: Pair, better: str) -> bool:
     """Whether the better one would still be ahead, were all missing scores the least favourable to it."""
     worst, best = pair.worst_case_difference, pair.best_case_difference
@@ -355,4 +385,5 @@ def _column_summary(column: Column, pairs: Sequence[Pair], lowest: float, highes
         mean=_mean(scores),
         ci95=mean_interval(scores, [column.clusters[sample] for sample in scored], lowest=lowest, highest=highest),
         rank=1 + beaten_by,
+        failed=failed_edits(column),
     )
