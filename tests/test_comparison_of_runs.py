@@ -18,7 +18,8 @@ from edit_eval import cli, evaluate, evaluation
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import Run
 from edit_eval.reporting.agreement import print_agreement
-from edit_eval.reporting.comparison import p_value, print_comparison, signed, signed_span, what_is_worse
+from edit_eval.reporting.comparison import p_value, print_comparison, signed, signed_span
+from edit_eval.reporting.gate import gate_lines
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import people_agreement, read_people_file
 from edit_eval.store.comparable import compare_runs
@@ -147,7 +148,7 @@ def test_models_within_a_run(whole: Run) -> None:
     first, second, third = comparison.pairs
     assert (first.better, second.better, third.better) == ("50_steps", None, "distilled")
     assert [column.rank for column in comparison.columns] == [1, 3, 1]
-    assert comparison.worse_than_first == ("15_steps",)
+    assert [(one.name, one.passed) for one in comparison.gate.candidates] == [("15_steps", False), ("distilled", True)]
     assert first.largest[0].words_a == "The light changes, its colour only in part."
 
 
@@ -180,7 +181,7 @@ def test_a_run_against_itself_is_a_tie(apart: tuple[Run, Run], folder: Path) -> 
         assert (pair.p, pair.p_adjusted, pair.better, pair.difference) == (1.0, 1.0, None, 0.0)
         assert [column.rank for column in comparison.columns] == [1, 1]
         assert pair.a != pair.b
-        assert what_is_worse(comparison) == []
+        assert gate_lines(comparison.gate) == []
 
 
 def test_a_run_with_a_limit_is_compared_on_the_common_samples(apart: tuple[Run, Run], folder: Path) -> None:
@@ -230,8 +231,8 @@ def test_a_model_without_edits_does_not_pass_for_one_that_is_no_worse(apart: tup
     broken["edit_models"]["distilled"]["params"]["fail"] = [sample_id(n) for n in range(COUNT)]
     made = evaluate(broken, run_dir=folder / "broken", report=False)
     comparison = compared(apart[0], made)
-    assert comparison.worse_than_first == ()
-    assert what_is_worse(comparison) == [
+    assert not comparison.gate.passed
+    assert gate_lines(comparison.gate) == [
         "broken cannot be held against night by judge judge: no sample is scored in both"
     ]
 
@@ -333,13 +334,16 @@ def test_the_verb_compare(apart: tuple[Run, Run], edit_eval: Callable[..., Ended
     assert [line.rstrip() for line in plain.out.splitlines()] == shown(compared(*apart, detect=0.3)).splitlines()
     found = json.loads(edit_eval("compare", a, b, "--json").out)
     assert found["pairs"][0]["difference"] == compared(*apart).pairs[0].difference
-    assert found["worse_than_first"] == ["b/night"]
+    (candidate,) = found["gate"]["candidates"]
+    assert (found["gate"]["passed"], candidate["name"], candidate["passed"]) == (False, "b/night", False)
+    assert [reason["kind"] for reason in candidate["reasons"]] == ["worse"]
     worse = edit_eval("compare", a, b, "--fail-if-worse", "--json")
     assert worse.code == 3
     assert worse.err.startswith("b/night is worse than a/night by judge judge: -")
     assert json.loads(worse.out) == found
     assert edit_eval("compare", b, a, "--fail-if-worse").code == 0
-    for wrong in ((a,), (a, a.parent), (a, b, "--detect", "0")):
+    margins = ((a, b, "--margin", "0.5"), (a, b, "--fail-if-worse", "--margin", "nan"))
+    for wrong in ((a,), (a, a.parent), (a, b, "--detect", "0"), *margins):
         refused = edit_eval("compare", *wrong)
         assert (refused.code, refused.out) == (2, "")
         assert refused.err.count("\n") == 1

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from edit_eval import cli, evaluate
-from edit_eval.evaluation import Run, compare
+from edit_eval.evaluation import Run
 from small_benchmark import sample_id, write_benchmark
 
 COUNT, FAILED = 60, 23
@@ -81,7 +81,7 @@ def test_a_candidate_does_not_pass_by_failing_what_is_hard(run: Run, edit_eval: 
     said = " ".join(ended.out.split())
     assert ended.code == 3, ended.out
     assert "23/60" in said
-    assert "B fails more edits: 23 of 60, A 0 of 60 (p adj. <0.0001)" in said
+    assert "B fails more edits: 23 of 60 against 0 (p adj. <0.0001). A is better." in said
     found = json.loads(edit_eval("compare", run.path, "--json").out)
     assert [column["rank"] for column in found["columns"]] == [1, 2]
     means = [column["mean"] for column in found["columns"]]

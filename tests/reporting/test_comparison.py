@@ -15,8 +15,8 @@ from edit_eval.reporting.comparison import (
     print_comparison,
     signed,
     signed_span,
-    what_is_worse,
 )
+from edit_eval.reporting.gate import gate_lines
 from edit_eval.reporting.texts import text
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.comparable import NOTES, Note
@@ -189,9 +189,6 @@ def test_every_verdict_and_warning_is_chinese() -> None:
         print_comparison(comparison, Console(file=file, width=80, color_system=None), language="zh")
         found = set(re.findall("[A-Za-z]{3,}", file.getvalue()))
         assert found <= {"judge", "not", "Holm", "all"}, "`all` is the category, `not` of what differs"
-    assert what_is_worse(columns[-1], language="zh") == ["由 judge 评分，b 无法与 a 相比：没有两者皆已评分的样本"]
-    worse = compare([column("a", drawn(2, 1.5)), column("b", drawn(3))])
-    assert what_is_worse(worse, language="zh")[0].startswith("由 judge 评分，b 比 a 差：")
 
 
 def test_each_judge_has_a_section_and_the_letters_are_the_same() -> None:
@@ -267,7 +264,7 @@ def test_data_can_be_neither_markup_nor_steer_the_terminal() -> None:
     assert "\x1b" not in text
     assert "title" not in text
     assert "[red]x[/red]" in text
-    assert all("\x1b" not in line and "\n" not in line for line in what_is_worse(comparison))
+    assert all("\x1b" not in line and "\n" not in line for line in gate_lines(comparison.gate))
 
 
 def test_the_document_can_be_written_whatever_a_judge_said() -> None:
@@ -278,21 +275,6 @@ def test_the_document_can_be_written_whatever_a_judge_said() -> None:
     assert document["pairs"][0]["largest"][0]["words_a"] == "half a pair ?"
     wanted = {"a", "b", "n", "clusters", "difference", "ci95", "p", "p_adjusted", "detectable"}
     assert wanted <= set(document["pairs"][0])
-
-
-def test_what_is_worse_than_the_first() -> None:
-    worse = compare([column("a", drawn(2, 1.5)), column("b", drawn(3)), column("c", drawn(4, 1.4))])
-    assert what_is_worse(worse) == [
-        f"b is worse than a by judge judge: {signed(-(worse.pairs[0].difference or 0))}, adjusted p 0.0003"
-    ]
-    better = compare([column("a", drawn(3)), column("b", drawn(2, 1.5))])
-    assert what_is_worse(better) == []
-    assert what_is_worse(compare([column("a", drawn(2)), column("b", drawn(2))])) == []
-
-
-def test_a_model_that_made_nothing_does_not_pass() -> None:
-    comparison = compare([column("a", [5, 6]), column("b", [None, None])])
-    assert what_is_worse(comparison) == ["b cannot be held against a by judge judge: no sample is scored in both"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from edit_eval.reporting.texts import LANGUAGES, name_of, short_category, text, 
 
 FAMILIES = (
     *("status.", "kind.", "difficulty.", "language.", "flag.", "sort.", "view.", "theme.", "chart.", "axis."),
-    "compare.note.",
+    *("compare.note.", "compare.failures.", "gate."),
 )
 """Their keys are put together from a word of the records or of a template."""
 

@@ -23,7 +23,7 @@ def test_the_same_run_twice_is_a_tie():
     assert pair.detectable is None
     assert pair.largest == []
     assert [summary.rank for summary in comparison.columns] == [1, 1]
-    assert comparison.worse_than_first == ()
+    assert comparison.gate.passed
 
 
 def test_a_clear_difference():
@@ -37,8 +37,8 @@ def test_a_clear_difference():
     assert pair.difference == pytest.approx(pair.mean_a - pair.mean_b)
     assert pair.wins + pair.ties + pair.losses == pair.n == 90
     assert [summary.rank for summary in comparison.columns] == [1, 2]
-    assert comparison.worse_than_first == ("bad",)
-    assert compare([column("bad", drawn(3)), column("good", drawn(2, 1.5))]).worse_than_first == ()
+    assert not comparison.gate.passed
+    assert compare([column("bad", drawn(3)), column("good", drawn(2, 1.5))]).gate.passed
 
 
 def test_no_difference_says_what_could_have_been_seen():
@@ -172,15 +172,8 @@ def test_all_judges_are_one_family_and_each_ranks_for_itself():
     assert comparison.pairs[0].p_adjusted == pytest.approx(alone.p)  # the larger of two keeps its own
     assert comparison.pairs[1].p_adjusted == pytest.approx(2 * comparison.pairs[1].p)
     assert comparison.pairs[0].detectable > alone.detectable
-    assert comparison.worse_than_first == ("b",)
+    assert [(one.judge, one.passed) for one in comparison.gate.candidates] == [("judge", False), ("other", True)]
     assert comparison.document()["tests"] == 2
-
-
-def test_what_made_nothing_is_not_held_against_the_first():
-    columns = [column("a", [5, 6, 7]), column("b", [None, None, None]), column("c", [5, 6, 7])]
-    comparison = compare(columns)
-    assert comparison.not_held_against_first == ("b",)
-    assert comparison.worse_than_first == ()
 
 
 def test_categories_are_exploratory_and_corrected_together():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -115,7 +115,7 @@ class Pair:
     """The one that fails to make an edit more often at a family-wise level of .05; None likewise."""
     trade: bool = False
     """Whether one of them scores higher and fails more: neither is better."""
-    failures: PairedFailures = PairedFailures()
+    failures: PairedFailures = field(default_factory=PairedFailures)
 
 
 @dataclass(frozen=True)

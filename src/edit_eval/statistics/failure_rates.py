@@ -79,9 +79,7 @@ def corrected(family: Sequence[PairedFailures]) -> list[PairedFailures]:
     return [replace(failures, p_adjusted=p) for failures, p in zip(family, adjusted, strict=True)]
 
 
-def failure_interval(
-    failed: FloatArray, clusters: IntArray, *, confidence: float = CONFIDENCE
-) -> list[float] | None:
+def failure_interval(failed: FloatArray, clusters: IntArray, *, confidence: float = CONFIDENCE) -> list[float] | None:
     """`[low, high]`, the interval of a rate (0 to 1) by Korn and Graubard (Survey Methodology 24, 1998).
 
     `failed` has 0 or 1 for each edit, `clusters` the code of its source image. It is the exact binomial interval

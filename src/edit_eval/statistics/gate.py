@@ -17,7 +17,7 @@ import numpy as np
 from edit_eval.statistics.columns import Column
 from edit_eval.statistics.corrections import holm
 from edit_eval.statistics.failure_rates import PairedFailures, corrected
-from edit_eval.statistics.intervals import clustered_standard_error, cluster_codes, mean_interval
+from edit_eval.statistics.intervals import cluster_codes, clustered_standard_error, mean_interval
 from edit_eval.statistics.power import ALPHA, clusters_needed, fewest_clusters
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class Reason:
     """Why a column does not pass."""
 
     kind: str
-    """`not_held`, `too_few`, `worse`, `fails_more`; with a margin `no_interval`, `margin`, `beyond_margin`, and the
-    same three with `_with_failures`."""
+    """`not_held`, `too_few`, `untested`, `worse`, `fails_more`; with a margin `no_interval`, `margin`, `beyond_margin`,
+    and the same three with `_with_failures`."""
     values: Mapping[str, float | int | None]
     """The numbers that say so."""
 
@@ -43,7 +43,7 @@ class Candidate:
     first: str
     judge: str
     passed: bool
-    reasons: tuple[Reason, ...]
+    reasons: list[Reason]
     """Empty for one that passes."""
     difference: float | None
     p_adjusted: float | None
@@ -63,7 +63,7 @@ class Gate:
 
     passed: bool
     margin: float | None
-    candidates: tuple[Candidate, ...]
+    candidates: list[Candidate]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def hold_against_first(
                     first=pair.a,
                     judge=pair.judge,
                     passed=not reasons,
-                    reasons=tuple(reasons),
+                    reasons=reasons,
                     difference=None if pair.difference is None else -pair.difference,
                     p_adjusted=p,
                     failures_p_adjusted=failed.p_adjusted,
@@ -122,7 +122,7 @@ def hold_against_first(
                     lower_with_failures=failing.lower if failing else None,
                 )
             )
-    return Gate(passed=all(one.passed for one in candidates), margin=margin, candidates=tuple(candidates))
+    return Gate(passed=all(one.passed for one in candidates), margin=margin, candidates=candidates)
 
 
 def _of_scores(pair: Pair, p: float | None, tests: int, *, tested: bool) -> Iterator[Reason]:
@@ -130,9 +130,11 @@ def _of_scores(pair: Pair, p: float | None, tests: int, *, tested: bool) -> Iter
     fewest = fewest_clusters(ALPHA / tests)
     if pair.n == 0:
         yield Reason("not_held", {})
-    elif p is None or pair.clusters < fewest:
+    elif pair.clusters < fewest:
         yield Reason("too_few", {"images": pair.clusters, "fewest": fewest})
-    elif tested and p <= ALPHA and pair.difference is not None and pair.difference > 0:
+    elif p is None and tested:
+        yield Reason("untested", {"images": pair.clusters})
+    elif tested and p is not None and p <= ALPHA and pair.difference is not None and pair.difference > 0:
         yield Reason("worse", {"difference": -pair.difference, "p": p})
 
 
@@ -151,7 +153,9 @@ def _of_loss(loss: _Loss | None, which: str, margin: float) -> Iterator[Reason]:
         yield Reason(f"beyond_margin{which}", values)
     elif loss.lower <= -margin and loss.needed is not None:
         samples, images = loss.needed
-        yield Reason(f"margin{which}", {**values, "samples": samples, "images": images})
+        yield Reason(
+            f"margin{which}", {**values, "assumed": min(0.0, loss.difference), "samples": samples, "images": images}
+        )
 
 
 def _loss(
