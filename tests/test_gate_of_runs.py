@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from edit_eval import cli, evaluate
-from edit_eval.evaluation import Run
+from edit_eval.evaluation import Run, compare
 from small_benchmark import sample_id, write_benchmark
 
 COUNT, FAILED = 60, 23
@@ -88,3 +88,23 @@ def test_a_candidate_does_not_pass_by_failing_what_is_hard(run: Run, edit_eval: 
     assert means[1] > means[0] + 0.5, "what it did not fail looks better"
     assert found["pairs"][0]["scores_higher"] is None
     assert (found["pairs"][0]["fails_more"], found["pairs"][0]["better"]) == ("candidate", "released")
+
+
+def test_a_margin_through_the_command_line_and_in_python(run: Run, edit_eval: Callable[..., Ended]) -> None:
+    ended = edit_eval("compare", run.path, "--fail-if-worse", "--margin", "2.0", "--json")
+    assert ended.code == 3
+    assert "candidate fails more edits than released: 23 of 60 against 0" in ended.err
+    gate = json.loads(ended.out)["gate"]
+    assert (gate["passed"], gate["margin"]) == (False, 2.0)
+    assert [reason["kind"] for reason in gate["candidates"][0]["reasons"]] == ["fails_more"]
+    same = edit_eval("compare", run.path, run.path, "--fail-if-worse", "--margin", "0.5")
+    assert same.code == 3, "the candidate is in both"
+    comparison = compare([run], margin=0.5)
+    assert [reason.kind for reason in comparison.gate.candidates[0].reasons] == [
+        "margin",
+        "beyond_margin_with_failures",
+        "fails_more",
+    ]
+    refused = edit_eval("compare", run.path, "--margin", "0.5")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == "error: --margin needs --fail-if-worse: give both, or neither\n"

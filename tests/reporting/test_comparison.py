@@ -2,6 +2,7 @@ import io
 import json
 import random
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from edit_eval.reporting.gate import gate_lines
 from edit_eval.reporting.texts import text
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.comparable import NOTES, Note
-from small_columns import column, drawn
+from small_columns import column, drawn, failing
 
 CATEGORIES = ("physical", "environmental", "social") * 30
 WORDS = "影子与光线一致，但边缘略有瑕疵；The shadow follows the light, but its edge bleeds slightly into the sky."
@@ -139,6 +140,56 @@ def test_missing_scores_are_bounds_and_a_star() -> None:
     whole = compare([column("a", drawn(3)), column("b", drawn(2, 1.5))])
     assert "Worst to best" not in printed(whole)
     assert "*" not in printed(whole)
+
+
+FAILURES = [
+    (drawn(3), range(20), "B fails more", "A - B: by their scores neither is better, but B fails more edits: 20 of 90"),
+    (drawn(3, 2.0), range(20), "trade", "A - B is a trade: B scores higher on what both made, but B fails more edits:"),
+    (
+        drawn(3, -2.0),
+        range(20),
+        "A better",
+        "A - B: B scores lower on what both made, and B fails more edits: 20 of 90",
+    ),
+    (
+        drawn(3),
+        range(4),
+        "tie†",
+        "† A - B: B is not shown to score lower, but fails more edits: 4 of 90 against 0 (p adj.",
+    ),
+    (drawn(3, 2.0), range(4), "B better†", "† A - B: B is not shown to score lower, but fails more edits: 4 of 90"),
+    (drawn(3, -2.0), range(4), "A better", None),
+    (drawn(3), [], "tie", None),
+]
+
+
+@pytest.mark.parametrize(("scores", "failed", "verdict", "sentence"), FAILURES)
+def test_no_bare_tie_and_no_bare_better_where_one_fails_more(
+    scores: list[float], failed: range, verdict: str, sentence: str | None
+) -> None:
+    comparison = compare([failing(column("a", drawn(2)), []), failing(column("b", scores), failed)])
+    assert " ".join(row(comparison, "A - B")).endswith(f" {verdict}")
+    words = " ".join(printed(comparison).split())
+    assert words.count("fails more edits") == bool(sentence)
+    assert sentence is None or sentence in words
+    assert ("Failed edits" in words) == bool(failed)
+    for language in ("en", "zh"):
+        file = io.StringIO()
+        print_comparison(comparison, Console(file=file, width=80, color_system=None), language=language)
+        assert max(cell_len(line) for line in file.getvalue().splitlines()) <= 80
+    assert set(re.findall("[A-Za-z]{3,}", file.getvalue())) <= {"judge", "Holm", "all"}
+
+
+def test_the_failed_edits_of_columns_and_pairs_in_numbers() -> None:
+    columns = [failing(column("a", drawn(2)), [0]), failing(column("b", drawn(3)), range(4))]
+    comparison = compare([*columns, *(replace(one, judge="other") for one in columns)])
+    low, high = comparison.columns[1].failed.ci95 or (0.0, 0.0)
+    assert row(comparison, "B  ")[2:5] == ["86/90", "4/90", f"({100 * low:.0f}–{100 * high:.0f}%)"]
+    p = p_value(comparison.pairs[0].failures.p)
+    assert row(comparison, "A - B", 2)[3:] == ["90", "90", "1", ":", "4", "-3.3%", p, p]
+    assert printed(comparison).count("Failed edits") == 1, "the same for both judges"
+    assert printed(comparison).count("† A - B:") == 2, "what they make of it is not"
+    assert "Holm over 1 test of failures" in " ".join(printed(comparison).split())
 
 
 def test_identical_untested_and_hopeless_pairs_have_words() -> None:
