@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -100,10 +101,18 @@ def test_every_edit_seed_is_an_edit_of_its_own(make_sample, make_results):
     run = make_results([make_sample(0)], {("m", "j"): [[4.0]]})
     edit = run.edits[0]
     more = Edit("", edit.sample_id, "m", 1, 1, Status.EDIT_FAILED)
-    run = type(run)(**{**vars(run), "edits": (edit, more)})
-    (only,) = columns_of(run, {"j": IDENTITY})
+    (only,) = columns_of(replace(run, edits=(edit, more)), {"j": IDENTITY})
     assert only.failed == {"s0000": {0: False, 1: True}}
     assert only.with_failures_as("s0000", 0.0) == 2.0, "one of two edits has 4.0, the other the lowest"
+
+
+def test_a_model_that_refuses_an_edit_has_not_made_it(make_sample, make_results):
+    run = make_results([make_sample(0)], {("m", "j"): [[Status.REFUSED]]})
+    refused = replace(run.edits[0], status=Status.REFUSED, image="")
+    assert [columns_of(one, {"j": IDENTITY})[0].failed for one in (run, replace(run, edits=(refused,)))] == [
+        {"s0000": {0: False}},  # the judge refused
+        {"s0000": {0: True}},
+    ]
 
 
 def test_only_what_both_tried_is_held_against_each_other():
