@@ -57,7 +57,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     reports = [one for outcome in ("passed", "failed") for one in terminalreporter.stats.get(outcome, [])]
     rows = [value for one in reports for name, value in one.user_properties if name == "simulated"]
     if rows and "chaos" in config.option.markexpr:
-        terminalreporter.section("simulated: 95% intervals cover, tests at .05 call a difference, power at `detectable`")
+        terminalreporter.section("simulated: 95% intervals cover, tests at .05 call, power at `detectable`")
         terminalreporter.write_line("\n".join(sorted(rows)))
 
 

@@ -17,7 +17,8 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.terminal_text import Name, one_line, print_beside, readable, stdout_console
 from edit_eval.reporting.texts import short_category, text
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
-from edit_eval.statistics.power import ALPHA, POWER, fewest_clusters
+from edit_eval.statistics.paired import FEWEST_IMAGES
+from edit_eval.statistics.power import ALPHA, POWER
 from edit_eval.store.comparable import Note
 
 PAIRS_IN_FULL = 3
@@ -55,7 +56,7 @@ def print_comparison(comparison: Comparison, console: Console | None = None, *, 
         console.print()
         console.print(counts_table(pairs, letters, language))
         if not number:
-            _print_explanation(console, comparison.pairs, language)
+            _print_explanation(console, comparison.pairs, letters, language)
         detailed = pairs if len(pairs) <= PAIRS_IN_FULL else [pair for pair in pairs if pair.a == columns[0].name]
         _print_categories(console, comparison, detailed, letters, language)
         for pair in detailed:
@@ -128,8 +129,8 @@ def p_value(value: float | None) -> str:
 def verdict(pair: Pair, letters: Mapping[str, str], language: str = "en") -> str:
     """`A better`, with a star where missing scores could turn it; else no more than is known.
 
-    `tie`; `same on 3`, samples of which each has the same two scores; `too few: 3`, source images on which no
-    difference could have been found; `no test` without any sample.
+    `tie`; `same on 3`, samples of which each has the same two scores; `too few: 3` or `too uneven`, source images from
+    which too little follows; `no test` without any sample.
     """
     if pair.better is not None:
         star = "" if pair.better_whatever_is_missing else "*"
@@ -138,7 +139,10 @@ def verdict(pair: Pair, letters: Mapping[str, str], language: str = "en") -> str
         return text("compare.no_test", language)
     if pair.identical:
         return text("compare.same", language, n=pair.n)
-    return text("compare.tie", language) if pair.testable else text("compare.too_few", language, images=pair.clusters)
+    if pair.no_ci95 == "too_uneven" and pair.clusters >= FEWEST_IMAGES:
+        return text("compare.too_uneven", language)
+    few = pair.clusters < FEWEST_IMAGES
+    return text("compare.too_few", language, images=pair.clusters) if few else text("compare.tie", language)
 
 
 # -- tables --
@@ -153,7 +157,8 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], 
     )
     if with_models:
         table.add_column(text("edit_model", language), overflow="fold")
-    _add_numbers(table, [text(key, language) for key in ("scored", "mean.column", "interval", "compare.rank")])
+    keys = ("scored", "images", "mean.column", "interval", "compare.rank")
+    _add_numbers(table, [text(key, language) for key in keys])
     for column in columns:
         complete = column.scored == column.total
         table.add_row(
@@ -161,6 +166,7 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], 
             Name(column.name),
             *([Name(column.edit_model)] if with_models else []),
             Text(f"{column.scored}/{column.total}", style="" if complete else _PROBLEM),
+            str(column.clusters),
             Text(formats.score(column.mean), style="bold"),
             formats.span(column.ci95),
             str(column.rank),
@@ -235,6 +241,12 @@ def categories_table(
                 Text(p_value(found.p_adjusted), style="bold" if (found.p_adjusted or 1) <= ALPHA else ""),
             )
             title = Text("")
+    title = Text(text("category_mean", language))
+    for pair in pairs:
+        mean = pair.category_mean
+        figures = [signed(mean.difference), signed_span(mean.ci95)]
+        table.add_row(title, _pair_name(pair, letters), str(pair.n), str(pair.clusters), *figures, "", "")
+        title = Text("")
     return table
 
 
@@ -251,7 +263,7 @@ def _add_numbers(table: Table, names: Sequence[str]) -> None:
 
 
 def _difference_names(language: str) -> list[str]:
-    keys = ("compare.images", "compare.difference", "interval", "compare.p", "compare.p_adjusted")
+    keys = ("images", "compare.difference", "interval", "compare.p", "compare.p_adjusted")
     return [text(key, language) for key in keys]
 
 
@@ -293,18 +305,26 @@ def _print_differing_models(
             print_beside(console, Text(f"{words}  ", style="dim"), Text(one_line(differs), style="dim"))
 
 
-def _print_explanation(console: Console, pairs: Sequence[Pair], language: str) -> None:
+def _print_explanation(console: Console, pairs: Sequence[Pair], letters: Mapping[str, str], language: str) -> None:
     """What the columns mean, and what the verdicts that are there do not mean."""
     tests = len(pairs)
     console.print()
     _print_dim(console, text("compare.explanation", language, tests=_tests(tests, language)))
     if any(pair.identical for pair in pairs):
         _print_dim(console, text("compare.same.hint", language))
-    if any(pair.better is None and pair.n and pair.testable and not pair.identical for pair in pairs):
+    verdicts = {verdict(pair, letters, language) for pair in pairs}
+    if text("compare.tie", language) in verdicts:
         _print_dim(console, text("compare.tie.hint", language, power=f"{POWER:.0%}"))
-    if any(pair.better is None and pair.n and not pair.testable for pair in pairs):
-        fewest = fewest_clusters(ALPHA / tests)
-        _print_dim(console, text("compare.too_few.hint", language, fewest=fewest))
+    if any(text("compare.too_few", language, images=pair.clusters) in verdicts for pair in pairs):
+        _print_dim(console, text("compare.too_few.hint", language, fewest=FEWEST_IMAGES))
+    if text("compare.too_uneven", language) in verdicts:
+        _print_dim(console, text("compare.too_uneven.hint", language))
+    for pair in pairs:
+        if pair.few_losses:
+            names = {"pair": _pair_name(pair, letters), "name": letters[pair.few_losses.column]}
+            samples = text("list.separator", language).join(pair.few_losses.samples)
+            words = text("compare.few_losses", language, **names, samples=samples)
+            print_beside(console, "", Text(one_line(words), style=_PROBLEM))
     if any(pair.better and not pair.better_whatever_is_missing for pair in pairs):
         print_beside(console, "* ", Text(text("compare.star.hint", language), style=_PROBLEM))
 

@@ -18,9 +18,9 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.statistics.columns import Column, by_judge, refuse_incomparable
 from edit_eval.statistics.corrections import benjamini_hochberg, holm
 from edit_eval.statistics.intervals import (
+    Estimate,
     FloatArray,
     IntArray,
-    Estimate,
     cluster_codes,
     estimate,
     mean_interval,

@@ -54,6 +54,8 @@ class Estimate:
     """0.0 where there is none."""
     freedom: float
     """Degrees of freedom of the standard error: clusters - 1 for equal clusters, fewer for unequal ones."""
+    freedom_between: float
+    """The same at worst: were all variance between clusters, and none within them."""
     clusters: int
     asymmetry: float
     """The skewness of the clusters' means / sqrt(clusters); 0.0 where it is too small to matter."""
@@ -63,7 +65,7 @@ class Estimate:
     def interval(
         self, *, confidence: float = CONFIDENCE, lowest: float = -math.inf, highest: float = math.inf
     ) -> list[float] | None:
-        """`[low, high]`, the values that `p_value` does not reject at 1 - `confidence`, cut at the ends of the scale."""
+        """`[low, high]`, the values that `p_value` does not reject at 1 - `confidence`; cut at the scale's ends."""
         if self.doubt:
             return None
         reach = student_quantile(0.5 + confidence / 2, self.freedom)
@@ -125,7 +127,7 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
     counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
     sums = np.bincount(cells, values - means[of_group], shape[0] * shape[1]).reshape(shape)
     weights = 1 / (shape[1] * sizes)
-    found = Estimate(float(means.mean()), 0.0, 0.0, shape[0], 0.0, "one_image")
+    found = Estimate(float(means.mean()), 0.0, 0.0, 0.0, shape[0], 0.0, "one_image")
     if (counts == sizes).any():
         return found
     adjusted = weights / np.sqrt(1 - counts / sizes)
@@ -136,11 +138,13 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
     trace_of_square = float((own**2 - 2 * own * squares).sum() + (products**2).sum())
     freedom = trace**2 / trace_of_square
     spread = error > 1e-12 * max(1.0, float(np.abs(values).max()))
+    shares = (weights * counts).sum(axis=1)
     return replace(
         found,
         standard_error=error if spread else 0.0,
         freedom=freedom,
-        asymmetry=_asymmetry((weights * sums).sum(axis=1) / (weights * counts).sum(axis=1)) if spread else 0.0,
+        freedom_between=float((shares**2).sum() ** 2 / (shares**4).sum()) - 1,
+        asymmetry=_asymmetry((weights * sums).sum(axis=1) / shares) if spread else 0.0,
         doubt="no_spread" if not spread else "too_uneven" if freedom < FEWEST_FREEDOM - 1e-9 else None,
     )
 
@@ -148,8 +152,8 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
 def _asymmetry(means: FloatArray) -> float:
     """The skewness of the clusters' means / sqrt(their number G), where t cannot bear it; else 0.0.
 
-    t bears a skewness g while G > 25 g^2 (Cochran, Sampling Techniques, 1977, section 2.15). Of few clusters no skewness
-    is believed below twice its standard error in normal data, sqrt(6 (G - 2) / ((G + 1) (G + 3))).
+    t bears a skewness g while G > 25 g^2 (Cochran, Sampling Techniques, 1977, section 2.15). Of few clusters no
+    skewness is believed below twice its standard error in normal data, sqrt(6 (G - 2) / ((G + 1) (G + 3))).
     """
     groups = len(means)
     deviations = means - means.mean()
@@ -171,8 +175,9 @@ def mean_interval(
 ) -> list[float] | None:
     """`[low, high]` of the mean, see `estimate`, cut at `lowest` and `highest`, beyond which no mean can lie.
 
-    `clusters` names for each value what it shares with others (the digest of the source image). None where the data do
-    not say, and where the cluster of a value is not known (an empty label). Raises `ValueError` when the lengths differ.
+    `clusters` names for each value what it shares with others (the digest of the source image). None where the data
+    do not say, and where the cluster of a value is not known (an empty label). Raises `ValueError` when the lengths
+    differ.
     """
     if len(values) != len(clusters):
         raise ValueError(f"{len(values)} values, but {len(clusters)} clusters: one cluster a value is needed")

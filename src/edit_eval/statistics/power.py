@@ -22,9 +22,7 @@ def fewest_clusters(alpha: float = ALPHA) -> int:
     return math.ceil(1 + math.log2(1 / alpha))
 
 
-def detectable_difference(
-    found: Estimate, scale: float, *, alpha: float = ALPHA, power: float = POWER
-) -> float | None:
+def detectable_difference(found: Estimate, scale: float, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
     """The true difference that a test at `alpha` of as many samples would find with probability `power`.
 
     d = c * SE, with c such that a second run, whose own error is as uncertain as that seen, has |t| above t(1 - alpha /
@@ -71,12 +69,13 @@ def clusters_needed(
             found,
             standard_error=found.standard_error / math.sqrt(share),
             freedom=(found.freedom + 1) * share - 1,
+            freedom_between=(found.freedom_between + 1) * share - 1,
             clusters=clusters,
         )
-        if future.freedom < 1 or _beyond(future, scale, alpha, power) > difference * (1 + 1e-6):
+        if future.freedom_between < 1 or _beyond(future, scale, alpha, power) > difference * (1 + 1e-6):
             return False
         multiple = difference / future.standard_error
-        return _power(multiple * (1 + 1e-6), future, alpha, found.freedom) >= power
+        return _power(multiple * (1 + 1e-6), future, alpha, found) >= power
 
     low, high = fewest_clusters(alpha) - 1, fewest_clusters(alpha)
     while not enough(high):
@@ -88,7 +87,7 @@ def clusters_needed(
 
 
 def _says(found: Estimate) -> bool:
-    return found.doubt is None and found.freedom >= FEWEST_FREEDOM - 1e-9
+    return found.doubt is None and found.freedom_between >= FEWEST_FREEDOM - 1e-9
 
 
 def _beyond(found: Estimate, scale: float, alpha: float, power: float) -> float:
@@ -97,16 +96,17 @@ def _beyond(found: Estimate, scale: float, alpha: float, power: float) -> float:
     return unseen + student_quantile(power, found.freedom) * found.standard_error if unseen else 0.0
 
 
-def _power(multiple: float, future: Estimate, alpha: float, seen: float | None = None) -> float:
-    """How often a difference of `multiple` standard errors, known from `seen` degrees of freedom, is found.
+def _power(multiple: float, future: Estimate, alpha: float, seen: Estimate | None = None) -> float:
+    """How often a difference of `multiple` standard errors, as `seen` has them, is found.
 
     The chance that Z + multiple * s > t(1 - alpha / 2) * s', Z standard normal and s, s' the errors of two runs around
-    their true value, sqrt(chi^2 / freedom): the mean over 32 quantiles of each.
+    their true value, sqrt(chi^2 / freedom): the mean over 32 quantiles of each. How uncertain these are depends on how
+    much of the variance lies between images, which is not known; so it is `freedom_between`.
     """
     from scipy.special import ndtr
 
     threshold = student_quantile(1 - alpha / 2, future.freedom)
-    known, own = _errors(future.freedom if seen is None else seen), _errors(future.freedom)
+    known, own = _errors((seen or future).freedom_between), _errors(future.freedom_between)
     return float(ndtr(multiple * known[:, None] - threshold * own).mean())
 
 

@@ -57,7 +57,8 @@ def summarise(
     `status` is `incomplete` while anything is pending. `coverage.reached` is whether every (edit model,
     judge) has scored at least `min_coverage` (0 to 1) of its total. `results` has one entry for every (edit
     model, judge), in the configuration's order; where there is only one, the top level repeats its `overall`,
-    `category_mean` with its interval and `categories`, else they are None: there is no mean over different models or judges.
+    `category_mean` with its interval and `categories`, else they are None: there is no mean over different models or
+    judges.
 
     `category_mean` is the unweighted mean of the categories' means, and None when a category has no score at
     all: one that failed altogether must not drop out in silence. `category_mean_ci95` is its interval.
