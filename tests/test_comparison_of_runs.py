@@ -422,5 +422,3 @@ def plain(ends: list[float] | None) -> str:
 def paper(p: float | None) -> str:
     """As papers write it: `.004`."""
     return f"{p:.3f}".removeprefix("0")
-def test_zz(whole):
-    open('/tmp/iv_shown.txt','w').write(shown(compared(whole, detect=0.2)))
