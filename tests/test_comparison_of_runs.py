@@ -27,7 +27,7 @@ from small_benchmark import sample_id, write_benchmark
 
 DOCUMENTATION = Path(__file__).parents[1] / "docs" / "trust.md"
 
-COUNT = 48
+COUNT = 72
 MODELS = {"50_steps": 0.0, "15_steps": -0.9, "distilled": -0.1}
 """How much better or worse than the first; what is left is chance."""
 
@@ -35,21 +35,21 @@ MODELS = {"50_steps": 0.0, "15_steps": -0.9, "distilled": -0.1}
 def truth() -> dict[tuple[str, int], float]:
     """What each model's edit of each sample is worth: what the picture, the instruction and the model bring."""
     chance = random.Random(11)
-    pictures = [chance.gauss(6.4, 1.0) for _ in range(COUNT // 2)]
+    pictures = [chance.gauss(6.4, 1.0) for _ in range(COUNT // 3)]
     worth = {}
     for number in range(COUNT):
-        shared = pictures[number // 2] + chance.gauss(0, 0.8)
+        shared = pictures[number // 3] + chance.gauss(0, 0.8)
         for model, better in MODELS.items():
             worth[model, number] = min(10.0, max(0.0, shared + better + chance.gauss(0, 0.9)))
     return worth
 
 
 def write_pairs(folder: Path) -> Path:
-    """A benchmark with two instructions for each picture."""
+    """A benchmark with three instructions for each picture, one of each category."""
     path = write_benchmark(folder, COUNT)
     items = json.loads(path.read_text("utf-8"))
-    for even, odd in zip(items[::2], items[1::2], strict=True):
-        odd["src_img_b64"] = even["src_img_b64"]
+    for number, item in enumerate(items):
+        item["src_img_b64"] = items[number - number % 3]["src_img_b64"]
     path.write_text(json.dumps(items, ensure_ascii=False), "utf-8")
     return path
 
@@ -141,7 +141,7 @@ def test_models_within_a_run(whole: Run) -> None:
     for pair in comparison.pairs:
         both = [(scores[pair.a, sample.id], scores[pair.b, sample.id]) for sample in whole.results.samples]
         differences = [a - b for a, b in both if a is not None and b is not None]
-        assert pair.n == len(differences) == (47 if "15_steps" in (pair.a, pair.b) else 48)
+        assert pair.n == len(differences) == (71 if "15_steps" in (pair.a, pair.b) else 72)
         assert pair.clusters == 24
         assert pair.difference == pytest.approx(statistics.fmean(differences))
         assert (pair.wins, pair.losses) == (sum(d > 0 for d in differences), sum(d < 0 for d in differences))
@@ -189,7 +189,7 @@ def test_a_run_with_a_limit_is_compared_on_the_common_samples(apart: tuple[Run, 
     comparison = compared(apart[0], part)
     assert (comparison.pairs[0].total, comparison.pairs[0].n) == (15, 14)
     assert comparison.notes == (
-        "not the same samples (night 48, part 15): every pair is compared on those that both have",
+        "not the same samples (night 72, part 15): every pair is compared on those that both have",
     )
 
 
@@ -254,7 +254,7 @@ def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_th
             scores.setdefault(one.sample_id, {})[one.judge] = one.score
     medians = [statistics.median(of_judges.values()) for of_judges in scores.values()]
     assert agreement["median"][0]["overall"]["mean"] == pytest.approx(statistics.fmean(medians))
-    assert [entry["coverage"]["scored"] for entry in agreement["median"]] == [48, 47]
+    assert [entry["coverage"]["scored"] for entry in agreement["median"]] == [72, 71]
     comparison = compared(judged_by_three)
     assert [(pair.judge, pair.a, pair.b) for pair in comparison.pairs] == [
         (judge, "50_steps", "15_steps") for judge in ("strict", "judge", "kind")
@@ -286,9 +286,9 @@ def test_agreement_with_people(whole: Run, tmp_path: Path) -> None:
     found = people_agreement(whole.results, read_people_file(write_people(tmp_path / "people.csv")), resamples=200)
     judge = found["judges"]["judge"]
     assert {name: model["n"] for name, model in judge["edit_models"].items()} == {
-        "50_steps": 48,
-        "15_steps": 47,
-        "distilled": 48,
+        "50_steps": 72,
+        "15_steps": 71,
+        "distilled": 72,
     }
     assert 0.5 < judge["ci95"][0] < judge["spearman"] < judge["ci95"][1] < 1.0
     assert found["raters"]["spearman"] < judge["spearman"]
@@ -353,9 +353,9 @@ def test_the_verb_agreement(whole: Run, tmp_path: Path, edit_eval: Callable[...,
     people = write_people(tmp_path / "people.csv")
     plain = edit_eval("agreement", whole.path, "--people", people)
     assert plain.code == 0, plain.err
-    assert "Against people: 288 scores by 2 people" in plain.out
+    assert "Against people: 432 scores by 2 people" in plain.out
     found = json.loads(edit_eval("agreement", whole.path, "--people", people, "--json").out)
-    assert found["people"]["judges"]["judge"]["edit_models"]["15_steps"]["n"] == 47
+    assert found["people"]["judges"]["judge"]["edit_models"]["15_steps"]["n"] == 71
     assert json.loads(edit_eval("agreement", whole.path, "--json").out)["people"] is None
     refused = edit_eval("agreement", whole.path, "--people", tmp_path / "nowhere.csv")
     assert refused.code == 2

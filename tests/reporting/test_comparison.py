@@ -23,6 +23,7 @@ from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.comparable import NOTES, Note
 from small_columns import column, drawn, failing
 
+FEW_IMAGES = "With fewer than 24 source images there is no interval, and only a difference counts"
 CATEGORIES = ("physical", "environmental", "social") * 30
 WORDS = "影子与光线一致，但边缘略有瑕疵；The shadow follows the light, but its edge bleeds slightly into the sky."
 
@@ -60,7 +61,8 @@ def clear() -> Comparison:
 def test_a_row_for_each_column_with_its_rank(clear: Comparison) -> None:
     first = clear.columns[0]
     low, high = first.ci95 or (0.0, 0.0)
-    assert row(clear, "A  ") == ["A", "runs/a", "qwen", "90/90", f"{first.mean:.2f}", f"{low:.2f}–{high:.2f}", "1"]
+    figures = (f"{first.mean:.2f}", f"{low:.2f}–{high:.2f}")
+    assert row(clear, "A  ") == ["A", "runs/a", "qwen", "90/90", "90", *figures, "1"]
     assert [row(clear, f"{name}  ")[-1] for name in "ABC"] == [str(summary.rank) for summary in clear.columns]
 
 
@@ -100,6 +102,31 @@ def test_categories_are_marked_exploratory(clear: Comparison) -> None:
     assert found[0].split()[1:6] == ["A", "-", "B", "30", "30"]
     assert p_value(category.p_adjusted) == found[0].split()[-1]
     assert "Exploratory; p adj.: Benjamini-Hochberg over 9 tests." in printed(clear)
+
+
+def test_the_mean_of_categories_stands_below_them(clear: Comparison) -> None:
+    [found] = [line for line in lines(clear) if line.startswith("Mean of categories")]
+    mean = clear.pairs[0].category_mean
+    assert found.split()[3:8] == ["A", "-", "B", "90", "90"]
+    assert found.split()[8:] == [signed(mean.difference), *signed_span(mean.ci95).split()]
+
+
+def test_few_large_losses_that_decide_are_named() -> None:
+    generator = random.Random(3)
+    a = [7 + generator.gauss(0, 0.1) for _ in range(40)]
+    b = [score + (0.5 if index not in (4, 20) else -7) for index, score in enumerate(a)]
+    b[9] += 0.1
+    text = " ".join(printed(compare([column("a", a), column("b", b)])).split())
+    assert "A - B: few large losses of B decide: see s0004, s0020, " in text
+    assert "decide" not in printed(compare([column("a", drawn(2)), column("b", drawn(3))]))
+
+
+def test_one_image_with_nearly_all_samples_is_too_uneven() -> None:
+    clusters = [0] * 300 + list(range(1, 31))
+    columns = [column(name, drawn(seed, count=330), clusters=clusters) for name, seed in (("a", 2), ("b", 3))]
+    text = printed(compare(columns))
+    assert row(compare(columns), "A - B")[-2:] == ["too", "uneven"]
+    assert "a few source images have so many of the samples" in " ".join(text.split())
 
 
 def test_one_category_is_the_whole_and_not_printed_again() -> None:
@@ -200,7 +227,7 @@ def test_identical_untested_and_hopeless_pairs_have_words() -> None:
     assert row(nothing, "A - B")[3:] == ["0", "0", "–", "–", "–", "–", "–", "no", "test"]
     few = compare([column("a", [9, 8, 9, 7, 9]), column("b", [1, 2, 1, 1, 3])])
     assert row(few, "A - B")[-4:] == ["–", "too", "few:", "5"]
-    assert "With fewer than 6 source images no difference at all could have been found." in printed(few)
+    assert FEW_IMAGES in " ".join(printed(few).split())
     assert "A tie is not equality" not in printed(few), "nothing here is called a tie"
 
 
@@ -210,7 +237,7 @@ def test_one_common_sample_is_not_called_a_tie() -> None:
     assert row(one, "A - B")[-4:] == ["–", "same", "on", "1"]
     assert "identical" not in printed(one)
     assert "Of other samples that says nothing." in " ".join(printed(one).split())
-    assert "With fewer than 6 source images no difference at all" in printed(one)
+    assert FEW_IMAGES in " ".join(printed(one).split())
     ten = compare([column("a", [7] * 9 + [6], clusters=[0] * 10), column("b", [7] * 10, clusters=[0] * 10)])
     assert row(ten, "A - B")[-3:] == ["too", "few:", "1"], "ten samples, one image"
     assert not ten.document()["pairs"][0]["testable"]

@@ -21,7 +21,7 @@ WHOLE = failing(column("a", drawn(2)), [])
 EXACT = [round(4 * score) / 4 for score in drawn(2)]
 CASES: list[tuple[Sequence[Column], float | None, list[str]]] = [
     ([column("a", BAD), column("b", GOOD)], None, []),
-    ([column("a", GOOD), column("b", BAD)], None, ["b is worse than a by judge judge: -1.57, adjusted p 0.0001"]),
+    ([column("a", GOOD), column("b", BAD)], None, ["b is worse than a by judge judge: -1.57, adjusted p <0.0001"]),
     (
         [column("a", [5, 6]), column("b", [None, None])],
         None,
@@ -30,7 +30,7 @@ CASES: list[tuple[Sequence[Column], float | None, list[str]]] = [
     (
         [column("a", [5, 6]), column("b", [5, 6])],
         None,
-        ["b cannot be tested against a by judge judge: source images scored in both: 2, needed: 6 or more"],
+        ["b cannot be tested against a by judge judge: source images scored in both: 2, needed: 24 or more"],
     ),
     (
         [WHOLE, failing(column("b", GOOD), range(23))],

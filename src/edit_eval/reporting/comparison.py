@@ -18,7 +18,8 @@ from edit_eval.reporting.terminal_text import Name, one_line, print_beside, read
 from edit_eval.reporting.texts import short_category, text
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.failure_rates import FailedEdits
-from edit_eval.statistics.power import ALPHA, POWER, fewest_clusters
+from edit_eval.statistics.paired import FEWEST_IMAGES
+from edit_eval.statistics.power import ALPHA, POWER
 from edit_eval.store.comparable import Note
 
 PAIRS_IN_FULL = 3
@@ -57,7 +58,7 @@ def print_comparison(comparison: Comparison, console: Console | None = None, *, 
         console.print(counts_table(pairs, letters, language))
         _print_failures(console, pairs, letters, language, with_table=not number)
         if not number:
-            _print_explanation(console, comparison.pairs, language)
+            _print_explanation(console, comparison.pairs, letters, language)
         detailed = pairs if len(pairs) <= PAIRS_IN_FULL else [pair for pair in pairs if pair.a == columns[0].name]
         _print_categories(console, comparison, detailed, letters, language)
         for pair in detailed:
@@ -107,8 +108,8 @@ def verdict(pair: Pair, letters: Mapping[str, str], language: str = "en") -> str
 
     `B fails more` where scores show no difference, `trade` where the one that fails more scores higher, and a dagger
     where one may fail more and is not behind in score: `failure_remarks` has the sentence. Else `tie`; `same on 3`,
-    samples of which each has the same two scores; `too few: 3`, source images on which no difference could have been
-    found; `no test` without any sample.
+    samples of which each has the same two scores; `too few: 3` or `too uneven`, source images from which too little
+    follows; `no test` without any sample.
     """
     mark = "†" if _remark(pair) == "perhaps" else ""
     if pair.trade:
@@ -122,9 +123,10 @@ def verdict(pair: Pair, letters: Mapping[str, str], language: str = "en") -> str
         return text("compare.no_test", language) + mark
     if pair.identical:
         return text("compare.same", language, n=pair.n) + mark
-    if pair.testable:
-        return text("compare.tie", language) + mark
-    return text("compare.too_few", language, images=pair.clusters) + mark
+    if pair.no_ci95 == "too_uneven" and pair.clusters >= FEWEST_IMAGES:
+        return text("compare.too_uneven", language) + mark
+    few = pair.clusters < FEWEST_IMAGES
+    return (text("compare.too_few", language, images=pair.clusters) if few else text("compare.tie", language)) + mark
 
 
 # -- tables --
@@ -143,7 +145,7 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], 
     if with_models:
         table.add_column(text("edit_model", language), overflow="fold")
     with_failures = any(column.failed.count for column in columns)
-    keys = ["scored", *(["compare.failed"] if with_failures else []), "mean.column", "interval"]
+    keys = ["scored", *(["compare.failed"] if with_failures else []), "images", "mean.column", "interval"]
     _add_numbers(table, [text(key, language) for key in (*keys, "compare.rank")])
     for column in columns:
         complete = column.scored == column.total
@@ -153,6 +155,7 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], 
             *([Name(column.edit_model)] if with_models else []),
             Text(f"{column.scored}/{column.total}", style="" if complete else _PROBLEM),
             *([_failed(column.failed)] if with_failures else []),
+            str(column.clusters),
             Text(formats.score(column.mean), style="bold"),
             formats.span(column.ci95),
             str(column.rank),
@@ -207,7 +210,7 @@ def failures_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: 
     table = _table(text("compare.failed.edits", language), roomy=True)
     keys = (
         "compare.edits",
-        "compare.images",
+        "images",
         "compare.failed",
         "compare.difference",
         "compare.p",
@@ -253,6 +256,12 @@ def categories_table(
                 Text(p_value(found.p_adjusted), style="bold" if (found.p_adjusted or 1) <= ALPHA else ""),
             )
             title = Text("")
+    title = Text(text("category_mean", language))
+    for pair in pairs:
+        mean = pair.category_mean
+        figures = [signed(mean.difference), signed_span(mean.ci95)]
+        table.add_row(title, _pair_name(pair, letters), str(pair.n), str(pair.clusters), *figures, "", "")
+        title = Text("")
     return table
 
 
@@ -269,7 +278,7 @@ def _add_numbers(table: Table, names: Sequence[str]) -> None:
 
 
 def _difference_names(language: str) -> list[str]:
-    keys = ("compare.images", "compare.difference", "interval", "compare.p", "compare.p_adjusted")
+    keys = ("images", "compare.difference", "interval", "compare.p", "compare.p_adjusted")
     return [text(key, language) for key in keys]
 
 
@@ -367,7 +376,7 @@ def _print_differing_models(
             print_beside(console, Text(f"{words}  ", style="dim"), Text(one_line(differs), style="dim"))
 
 
-def _print_explanation(console: Console, pairs: Sequence[Pair], language: str) -> None:
+def _print_explanation(console: Console, pairs: Sequence[Pair], letters: Mapping[str, str], language: str) -> None:
     """What the columns mean, and what the verdicts that are there do not mean."""
     tests = len(pairs)
     console.print()
@@ -377,11 +386,21 @@ def _print_explanation(console: Console, pairs: Sequence[Pair], language: str) -
         _print_dim(console, text("compare.failed.explanation", language, tests=_tests(edit_models, language)))
     if any(pair.identical for pair in pairs):
         _print_dim(console, text("compare.same.hint", language))
-    if any(pair.scores_higher is None and pair.n and pair.testable and not pair.identical for pair in pairs):
+    verdicts = {verdict(pair, letters, language) for pair in pairs}
+    if {text("compare.tie", language), text("compare.tie", language) + "†"} & verdicts:
         _print_dim(console, text("compare.tie.hint", language, power=f"{POWER:.0%}"))
-    if any(pair.scores_higher is None and pair.n and not pair.testable for pair in pairs):
-        fewest = fewest_clusters(ALPHA / tests)
-        _print_dim(console, text("compare.too_few.hint", language, fewest=fewest))
+    images = [pair.clusters for pair in pairs]
+    images += [found.clusters for pair in pairs if len(pair.categories) > 1 for found in pair.categories.values()]
+    if any(0 < of_one < FEWEST_IMAGES for of_one in images):
+        _print_dim(console, text("compare.few_images.hint", language, fewest=FEWEST_IMAGES))
+    if text("compare.too_uneven", language) in verdicts:
+        _print_dim(console, text("compare.too_uneven.hint", language))
+    for pair in pairs:
+        if pair.few_losses:
+            names = {"pair": _pair_name(pair, letters), "name": letters[pair.few_losses.column]}
+            samples = text("list.separator", language).join(pair.few_losses.samples)
+            words = text("compare.few_losses", language, **names, samples=samples)
+            print_beside(console, "", Text(one_line(words), style=_PROBLEM))
     if any(pair.scores_higher and not pair.trade and not pair.better_whatever_is_missing for pair in pairs):
         print_beside(console, "* ", Text(text("compare.star.hint", language), style=_PROBLEM))
 

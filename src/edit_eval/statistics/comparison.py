@@ -27,18 +27,21 @@ from edit_eval.statistics.failure_rates import (
 )
 from edit_eval.statistics.gate import Gate, hold_against_first
 from edit_eval.statistics.intervals import (
+    Estimate,
     FloatArray,
     IntArray,
     cluster_codes,
-    clustered_standard_error,
+    estimate,
     mean_interval,
 )
-from edit_eval.statistics.permutation import RESAMPLES, sign_flip_p_value
-from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference, fewest_clusters
+from edit_eval.statistics.paired import beyond_the_unseen, no_interval, paired_interval, paired_p_value
+from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
 
 SCHEMA = 2
 LARGEST = 10
 """How many of the samples that differ most are listed."""
+DECISIVE = 3
+"""How many of a few large losses are named."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,30 @@ class CategoryDifference:
     clusters: int
     difference: float
     ci95: list[float] | None
+    no_ci95: str | None
     p: float
     p_adjusted: float | None = None
     """By Benjamini and Hochberg over all categories of all pairs of all judges."""
     exploratory: bool = True
+
+
+@dataclass(frozen=True)
+class CategoryMeanDifference:
+    """a - b, each category with the same weight."""
+
+    difference: float | None
+    """None where a category of the samples that both ran has none that both have scored."""
+    ci95: list[float] | None
+    no_ci95: str | None
+
+
+@dataclass(frozen=True)
+class FewLosses:
+    """A few images on which one column loses far more than on the others decide the mean difference."""
+
+    column: str
+    samples: list[str]
+    """At most `DECISIVE` of them, the largest loss first."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +107,11 @@ class Pair:
     mean_b: float | None
     difference: float | None
     ci95: list[float] | None
+    no_ci95: str | None
+    """Why there is no interval: `no_scores`, `one_image`, `few_images`, `too_uneven`, `no_spread`."""
+    few_losses: FewLosses | None
+    """Where the differences are so skewed that the test and the interval had to be corrected for it."""
+    category_mean: CategoryMeanDifference
     p: float | None
     p_adjusted: float | None
     """By Holm over all pairs of all judges."""
@@ -94,11 +122,12 @@ class Pair:
     identical: bool
     """Whether every one of the `n` samples has the same two scores; of other samples it says nothing."""
     testable: bool
-    """Whether any difference could have been found: at .05 / number of tests there are source images enough."""
+    """Whether any difference on the scale could have been found at .05 / number of tests."""
     detectable: float | None
     """The smallest true difference that would be found with a probability of .8, at .05 / number of tests.
 
-    None where no difference could be: too few source images, or no spread to judge by."""
+    None where no difference could be, and where nobody can say: no spread, few losses that decide, a few images with
+    most of the samples."""
     worst_case_difference: float | None
     best_case_difference: float | None
     """Over all `total` samples, were the missing scores the least or the most favourable to a."""
@@ -131,6 +160,8 @@ class ColumnSummary:
     scored: int
     """Samples with a score."""
     total: int
+    clusters: int
+    """Source images of the scored samples."""
     mean: float | None
     ci95: list[float] | None
     rank: int
@@ -213,11 +244,9 @@ def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float,
     if any(not a.clusters[sample] for sample in common):
         raise ValueError("a sample with a score has no digest of its source image; it cannot be put in a cluster")
     worst, best = _bounds(a, b, shared, lowest, highest)
-    error = clustered_standard_error(differences, clusters)
-    images = len(np.unique(clusters))
-    # Even the smallest possible p-value has to survive the correction.
-    resamples = max(RESAMPLES, 400 * tests)
-    spread = highest - lowest
+    found = estimate(differences, clusters) if common else None
+    alpha, spread = ALPHA / tests, highest - lowest
+    images = found.clusters if found else 0
     return Pair(
         judge=a.judge,
         a=a.name,
@@ -228,14 +257,17 @@ def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float,
         mean_a=_mean(scores_a),
         mean_b=_mean(scores_b),
         difference=_mean(differences),
-        ci95=mean_interval(differences, clusters, lowest=-spread, highest=spread),
-        p=sign_flip_p_value(differences, clusters, resamples=resamples) if common else None,
+        ci95=paired_interval(found, spread) if found else None,
+        no_ci95=no_interval(found) if found else "no_scores",
+        few_losses=_few_losses(a, b, common, differences, found),
+        category_mean=_category_mean(a, shared, common, differences, clusters, spread),
+        p=paired_p_value(found, spread) if found else None,
         p_adjusted=None,
         better=None,
         better_whatever_is_missing=None,
         identical=bool(common) and not differences.any(),
-        testable=images >= fewest_clusters(ALPHA / tests),
-        detectable=_detectable(error, tests),
+        testable=found is not None and beyond_the_unseen(found, spread, alpha) <= spread,
+        detectable=detectable_difference(found, spread, alpha=alpha) if found and not found.asymmetry else None,
         worst_case_difference=worst,
         best_case_difference=best,
         wins=int((differences > 0).sum()),
@@ -243,7 +275,7 @@ def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float,
         losses=int((differences < 0).sum()),
         categories=_categories(a, common, differences, clusters, spread),
         largest=_largest(a, b, common, scores_a, scores_b),
-        needed=_needed(error, tests, detect, len(common)),
+        needed=_needed(found, alpha, detect, spread, len(common)),
     )
 
 
@@ -265,20 +297,39 @@ def _bounds(
     return math.fsum(worst) / len(shared), math.fsum(best) / len(shared)
 
 
-def _detectable(error: tuple[float, int] | None, tests: int) -> float | None:
-    if error is None or error[0] == 0.0 or error[1] < fewest_clusters(ALPHA / tests):
-        return None
-    return detectable_difference(*error, alpha=ALPHA / tests)
-
-
 def _needed(
-    error: tuple[float, int] | None, tests: int, detect: float | None, samples: int
+    found: Estimate | None, alpha: float, detect: float | None, scale: float, samples: int
 ) -> dict[str, float | int] | None:
-    if detect is None or error is None or error[0] == 0.0:
+    if detect is None or found is None:
         return None
-    standard_error, clusters = error
-    needed = clusters_needed(standard_error, clusters, detect, alpha=ALPHA / tests)
-    return {"difference": detect, "samples": math.ceil(needed * samples / clusters), "clusters": needed}
+    needed = clusters_needed(found, detect, scale, alpha=alpha)
+    if needed is None:
+        return None
+    return {"difference": detect, "samples": math.ceil(needed * samples / found.clusters), "clusters": needed}
+
+
+def _few_losses(
+    a: Column, b: Column, samples: Sequence[str], differences: FloatArray, found: Estimate | None
+) -> FewLosses | None:
+    if found is None or not found.asymmetry:
+        return None
+    order = np.argsort(differences if found.asymmetry < 0 else -differences, kind="stable")[:DECISIVE]
+    return FewLosses((a if found.asymmetry < 0 else b).name, [samples[place] for place in order.tolist()])
+
+
+def _category_mean(
+    column: Column,
+    shared: Sequence[str],
+    samples: Sequence[str],
+    differences: FloatArray,
+    clusters: IntArray,
+    spread: float,
+) -> CategoryMeanDifference:
+    groups = cluster_codes([column.categories[sample] for sample in samples])
+    if not samples or {column.categories[sample] for sample in shared} - {column.categories[one] for one in samples}:
+        return CategoryMeanDifference(None, None, "no_scores")
+    found = estimate(differences, clusters, groups)
+    return CategoryMeanDifference(found.value, paired_interval(found, spread), no_interval(found))
 
 
 def _categories(
@@ -290,13 +341,14 @@ def _categories(
         inside = of_samples == name
         if not inside.any():
             continue
-        values, codes = differences[inside], clusters[inside]
+        of_category = estimate(differences[inside], clusters[inside])
         found[name] = CategoryDifference(
-            n=len(values),
-            clusters=len(np.unique(codes)),
-            difference=math.fsum(values.tolist()) / len(values),
-            ci95=mean_interval(values, codes, lowest=-spread, highest=spread),
-            p=sign_flip_p_value(values, codes),
+            n=int(inside.sum()),
+            clusters=of_category.clusters,
+            difference=of_category.value,
+            ci95=paired_interval(of_category, spread),
+            no_ci95=no_interval(of_category),
+            p=paired_p_value(of_category, spread),
         )
     return found
 
@@ -382,6 +434,7 @@ def _column_summary(column: Column, pairs: Sequence[Pair], lowest: float, highes
         differs=column.differs,
         scored=len(scored),
         total=len(column.scores),
+        clusters=len({column.clusters[sample] for sample in scored}),
         mean=_mean(scores),
         ci95=mean_interval(scores, [column.clusters[sample] for sample in scored], lowest=lowest, highest=highest),
         rank=1 + beaten_by,

@@ -17,8 +17,9 @@ import numpy as np
 from edit_eval.statistics.columns import Column
 from edit_eval.statistics.corrections import holm
 from edit_eval.statistics.failure_rates import PairedFailures, corrected
-from edit_eval.statistics.intervals import cluster_codes, clustered_standard_error, mean_interval
-from edit_eval.statistics.power import ALPHA, clusters_needed, fewest_clusters
+from edit_eval.statistics.intervals import cluster_codes, estimate
+from edit_eval.statistics.paired import FEWEST_IMAGES, paired_interval
+from edit_eval.statistics.power import ALPHA, clusters_needed
 
 if TYPE_CHECKING:
     from edit_eval.statistics.comparison import Pair
@@ -29,8 +30,8 @@ class Reason:
     """Why a column does not pass."""
 
     kind: str
-    """`not_held`, `too_few`, `untested`, `worse`, `fails_more`; with a margin `no_interval`, `margin`, `beyond_margin`,
-    and the same three with `_with_failures`."""
+    """`not_held`, `too_few`, `too_uneven`, `worse`, `fails_more`; with a margin `no_interval`, `margin` and
+    `beyond_margin`, and the same three with `_with_failures`."""
     values: Mapping[str, float | int | None]
     """The numbers that say so."""
 
@@ -103,7 +104,7 @@ def hold_against_first(
             if margin is not None:
                 scored = _loss(first, other, None, margin, tests, highest - lowest)
                 failing = _loss(first, other, lowest, margin, tests, highest - lowest)
-            reasons = [*_of_scores(pair, p, tests, tested=margin is None)]
+            reasons = [*_of_scores(pair, p, tested=margin is None)]
             if margin is not None and not reasons:
                 reasons += _of_loss(scored, "", margin)
                 reasons += _of_loss(failing, "_with_failures", margin) if failed.a or failed.b else []
@@ -125,17 +126,16 @@ def hold_against_first(
     return Gate(passed=all(one.passed for one in candidates), margin=margin, candidates=candidates)
 
 
-def _of_scores(pair: Pair, p: float | None, tests: int, *, tested: bool) -> Iterator[Reason]:
+def _of_scores(pair: Pair, p: float | None, *, tested: bool) -> Iterator[Reason]:
     """Why nobody knows which is better; where `tested`, that it is the first."""
-    fewest = fewest_clusters(ALPHA / tests)
     if pair.n == 0:
         yield Reason("not_held", {})
-    elif pair.clusters < fewest:
-        yield Reason("too_few", {"images": pair.clusters, "fewest": fewest})
-    elif p is None and tested:
-        yield Reason("untested", {"images": pair.clusters})
     elif tested and p is not None and p <= ALPHA and pair.difference is not None and pair.difference > 0:
         yield Reason("worse", {"difference": -pair.difference, "p": p})
+    elif pair.clusters < FEWEST_IMAGES:
+        yield Reason("too_few", {"images": pair.clusters, "fewest": FEWEST_IMAGES})
+    elif tested and pair.no_ci95 == "too_uneven":
+        yield Reason("too_uneven", {"images": pair.clusters})
 
 
 def _of_failures(failed: PairedFailures) -> Iterator[Reason]:
@@ -171,17 +171,14 @@ def _loss(
     if not found:
         return None
     differences = np.array(list(found.values()), dtype=np.float64)
-    images = cluster_codes([first.image(sample) for sample in found])
-    mean, alpha = math.fsum(differences) / len(differences), 2 * ALPHA / tests  # of an interval with two ends
     if not differences.any():  # there is no spread to judge by, and nothing to be judged
         return _Loss(0.0, 0.0, None)
-    ends = mean_interval(differences, images, confidence=1 - alpha, lowest=-spread, highest=spread)
-    error, effect = clustered_standard_error(differences, images), margin + min(0.0, mean)
-    needed = None
-    if error is not None and error[0] > 0.0 and effect > 0.0:
-        groups = clusters_needed(*error, effect, alpha=alpha)
-        needed = math.ceil(groups * len(found) / error[1]), groups
-    return _Loss(mean, ends[0] if ends else None, needed)
+    seen, alpha = estimate(differences, cluster_codes([first.image(sample) for sample in found])), 2 * ALPHA / tests
+    ends = paired_interval(seen, spread, confidence=1 - alpha)  # of its two ends one counts
+    effect = margin + min(0.0, seen.value)
+    images = clusters_needed(seen, effect, spread, alpha=alpha) if effect > 0.0 else None
+    needed = (math.ceil(images * len(found) / seen.clusters), images) if images else None
+    return _Loss(seen.value, ends[0] if ends else None, needed)
 
 
 def _score(column: Column, sample: str, failure: float | None) -> float | None:
