@@ -130,6 +130,17 @@ def test_rare_disasters_are_no_reason_to_be_called_better(count: int, noise: flo
     assert not covered or held(covered, runs)
 
 
+@pytest.mark.chaos
+@pytest.mark.parametrize(("count", "most"), [(50, 0.1), (100, 0.07)])
+def test_what_is_rarer_hides_from_more_images(count: int, most: float, record: Record) -> None:
+    """The limit that the documentation admits: one image in twenty."""
+    generator = np.random.default_rng(18)
+    draws = [estimate(disasters(generator, count, 0.5, 1 / 20), np.arange(count)) for _ in range(MANY)]
+    called = np.mean([paired_p_value(found, SCALE) <= ALPHA for found in draws])
+    record(f"difference 0, 1 of 20 loses 8, noise 0.5, {count} images", f"calls {called:.3f}")
+    assert called <= most
+
+
 @pytest.mark.parametrize("runs", RUNS)
 def test_disasters_of_whole_images_of_unequal_size(runs: int, record: Record) -> None:
     generator = np.random.default_rng(16)
