@@ -12,9 +12,10 @@ demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, 
 test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 	$(BIN)/pytest -n 3 --dist loadfile  # three, because tests of real processes wait half of their time
 
-chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before; ten minutes
+chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, what intervals hold in drawn data; ten minutes
 	$(BIN)/pytest tests/faults -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
+	$(BIN)/pytest tests/statistics -m chaos -n 2
 
 lint: .venv/.dev  ## style, types, layers
 	$(BIN)/ruff check src tests bench

@@ -41,8 +41,24 @@ def room(path: Path) -> str:
     return "torch" if found else path.relative_to(TESTS).parts[0] if path.parent != TESTS else "."
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "chaos" not in config.option.markexpr:
+        long = [item for item in items if item.get_closest_marker("chaos")]
+        items[:] = [item for item in items if item not in long]
+        config.hook.pytest_deselected(items=long)
+    for item in items:
+        if item.get_closest_marker("chaos"):
+            item.add_marker(pytest.mark.timeout(3600))  # long is what it is meant to be
     items.sort(key=lambda item: ROOMS.index(room(item.path)) if room(item.path) in ROOMS else len(ROOMS))
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """What simulations found, design by design, where they were asked for."""
+    reports = [one for outcome in ("passed", "failed") for one in terminalreporter.stats.get(outcome, [])]
+    rows = [value for one in reports for name, value in one.user_properties if name == "simulated"]
+    if rows and "chaos" in config.option.markexpr:
+        terminalreporter.section("simulated: 95% intervals cover, tests at .05 call, power at `detectable`")
+        terminalreporter.write_line("\n".join(sorted(rows)))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,17 @@ def column(
         clusters={key: f"digest-{cluster:04d}" for key, cluster in zip(ids, of_clusters, strict=True)},
         categories=dict(zip(ids, ["all"] * len(ids) if categories is None else categories, strict=True)),
         **more,
+    )
+
+
+def failing(one: Column, numbers: Iterable[int]) -> Column:
+    """The column with those of its samples failed: no edit, and so no score."""
+    names = [f"s{number:04d}" for number in numbers]
+    return replace(
+        one,
+        scores={sample: None if sample in names else score for sample, score in one.scores.items()},
+        unscored={sample: float(sample in names) for sample in one.scores},
+        failed={sample: {0: sample in names} for sample in one.scores},
     )
 
 

@@ -27,7 +27,7 @@ FLAGS = {
     "doctor": {*ALWAYS, *FILTERS, "--json"},
     "report": {*ALWAYS, "--json"},
     "status": {*ALWAYS, "--json"},
-    "compare": {*ALWAYS, "--detect", "--fail-if-worse", "--json"},
+    "compare": {*ALWAYS, "--detect", "--fail-if-worse", "--margin", "--json"},
     "agreement": {*ALWAYS, "--people", "--json"},
     "list": {*ALWAYS, "--json"},
     "describe": {*ALWAYS, "--json"},

@@ -18,7 +18,8 @@ from edit_eval import cli, evaluate, evaluation
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import Run
 from edit_eval.reporting.agreement import print_agreement
-from edit_eval.reporting.comparison import p_value, print_comparison, signed, signed_span, what_is_worse
+from edit_eval.reporting.comparison import p_value, print_comparison, signed, signed_span
+from edit_eval.reporting.gate import gate_lines
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import people_agreement, read_people_file
 from edit_eval.store.comparable import compare_runs
@@ -26,7 +27,7 @@ from small_benchmark import sample_id, write_benchmark
 
 DOCUMENTATION = Path(__file__).parents[1] / "docs" / "trust.md"
 
-COUNT = 48
+COUNT = 72
 MODELS = {"50_steps": 0.0, "15_steps": -0.9, "distilled": -0.1}
 """How much better or worse than the first; what is left is chance."""
 
@@ -34,21 +35,21 @@ MODELS = {"50_steps": 0.0, "15_steps": -0.9, "distilled": -0.1}
 def truth() -> dict[tuple[str, int], float]:
     """What each model's edit of each sample is worth: what the picture, the instruction and the model bring."""
     chance = random.Random(11)
-    pictures = [chance.gauss(6.4, 1.0) for _ in range(COUNT // 2)]
+    pictures = [chance.gauss(6.4, 1.0) for _ in range(COUNT // 3)]
     worth = {}
     for number in range(COUNT):
-        shared = pictures[number // 2] + chance.gauss(0, 0.8)
+        shared = pictures[number // 3] + chance.gauss(0, 0.8)
         for model, better in MODELS.items():
             worth[model, number] = min(10.0, max(0.0, shared + better + chance.gauss(0, 0.9)))
     return worth
 
 
 def write_pairs(folder: Path) -> Path:
-    """A benchmark with two instructions for each picture."""
+    """A benchmark with three instructions for each picture, one of each category."""
     path = write_benchmark(folder, COUNT)
     items = json.loads(path.read_text("utf-8"))
-    for even, odd in zip(items[::2], items[1::2], strict=True):
-        odd["src_img_b64"] = even["src_img_b64"]
+    for number, item in enumerate(items):
+        item["src_img_b64"] = items[number - number % 3]["src_img_b64"]
     path.write_text(json.dumps(items, ensure_ascii=False), "utf-8")
     return path
 
@@ -140,14 +141,14 @@ def test_models_within_a_run(whole: Run) -> None:
     for pair in comparison.pairs:
         both = [(scores[pair.a, sample.id], scores[pair.b, sample.id]) for sample in whole.results.samples]
         differences = [a - b for a, b in both if a is not None and b is not None]
-        assert pair.n == len(differences) == (47 if "15_steps" in (pair.a, pair.b) else 48)
+        assert pair.n == len(differences) == (71 if "15_steps" in (pair.a, pair.b) else 72)
         assert pair.clusters == 24
         assert pair.difference == pytest.approx(statistics.fmean(differences))
         assert (pair.wins, pair.losses) == (sum(d > 0 for d in differences), sum(d < 0 for d in differences))
     first, second, third = comparison.pairs
     assert (first.better, second.better, third.better) == ("50_steps", None, "distilled")
     assert [column.rank for column in comparison.columns] == [1, 3, 1]
-    assert comparison.worse_than_first == ("15_steps",)
+    assert [(one.name, one.passed) for one in comparison.gate.candidates] == [("15_steps", False), ("distilled", True)]
     assert first.largest[0].words_a == "The light changes, its colour only in part."
 
 
@@ -180,7 +181,7 @@ def test_a_run_against_itself_is_a_tie(apart: tuple[Run, Run], folder: Path) -> 
         assert (pair.p, pair.p_adjusted, pair.better, pair.difference) == (1.0, 1.0, None, 0.0)
         assert [column.rank for column in comparison.columns] == [1, 1]
         assert pair.a != pair.b
-        assert what_is_worse(comparison) == []
+        assert gate_lines(comparison.gate) == []
 
 
 def test_a_run_with_a_limit_is_compared_on_the_common_samples(apart: tuple[Run, Run], folder: Path) -> None:
@@ -188,7 +189,7 @@ def test_a_run_with_a_limit_is_compared_on_the_common_samples(apart: tuple[Run, 
     comparison = compared(apart[0], part)
     assert (comparison.pairs[0].total, comparison.pairs[0].n) == (15, 14)
     assert comparison.notes == (
-        "not the same samples (night 48, part 15): every pair is compared on those that both have",
+        "not the same samples (night 72, part 15): every pair is compared on those that both have",
     )
 
 
@@ -230,8 +231,8 @@ def test_a_model_without_edits_does_not_pass_for_one_that_is_no_worse(apart: tup
     broken["edit_models"]["distilled"]["params"]["fail"] = [sample_id(n) for n in range(COUNT)]
     made = evaluate(broken, run_dir=folder / "broken", report=False)
     comparison = compared(apart[0], made)
-    assert comparison.worse_than_first == ()
-    assert what_is_worse(comparison) == [
+    assert not comparison.gate.passed
+    assert gate_lines(comparison.gate) == [
         "broken cannot be held against night by judge judge: no sample is scored in both"
     ]
 
@@ -253,7 +254,7 @@ def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_th
             scores.setdefault(one.sample_id, {})[one.judge] = one.score
     medians = [statistics.median(of_judges.values()) for of_judges in scores.values()]
     assert agreement["median"][0]["overall"]["mean"] == pytest.approx(statistics.fmean(medians))
-    assert [entry["coverage"]["scored"] for entry in agreement["median"]] == [48, 47]
+    assert [entry["coverage"]["scored"] for entry in agreement["median"]] == [72, 71]
     comparison = compared(judged_by_three)
     assert [(pair.judge, pair.a, pair.b) for pair in comparison.pairs] == [
         (judge, "50_steps", "15_steps") for judge in ("strict", "judge", "kind")
@@ -285,9 +286,9 @@ def test_agreement_with_people(whole: Run, tmp_path: Path) -> None:
     found = people_agreement(whole.results, read_people_file(write_people(tmp_path / "people.csv")), resamples=200)
     judge = found["judges"]["judge"]
     assert {name: model["n"] for name, model in judge["edit_models"].items()} == {
-        "50_steps": 48,
-        "15_steps": 47,
-        "distilled": 48,
+        "50_steps": 72,
+        "15_steps": 71,
+        "distilled": 72,
     }
     assert 0.5 < judge["ci95"][0] < judge["spearman"] < judge["ci95"][1] < 1.0
     assert found["raters"]["spearman"] < judge["spearman"]
@@ -333,13 +334,16 @@ def test_the_verb_compare(apart: tuple[Run, Run], edit_eval: Callable[..., Ended
     assert [line.rstrip() for line in plain.out.splitlines()] == shown(compared(*apart, detect=0.3)).splitlines()
     found = json.loads(edit_eval("compare", a, b, "--json").out)
     assert found["pairs"][0]["difference"] == compared(*apart).pairs[0].difference
-    assert found["worse_than_first"] == ["b/night"]
+    (candidate,) = found["gate"]["candidates"]
+    assert (found["gate"]["passed"], candidate["name"], candidate["passed"]) == (False, "b/night", False)
+    assert [reason["kind"] for reason in candidate["reasons"]] == ["worse"]
     worse = edit_eval("compare", a, b, "--fail-if-worse", "--json")
     assert worse.code == 3
     assert worse.err.startswith("b/night is worse than a/night by judge judge: -")
     assert json.loads(worse.out) == found
     assert edit_eval("compare", b, a, "--fail-if-worse").code == 0
-    for wrong in ((a,), (a, a.parent), (a, b, "--detect", "0")):
+    margins = ((a, b, "--margin", "0.5"), (a, b, "--fail-if-worse", "--margin", "nan"))
+    for wrong in ((a,), (a, a.parent), (a, b, "--detect", "0"), *margins):
         refused = edit_eval("compare", *wrong)
         assert (refused.code, refused.out) == (2, "")
         assert refused.err.count("\n") == 1
@@ -349,9 +353,9 @@ def test_the_verb_agreement(whole: Run, tmp_path: Path, edit_eval: Callable[...,
     people = write_people(tmp_path / "people.csv")
     plain = edit_eval("agreement", whole.path, "--people", people)
     assert plain.code == 0, plain.err
-    assert "Against people: 288 scores by 2 people" in plain.out
+    assert "Against people: 432 scores by 2 people" in plain.out
     found = json.loads(edit_eval("agreement", whole.path, "--people", people, "--json").out)
-    assert found["people"]["judges"]["judge"]["edit_models"]["15_steps"]["n"] == 47
+    assert found["people"]["judges"]["judge"]["edit_models"]["15_steps"]["n"] == 71
     assert json.loads(edit_eval("agreement", whole.path, "--json").out)["people"] is None
     refused = edit_eval("agreement", whole.path, "--people", tmp_path / "nowhere.csv")
     assert refused.code == 2
@@ -386,7 +390,7 @@ def test_the_documentation_reads_the_example_rightly(whole: Run) -> None:
     """Each phrase of the explanation and of the paper's sentences, with the numbers as they come out."""
     comparison = compared(whole, detect=0.2)
     ab, ac, bc = comparison.pairs
-    social = ab.categories["social"]
+    physical = ab.categories["physical"]
     phrases = [
         f"+{ab.difference:.2f} with the interval {signed_span(ab.ci95)}, p adj. {p_value(ab.p_adjusted)}.",
         f"even in the worst case the difference is {signed(ab.worst_case_difference)},",
@@ -395,12 +399,12 @@ def test_the_documentation_reads_the_example_rightly(whole: Run) -> None:
         f"takes {ac.needed['samples']} instructions on {ac.needed['clusters']} pictures",
         f"15_steps is worse than distilled by {-bc.difference:.2f}. By itself the test gives {p_value(bc.p)}; among "
         f"three it counts as {p_value(bc.p_adjusted)}.",
-        f"A - B in Social looks like a finding ({p_value(social.p)}) and is none among nine tests "
-        f"({p_value(social.p_adjusted)}).",
+        f"A - B in Physical looks like a finding ({p_value(physical.p)}) and is none among nine tests "
+        f"({p_value(physical.p_adjusted)}).",
         f"50_steps scores higher than 15_steps by {ab.difference:.2f} points (95 % CI {plain(ab.ci95)}; {ab.n} edits "
-        f"of {ab.clusters} source images; p = {paper(ab.p_adjusted)}, Holm-corrected over {len(comparison.pairs)} "
+        f"of {ab.clusters} source images; p {paper(ab.p_adjusted)}, Holm-corrected over {len(comparison.pairs)} "
         f"comparisons), whatever the {ab.total - ab.n} missing score would have been.",
-        f"no difference ({ac.difference:.2f}, 95 % CI {plain(ac.ci95)}, corrected p = {paper(ac.p_adjusted)}); one of "
+        f"no difference ({ac.difference:.2f}, 95 % CI {plain(ac.ci95)}, corrected p {paper(ac.p_adjusted)}); one of "
         f"{ac.detectable:.2f} would have been found",
         *(
             f"| {one.name} | {one.scored}/{one.total} | {one.mean:.2f} {plain(one.ci95)} | {one.rank} |"
@@ -411,7 +415,10 @@ def test_the_documentation_reads_the_example_rightly(whole: Run) -> None:
     assert [phrase for phrase in phrases if phrase not in text] == []
     assert [column.rank for column in comparison.columns] == [1, 3, 1]
     assert ab.better_whatever_is_missing
-    assert all((found.p_adjusted or 0) > 0.05 for pair in comparison.pairs for found in pair.categories.values())
+    assert physical.p < 0.05 < (physical.p_adjusted or 0)
+    assert ab.categories["environmental"].clusters == bc.categories["environmental"].clusters == 23
+    low, high = ac.categories["environmental"].ci95 or (0.0, 0.0)
+    assert high - ac.categories["environmental"].difference < ac.categories["environmental"].difference - low
 
 
 def plain(ends: list[float] | None) -> str:
@@ -420,5 +427,5 @@ def plain(ends: list[float] | None) -> str:
 
 
 def paper(p: float | None) -> str:
-    """As papers write it: `.004`."""
-    return f"{p:.3f}".removeprefix("0")
+    """As papers write it: `= .004`, `< .001`."""
+    return "< .001" if p is not None and p < 0.001 else f"= {p:.3f}".replace("0.", ".")

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edit_eval.errors import EditEvalError, NotDrawn, Stopped
+from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, Stopped
 from edit_eval.reporting.standard_streams import forgiving, set_apart
 
 app = typer.Typer(
@@ -332,27 +332,34 @@ def compare(
         float | None, typer.Option(metavar="D", help="Also: how many samples would show a difference of D points.")
     ] = None,
     fail_if_worse: Annotated[
-        bool, typer.Option("--fail-if-worse", help="Exit code 3 when any is significantly worse than the first.")
+        bool, typer.Option("--fail-if-worse", help="Exit code 3 when any scores lower or fails more than the first.")
     ] = False,
+    margin: Annotated[
+        float | None,
+        typer.Option(metavar="D", help="With it: 3 unless all are shown to be less than D points worse."),
+    ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values, ranks with ties; of runs, or of models within one."""
     from edit_eval.evaluation import Run
     from edit_eval.evaluation import compare as compare_runs
-    from edit_eval.reporting.comparison import comparison_document, print_comparison, what_is_worse
+    from edit_eval.reporting.comparison import comparison_document, print_comparison
+    from edit_eval.reporting.gate import gate_lines
 
+    if margin is not None and not fail_if_worse:
+        raise ConfigurationError("--margin needs --fail-if-worse: give both, or neither")
     made = [Run(run) for run in runs]
-    comparison = compare_runs(made, detect=detect)
+    comparison = compare_runs(made, detect=detect, margin=margin)
     if as_json:
         _print_json(comparison_document(comparison))
     else:
         print_comparison(comparison, language=made[0].language)
-    worse = what_is_worse(comparison, language=made[0].language) if fail_if_worse else []
-    for line in worse:
-        print(line, file=sys.stderr)
-    if worse:
-        sys.exit(3)
+    if fail_if_worse:
+        for line in gate_lines(comparison.gate, language=made[0].language):
+            print(line, file=sys.stderr)
+        if not comparison.gate.passed:
+            sys.exit(3)
 
 
 @app.command(short_help="How far judges agree with each other and with people.")

@@ -195,16 +195,19 @@ def plan(
     return make_plan(configuration, categories, chosen, gpus=gpus, gpu_memory=gpu_memory, samples=samples, seen=seen)
 
 
-def compare(runs: Sequence[str | Path | Run], *, detect: float | None = None) -> Comparison:
+def compare(
+    runs: Sequence[str | Path | Run], *, detect: float | None = None, margin: float | None = None
+) -> Comparison:
     """Compares runs, or the edit models within one, by every judge that they have in common.
 
-    With `detect` it also says how many samples would show a true difference of that many points. Raises
-    `ConfigurationError` for runs that cannot be compared, with what differs, and `RunDirectoryError` for a folder that
-    is no run.
+    With `detect` it also says how many samples would show a true difference of that many points. Its `gate` says
+    whether any is worse than the first; with `margin`, whether all are shown to be less than that many points worse.
+    Raises `ConfigurationError` for runs that cannot be compared, with what differs, and `RunDirectoryError` for a
+    folder that is no run.
     """
     made = [run if isinstance(run, Run) else Run(Path(run)) for run in runs]
     bounds = made[0].bounds if made else {}
-    return compare_runs([run.results for run in made], detect=detect, **bounds)
+    return compare_runs([run.results for run in made], detect=detect, margin=margin, **bounds)
 
 
 # -- what a run is made of --

@@ -60,9 +60,10 @@ def test_several_judges_and_repeats(make_run: Make) -> None:
     median = document["median"][0]
     part = text.split("The median of the 3 judges")[1]
     coverage = median["coverage"]
-    assert row(part, "qwen_image")[:3] == [
+    assert row(part, "qwen_image")[:4] == [
         "qwen_image_edit",
         f"{coverage['scored']}/{coverage['total']}",
+        str(median["overall"]["clusters"]),
         f"{median['overall']['mean']:.2f}",
     ]
     assert coverage["scored"] < coverage["total"]

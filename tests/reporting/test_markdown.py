@@ -19,17 +19,17 @@ Worth knowing:
 
 ## Results
 
-| Edit model | Judge | Scored | Mean | 95% interval | Worst to best case | Mean of categories \
-| Std | Median | Min | Max |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-| model_a | judge | 2/3 | 7.00 | 0.00–10.00 | 4.67–8.00 | 7.00 | 1.41 | 7.00 | 6.00 | 8.00 |
+| Edit model | Judge | Scored | Images | Mean | 95% interval | Worst to best case | Mean of categories \
+| 95% interval | Std | Median | Min | Max |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| model_a | judge | 2/3 | 2 | 7.00 | – | 4.67–8.00 | 7.00 | – | 1.41 | 7.00 | 6.00 | 8.00 |
 
 ## Mean score by category
 
-| Category | Model | Scored | Mean | 95% interval | Worst to best case | Std | Median | Min | Max |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-| Physical and geometric consistency | model_a | 1/1 | 6.00 | – | – | – | 6.00 | 6.00 | 6.00 |
-| Cause and effect | model_a | 1/2 | 8.00 | – | 4.00–9.00 | – | 8.00 | 8.00 | 8.00 |
+| Category | Model | Scored | Images | Mean | 95% interval | Worst to best case | Std | Median | Min | Max |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| Physical and geometric consistency | model_a | 1/1 | 1 | 6.00 | – | – | – | 6.00 | 6.00 | 6.00 |
+| Cause and effect | model_a | 1/2 | 1 | 8.00 | – | 4.00–9.00 | – | 8.00 | 8.00 | 8.00 |
 
 ## Failures by reason
 

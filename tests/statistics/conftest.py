@@ -58,6 +58,11 @@ def results(samples: Sequence[Sample], scores: Scores, *, name: str = "run", **m
                         score=float(value) if scored else None,
                     )
                 )
+    without_edit = {
+        (judgement.edit_model, judgement.sample_id): judgement.status
+        for judgement in judgements
+        if judgement.status in (Status.EDIT_FAILED, Status.SKIPPED, Status.PENDING)
+    }
     edits = tuple(
         Edit(
             key="",
@@ -65,8 +70,8 @@ def results(samples: Sequence[Sample], scores: Scores, *, name: str = "run", **m
             edit_model=edit_model,
             seed=0,
             edit_seed=0,
-            status=Status.OK,
-            image="images/x.png",
+            status=without_edit.get((edit_model, of_sample.id), Status.OK),
+            image="" if (edit_model, of_sample.id) in without_edit else "images/x.png",
         )
         for edit_model in edit_models
         for of_sample in samples

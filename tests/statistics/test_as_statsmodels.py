@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edit_eval.statistics.corrections import benjamini_hochberg, holm
-from edit_eval.statistics.intervals import clustered_standard_error, mean_interval
+from edit_eval.statistics.intervals import Estimate, estimate, mean_interval
 from edit_eval.statistics.power import detectable_difference
 
 
@@ -23,23 +23,35 @@ def test_corrected_p_values(ours, theirs):
         assert ours(p_values) == pytest.approx(expected.tolist())
 
 
-def test_the_cluster_robust_interval():
+def test_with_one_score_an_image_it_is_hc2():
     linear_model = pytest.importorskip("statsmodels.regression.linear_model")
     generator = np.random.default_rng(3)
-    clusters = np.repeat(np.arange(23), generator.integers(1, 8, size=23))
+    values, groups = generator.normal(size=60), generator.choice(3, p=[0.6, 0.3, 0.1], size=60)
+    design = (groups[:, None] == np.arange(3)).astype(float)
+    fit = linear_model.OLS(values, design).fit(cov_type="HC2")
+    contrast = fit.t_test(np.full(3, 1 / 3))
+    found = estimate(values, np.arange(60), groups)
+    assert found.value == pytest.approx(float(contrast.effect[0]))
+    assert found.standard_error == pytest.approx(float(contrast.sd[0][0]))
+
+
+def test_equal_images_have_the_cluster_robust_interval():
+    linear_model = pytest.importorskip("statsmodels.regression.linear_model")
+    generator = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(23), 4)
     values = 0.6 * generator.normal(size=23)[clusters] + 0.8 * generator.normal(size=len(clusters))
+    # Its own correction has (n - 1) / (n - k) = 1 beside G / (G - 1).
     fit = linear_model.OLS(values, np.ones(len(values))).fit(
         cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True
     )
-    error, groups = clustered_standard_error(values, clusters)
-    assert groups == 23
-    assert error == pytest.approx(float(fit.bse[0]))
+    assert estimate(values, clusters).standard_error == pytest.approx(float(fit.bse[0]))
     assert mean_interval(values, clusters) == pytest.approx(fit.conf_int()[0].tolist())
 
 
 def test_the_detectable_difference_is_close_to_that_of_the_t_test():
+    """That of the t-test takes the standard deviation for known; the fewer images, the less it is."""
     power = pytest.importorskip("statsmodels.stats.power")
-    for clusters in (20, 90, 270):
+    for clusters, more in ((30, 1.03), (90, 1.01), (270, 1.0)):
         expected = 2.0 * power.TTestPower().solve_power(nobs=clusters, alpha=0.05, power=0.8)
-        found = detectable_difference(2.0 / math.sqrt(clusters), clusters)
-        assert found == pytest.approx(expected, rel=0.01)
+        found = Estimate(0.0, 2.0 / math.sqrt(clusters), clusters - 1, clusters - 1, clusters, 0.0, None)
+        assert detectable_difference(found, 10) == pytest.approx(more * expected, rel=0.01)

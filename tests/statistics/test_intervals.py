@@ -5,18 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from clustered_designs import DESIGNS, clustered, images_of
 from edit_eval.statistics.intervals import (
     bootstrap_interval,
+    estimate,
     mean_interval,
     wilson_interval,
 )
-
-
-def clustered_data(generator, sizes, icc):
-    """Scores with mean 0 and variance 1, of which the share `icc` lies between clusters."""
-    clusters = np.repeat(np.arange(len(sizes)), sizes)
-    between = generator.normal(size=len(sizes))[clusters]
-    return math.sqrt(icc) * between + math.sqrt(1 - icc) * generator.normal(size=len(clusters)), clusters
 
 
 def test_with_one_score_a_cluster_it_is_the_textbook_interval():
@@ -26,24 +21,97 @@ def test_with_one_score_a_cluster_it_is_the_textbook_interval():
     assert mean_interval(values, list("abcde")) == pytest.approx([low, high])
 
 
+def by_matrices(values, clusters, groups):
+    """CR2 and its degrees of freedom as the papers write them: with projections of n x n, and no short cut."""
+    count, kinds = len(values), np.unique(groups)
+    design = (groups[:, None] == kinds).astype(float)
+    bread = np.linalg.inv(design.T @ design)
+    hat = design @ bread @ design.T
+    residuals, keep = (np.eye(count) - hat) @ values, np.eye(count) - hat
+    contrast = np.full(len(kinds), 1 / len(kinds))
+    rows = []
+    for cluster in np.unique(clusters):
+        here = np.flatnonzero(clusters == cluster)
+        scale, vectors = np.linalg.eigh(np.eye(len(here)) - hat[np.ix_(here, here)])
+        root = vectors @ np.diag(scale**-0.5) @ vectors.T
+        row = np.zeros(count)
+        row[here] = contrast @ bread @ design[here].T @ root
+        rows.append(row)
+    rows = np.array(rows)
+    p = rows @ keep @ keep.T @ rows.T
+    freedom = np.trace(p) ** 2 / np.trace(p @ p)
+    return contrast @ bread @ design.T @ values, math.sqrt(((rows @ residuals) ** 2).sum()), freedom
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("design", ["10 images with 9", "2 with 27, 8 with 3", "one with half", "1 to 5"])
+def test_it_is_cr2_as_the_papers_write_it(design, groups):
+    generator = np.random.default_rng(4)
+    values, clusters = clustered(generator, DESIGNS[design], 0.3)
+    codes = generator.choice(groups, p=[1.0] if groups == 1 else [0.6, 0.3, 0.1], size=len(values))
+    found = estimate(values, clusters, codes)
+    assert (found.value, found.standard_error, found.freedom) == pytest.approx(by_matrices(values, clusters, codes))
+
+
+def test_equal_clusters_keep_what_they_had():
+    """G - 1 degrees of freedom, and the sandwich with G / (G - 1)."""
+    values, clusters = clustered(np.random.default_rng(5), [9] * 30, 0.3)
+    sums = np.bincount(clusters, values - values.mean())
+    found = estimate(values, clusters)
+    assert found.freedom == pytest.approx(29)
+    assert found.standard_error == pytest.approx(math.sqrt(30 / 29 * (sums**2).sum()) / 270)
+
+
+def test_thousands_of_images_take_no_matrix_of_their_square():
+    values, clusters = clustered(np.random.default_rng(5), [1, 3, 5] * 10_000, 0.3)
+    assert estimate(values, clusters, clusters % 5).freedom == pytest.approx(22_000, rel=0.1)
+
+
+def test_scores_in_any_order_give_the_same_bits():
+    generator = np.random.default_rng(8)
+    values, clusters = clustered(generator, DESIGNS["1 to 5"], 0.4)
+    groups, order = clusters % 3, generator.permutation(len(values))
+    assert estimate(values, clusters, groups) == estimate(values[order], clusters[order], groups[order])
+
+
+def test_a_few_images_far_to_one_side_bend_the_interval():
+    values = np.random.default_rng(8).normal(8, 0.5, size=40)
+    assert estimate(values, np.arange(40)).asymmetry == 0.0
+    values[:3] = 0.0
+    found = estimate(values, np.arange(40))
+    assert found.asymmetry < -0.2
+    low, high = found.interval()
+    assert found.value - low > 1.2 * (high - found.value)
+    assert [found.p_value(low), found.p_value(high)] == pytest.approx([0.05, 0.05])
+
+
 @pytest.mark.parametrize(
-    ("sizes", "icc"),
-    [([3] * 90, 0.3), ([3] * 90, 0.6), ([10] * 27, 0.3), ([1, 2, 3, 4, 5] * 8, 0.3), ([1] * 12, 0.0)],
+    ("sizes", "groups", "why"),
+    [
+        ([5], None, "one_image"),
+        ([2, 2], None, "too_uneven"),
+        ([400, 1, 1, 1], None, "too_uneven"),
+        ([2, 2, 2], None, None),
+        ([2, 2, 2], [0, 0, 0, 0, 1, 1], "one_image"),
+    ],
 )
-def test_it_holds_the_truth_in_95_of_100(sizes, icc):
-    generator = np.random.default_rng(11)
-    covered = 0
-    for _ in range(1_500):
-        low, high = mean_interval(*clustered_data(generator, sizes, icc))
-        covered += low <= 0.0 <= high
-    assert 0.93 <= covered / 1_500 <= 0.97
+def test_why_there_is_no_interval(sizes, groups, why):
+    images = images_of(sizes)
+    codes = None if groups is None else np.array(groups)
+    values = np.random.default_rng(1).normal(size=len(images))
+    found = estimate(values, images, codes)
+    assert found.doubt == why
+    assert (found.interval() is None) == (found.p_value() is None) == (why is not None)
+    assert estimate(np.ones(9), np.arange(9)).doubt == "no_spread"
+    with pytest.raises(ValueError, match="nothing"):
+        estimate(values[:0], images[:0])
 
 
 def test_the_same_simulation_finds_an_interval_that_forgets_the_clusters():
     generator = np.random.default_rng(11)
     covered = 0
     for _ in range(500):
-        values, _ = clustered_data(generator, [10] * 27, 0.3)
+        values, _ = clustered(generator, [10] * 27, 0.3)
         low, high = mean_interval(values, np.arange(len(values)))
         covered += low <= 0.0 <= high
     assert covered / 500 < 0.8
@@ -91,7 +159,7 @@ def test_wilson_refuses_impossible_counts():
 
 def test_the_bootstrap_agrees_with_the_formula_for_a_mean():
     generator = np.random.default_rng(5)
-    values, clusters = clustered_data(generator, [3] * 90, 0.4)
+    values, clusters = clustered(generator, [3] * 90, 0.4)
     found = bootstrap_interval(lambda weights: float((weights * values).sum() / weights.sum()), clusters)
     assert found == pytest.approx(mean_interval(values, clusters), abs=0.03)
 

@@ -5,36 +5,48 @@ import math
 import numpy as np
 import pytest
 
-from edit_eval.statistics.intervals import clustered_standard_error
-from edit_eval.statistics.permutation import sign_flip_p_value
+from edit_eval.statistics.intervals import Estimate, estimate
+from edit_eval.statistics.paired import paired_p_value
 from edit_eval.statistics.power import clusters_needed, detectable_difference, fewest_clusters
 
 
-def test_a_difference_of_that_size_is_found_four_times_in_five():
+def seen(clusters: int, deviation: float = 2.0) -> Estimate:
+    """What as many images with one sample each say."""
+    return Estimate(0.0, deviation / math.sqrt(clusters), clusters - 1, clusters - 1, clusters, 0.0, None)
+
+
+@pytest.mark.parametrize("images", [10, 30])
+def test_a_difference_of_the_reported_size_is_found_four_times_in_five(images):
+    """Reported by one run, looked for by the next; with ten images what may stay unseen asks for most of it."""
     generator = np.random.default_rng(17)
-    clusters = np.repeat(np.arange(60), 2)
+    clusters = np.repeat(np.arange(images), 2)
 
-    def draw(shift):
-        return shift + generator.normal(size=60)[clusters] + generator.normal(size=120)
+    def draw():
+        return generator.normal(size=images)[clusters] + generator.normal(size=2 * images)
 
-    error = math.sqrt(1.5 / 60)  # the variance of a cluster's mean is 1 + 1/2
-    shift = detectable_difference(error, 60)
-    found = [sign_flip_p_value(draw(shift), clusters, resamples=999) <= 0.05 for _ in range(600)]
-    assert np.mean(found) == pytest.approx(0.8, abs=0.04)
-    assert clustered_standard_error(draw(0.0), clusters)[0] == pytest.approx(error, rel=0.3)
+    found = []
+    for _ in range(400):
+        shift = detectable_difference(estimate(draw(), clusters), 10)
+        found.append(paired_p_value(estimate(shift + draw(), clusters), 10) <= 0.05)
+    assert np.mean(found) == pytest.approx(0.8, abs=0.05)
 
 
 @pytest.mark.parametrize("difference", [0.05, 0.2, 1.0, 5.0])
 def test_the_number_needed_is_the_smallest_that_is_enough(difference):
-    spread = 2.0
-    needed = clusters_needed(spread / math.sqrt(90), 90, difference)
-    assert detectable_difference(spread / math.sqrt(needed), needed) <= difference
+    needed = clusters_needed(seen(10_000), difference, 10)
+    assert detectable_difference(seen(needed), 10) <= difference * 1.02
     fewer = needed - 1
-    assert fewer < fewest_clusters() or detectable_difference(spread / math.sqrt(fewer), fewer) > difference
+    assert fewer < fewest_clusters() or detectable_difference(seen(fewer), 10) > difference * 0.98
+
+
+def test_as_many_as_were_seen_show_what_they_could():
+    for clusters in (10, 24, 90, 270):
+        found = seen(clusters)
+        assert clusters_needed(found, detectable_difference(found, 10), 10) == clusters
 
 
 def test_a_sharper_level_needs_more():
-    assert clusters_needed(0.2, 90, 0.3, alpha=0.005) > clusters_needed(0.2, 90, 0.3)
+    assert clusters_needed(seen(90), 0.3, 10, alpha=0.005) > clusters_needed(seen(90), 0.3, 10)
     assert fewest_clusters(0.05) == 6
     assert 2 / 2 ** fewest_clusters(0.001) <= 0.001 < 2 / 2 ** (fewest_clusters(0.001) - 1)
 
@@ -42,11 +54,18 @@ def test_a_sharper_level_needs_more():
 @pytest.mark.parametrize("difference", [0.0, -1.0, math.inf, math.nan])
 def test_a_difference_that_cannot_be_detected_is_refused(difference):
     with pytest.raises(ValueError, match="above 0"):
-        clusters_needed(0.2, 90, difference)
+        clusters_needed(seen(90), difference, 10)
 
 
-def test_one_cluster_says_nothing():
-    with pytest.raises(ValueError, match="at least 2"):
-        detectable_difference(0.2, 1)
-    with pytest.raises(ValueError, match="at least 2"):
-        clusters_needed(0.2, 1, 1.0)
+def test_where_the_samples_do_not_say_there_is_no_number():
+    one = estimate(np.array([1.0, 2.0]), np.array([0, 0]))
+    few = seen(4)
+    uneven = estimate(np.random.default_rng(1).normal(size=251), np.repeat(np.arange(30), [135] + [4] * 29))
+    assert one.doubt == "one_image"
+    assert few.freedom == 3
+    assert uneven.freedom < 4
+    for found in (one, few, uneven):
+        assert detectable_difference(found, 10) is None
+        assert clusters_needed(found, 1.0, 10) is None
+    assert detectable_difference(seen(7), 10, alpha=0.001) is None, "beyond the scale"
+    assert clusters_needed(seen(90), 11.0, 10) is None, "nor can any difference be that large"

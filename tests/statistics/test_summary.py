@@ -6,9 +6,11 @@ import statistics
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from edit_eval.records import Judgement, Status
+from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.summary import summarise
 
 
@@ -90,7 +92,9 @@ def test_categories_difficulties_tags_and_languages(run):
         assert all(block["exploratory"] is True for block in result[kind].values())
     # The two scored physical samples are one source image: there is no interval.
     assert result["categories"]["physical"]["ci95"] is None
-    assert result["overall"]["ci95"] is not None
+    assert result["categories"]["physical"]["no_ci95"] == "one_image"
+    # And the four of all are of two, which is no interval to believe either.
+    assert result["overall"]["no_ci95"] == "too_uneven"
 
 
 def test_weighted_by_samples_and_by_category(make_sample, make_results):
@@ -164,6 +168,7 @@ def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
         "worst_case_mean": 0.0,
         "best_case_mean": 10.0,
         "ci95": None,
+        "no_ci95": "no_scores",
     }
 
 
@@ -219,3 +224,30 @@ def test_a_hundred_thousand_judgements(make_sample, make_results):
     summary = summarise(run)
     assert time.process_time() - begin < 4.0  # about one second on a quiet machine
     assert summary["coverage"]["scored"] == 100_000
+
+
+def test_the_mean_of_categories_has_the_interval_of_its_own_weights(make_sample, make_results):
+    """Not that of the mean of all scores: the small category counts as much as the large one."""
+    generator = np.random.default_rng(1)
+    categories = ["physical"] * 40 + ["social"] * 10
+    samples = [make_sample(n, category=name, source=n % 25) for n, name in enumerate(categories)]
+    scores = np.append(generator.normal(6, 0.5, size=40), generator.normal(6, 1.5, size=10))
+    (result,) = summarise(make_results(samples, {("m", "j"): [[score] for score in scores]}))["results"]
+    groups = np.array([name == "social" for name in categories], dtype=np.int64)
+    found = estimate(scores, np.arange(50) % 25, groups)
+    assert result["category_mean"] == pytest.approx(found.value)
+    assert result["category_mean_ci95"] == pytest.approx(found.interval())
+    low, high = result["overall"]["ci95"]
+    assert result["category_mean_ci95"][1] - result["category_mean_ci95"][0] > 1.2 * (high - low)
+    assert result["no_category_mean_ci95"] is None
+
+
+def test_why_the_mean_of_categories_has_no_interval(make_sample, make_results):
+    names = ["physical"] * 4 + ["social"]
+    samples = [make_sample(n, category=name) for n, name in enumerate(names)]
+    one = summarise(make_results(samples, {("m", "j"): [[n] for n in (4, 5, 6, 7, 8)]}))
+    assert (one["category_mean"], one["category_mean_ci95"]) == (6.75, None)
+    assert one["results"][0]["no_category_mean_ci95"] == "one_image"
+    none = summarise(make_results(samples, {("m", "j"): [[4], [5], [6], [7], [Status.REFUSED]]}))
+    assert (none["category_mean"], none["category_mean_ci95"]) == (None, None)
+    assert none["results"][0]["no_category_mean_ci95"] == "no_scores"

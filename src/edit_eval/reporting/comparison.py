@@ -17,7 +17,9 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.terminal_text import Name, one_line, print_beside, readable, stdout_console
 from edit_eval.reporting.texts import short_category, text
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
-from edit_eval.statistics.power import ALPHA, POWER, fewest_clusters
+from edit_eval.statistics.failure_rates import FailedEdits
+from edit_eval.statistics.paired import FEWEST_IMAGES
+from edit_eval.statistics.power import ALPHA, POWER
 from edit_eval.store.comparable import Note
 
 PAIRS_IN_FULL = 3
@@ -54,8 +56,9 @@ def print_comparison(comparison: Comparison, console: Console | None = None, *, 
         console.print(pairs_table(pairs, letters, language))
         console.print()
         console.print(counts_table(pairs, letters, language))
+        _print_failures(console, pairs, letters, language, with_table=not number)
         if not number:
-            _print_explanation(console, comparison.pairs, language)
+            _print_explanation(console, comparison.pairs, letters, language)
         detailed = pairs if len(pairs) <= PAIRS_IN_FULL else [pair for pair in pairs if pair.a == columns[0].name]
         _print_categories(console, comparison, detailed, letters, language)
         for pair in detailed:
@@ -69,31 +72,6 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
     plain = readable(comparison.document())
     assert isinstance(plain, dict)
     return plain
-
-
-def what_is_worse(comparison: Comparison, *, language: str = "en") -> list[str]:
-    """Why `--fail-if-worse` fails, a line each; empty when it does not.
-
-    It fails, too, for what shares no scored sample with the first: a model that made nothing must not pass.
-    """
-    with_first = [pair for pair in comparison.pairs if pair.a == comparison.columns[0].name]
-    lines = [
-        text(
-            "compare.worse",
-            language,
-            b=pair.b,
-            a=pair.a,
-            judge=pair.judge,
-            difference=signed(-(pair.difference or 0.0)),
-            p=p_value(pair.p_adjusted),
-        )
-        for pair in with_first
-        if pair.better == pair.a
-    ]
-    unknown = [
-        text("compare.not_held", language, b=pair.b, a=pair.a, judge=pair.judge) for pair in with_first if pair.n == 0
-    ]
-    return [one_line(line) for line in lines + unknown]
 
 
 def letter(place: int) -> str:
@@ -128,24 +106,37 @@ def p_value(value: float | None) -> str:
 def verdict(pair: Pair, letters: Mapping[str, str], language: str = "en") -> str:
     """`A better`, with a star where missing scores could turn it; else no more than is known.
 
-    `tie`; `same on 3`, samples of which each has the same two scores; `too few: 3`, source images on which no
-    difference could have been found; `no test` without any sample.
+    `B fails more` where scores show no difference, `trade` where the one that fails more scores higher, and a dagger
+    where one may fail more and is not behind in score: `failure_remarks` has the sentence. Else `tie`; `same on 3`,
+    samples of which each has the same two scores; `too few: 3` or `too uneven`, source images from which too little
+    follows; `no test` without any sample.
     """
-    if pair.better is not None:
+    mark = "†" if _remark(pair) == "perhaps" else ""
+    if pair.trade:
+        return text("compare.trade", language)
+    if pair.scores_higher is not None:
         star = "" if pair.better_whatever_is_missing else "*"
-        return text("compare.better", language, name=letters[pair.better]) + star
+        return text("compare.better", language, name=letters[pair.scores_higher]) + star + mark
+    if pair.fails_more is not None:
+        return text("compare.fails_more", language, name=letters[pair.fails_more])
     if pair.n == 0:
-        return text("compare.no_test", language)
+        return text("compare.no_test", language) + mark
     if pair.identical:
-        return text("compare.same", language, n=pair.n)
-    return text("compare.tie", language) if pair.testable else text("compare.too_few", language, images=pair.clusters)
+        return text("compare.same", language, n=pair.n) + mark
+    if pair.no_ci95 == "too_uneven" and pair.clusters >= FEWEST_IMAGES:
+        return text("compare.too_uneven", language) + mark
+    few = pair.clusters < FEWEST_IMAGES
+    return (text("compare.too_few", language, images=pair.clusters) if few else text("compare.tie", language)) + mark
 
 
 # -- tables --
 
 
 def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], language: str = "en") -> Table:
-    """A row for each column: coverage, mean, interval, rank; its edit model where the name does not say it."""
+    """A row for each column: coverage, mean, interval, rank; its edit model where the name does not say it.
+
+    Where any edit failed also how many, with the 95 % interval of their share.
+    """
     table = _table("", roomy=True)
     table.add_column("", overflow="fold")
     with_models = len({column.edit_model for column in columns}) > 1 and any(
@@ -153,7 +144,9 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], 
     )
     if with_models:
         table.add_column(text("edit_model", language), overflow="fold")
-    _add_numbers(table, [text(key, language) for key in ("scored", "mean.column", "interval", "compare.rank")])
+    with_failures = any(column.failed.count for column in columns)
+    keys = ["scored", *(["compare.failed"] if with_failures else []), "images", "mean.column", "interval"]
+    _add_numbers(table, [text(key, language) for key in (*keys, "compare.rank")])
     for column in columns:
         complete = column.scored == column.total
         table.add_row(
@@ -161,6 +154,8 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], 
             Name(column.name),
             *([Name(column.edit_model)] if with_models else []),
             Text(f"{column.scored}/{column.total}", style="" if complete else _PROBLEM),
+            *([_failed(column.failed)] if with_failures else []),
+            str(column.clusters),
             Text(formats.score(column.mean), style="bold"),
             formats.span(column.ci95),
             str(column.rank),
@@ -210,6 +205,32 @@ def counts_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: st
     return table
 
 
+def failures_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: str = "en") -> Table:
+    """A row for each pair: of the edits that both tried those that failed, `3 : 0`, and the test of the difference."""
+    table = _table(text("compare.failed.edits", language), roomy=True)
+    keys = (
+        "compare.edits",
+        "images",
+        "compare.failed",
+        "compare.difference",
+        "compare.p",
+        "compare.p_adjusted",
+    )
+    _add_numbers(table, [text(key, language) for key in keys])
+    for pair in pairs:
+        found = pair.failures
+        table.add_row(
+            _pair_name(pair, letters),
+            str(found.total),
+            str(found.clusters),
+            f"{found.a} : {found.b}",
+            formats.NOTHING if found.difference is None else f"{100 * found.difference:+.1f}%",
+            p_value(found.p),
+            Text(p_value(found.p_adjusted), style="bold" if found.proven else ""),
+        )
+    return table
+
+
 def categories_table(
     pairs: Sequence[Pair], letters: Mapping[str, str], categories: Sequence[str], language: str = "en"
 ) -> Table:
@@ -235,6 +256,12 @@ def categories_table(
                 Text(p_value(found.p_adjusted), style="bold" if (found.p_adjusted or 1) <= ALPHA else ""),
             )
             title = Text("")
+    title = Text(text("category_mean", language))
+    for pair in pairs:
+        mean = pair.category_mean
+        figures = [signed(mean.difference), signed_span(mean.ci95)]
+        table.add_row(title, _pair_name(pair, letters), str(pair.n), str(pair.clusters), *figures, "", "")
+        title = Text("")
     return table
 
 
@@ -251,7 +278,7 @@ def _add_numbers(table: Table, names: Sequence[str]) -> None:
 
 
 def _difference_names(language: str) -> list[str]:
-    keys = ("compare.images", "compare.difference", "interval", "compare.p", "compare.p_adjusted")
+    keys = ("images", "compare.difference", "interval", "compare.p", "compare.p_adjusted")
     return [text(key, language) for key in keys]
 
 
@@ -276,6 +303,62 @@ def _needed(pair: Pair, language: str) -> str:
 # -- words --
 
 
+def failure_remarks(pairs: Sequence[Pair], letters: Mapping[str, str], language: str = "en") -> list[str]:
+    """A sentence for each pair of which one fails more, by chance or not, unless it is the worse one all the same."""
+    lines = []
+    for pair in pairs:
+        kind, failures = _remark(pair), pair.failures
+        if kind is None:
+            continue
+        more, less = (pair.a, pair.b) if failures.a > failures.b else (pair.b, pair.a)
+        lines.append(
+            text(
+                f"compare.failures.{kind}",
+                language,
+                pair=_pair_name(pair, letters),
+                more=letters[more],
+                less=letters[less],
+                most=max(failures.a, failures.b),
+                fewest=min(failures.a, failures.b),
+                total=failures.total,
+                p=p_value(failures.p_adjusted),
+            )
+        )
+    return lines
+
+
+def _print_failures(
+    console: Console, pairs: Sequence[Pair], letters: Mapping[str, str], language: str, *, with_table: bool
+) -> None:
+    """The table, which is the same for all judges, and what they make of it together with the scores."""
+    remarks = failure_remarks(pairs, letters, language)
+    if with_table and any(pair.failures.a or pair.failures.b for pair in pairs):
+        console.print()
+        console.print(failures_table(pairs, letters, language))
+    elif remarks:
+        console.print()
+    for line in remarks:
+        print_beside(console, "", Text(line, style=_PROBLEM))
+
+
+def _remark(pair: Pair) -> str | None:
+    """What must be said of a pair's failures beside its scores."""
+    if pair.trade:
+        return "trade"
+    if pair.fails_more is not None:
+        return "tie" if pair.scores_higher is None else "lower"
+    if pair.failures.a == pair.failures.b:
+        return None
+    less = pair.b if pair.failures.a > pair.failures.b else pair.a
+    return None if pair.scores_higher == less else "perhaps"
+
+
+def _failed(failed: FailedEdits) -> Text:
+    """`23/60 (26–52%)`."""
+    span = "" if failed.ci95 is None else f" ({'–'.join(f'{100 * end:.0f}' for end in failed.ci95)}%)"
+    return Text(f"{failed.count}/{failed.total}{span}", style=_PROBLEM if failed.count else "")
+
+
 def _note(note: str, language: str) -> str:
     """What comes out of a run's records stays as it is."""
     return text(f"compare.note.{note.kind}", language, **note.values) if isinstance(note, Note) else note
@@ -293,19 +376,32 @@ def _print_differing_models(
             print_beside(console, Text(f"{words}  ", style="dim"), Text(one_line(differs), style="dim"))
 
 
-def _print_explanation(console: Console, pairs: Sequence[Pair], language: str) -> None:
+def _print_explanation(console: Console, pairs: Sequence[Pair], letters: Mapping[str, str], language: str) -> None:
     """What the columns mean, and what the verdicts that are there do not mean."""
     tests = len(pairs)
     console.print()
     _print_dim(console, text("compare.explanation", language, tests=_tests(tests, language)))
+    if any(pair.failures.a or pair.failures.b for pair in pairs):
+        edit_models = len({(pair.a, pair.b) for pair in pairs})
+        _print_dim(console, text("compare.failed.explanation", language, tests=_tests(edit_models, language)))
     if any(pair.identical for pair in pairs):
         _print_dim(console, text("compare.same.hint", language))
-    if any(pair.better is None and pair.n and pair.testable and not pair.identical for pair in pairs):
+    verdicts = {verdict(pair, letters, language) for pair in pairs}
+    if {text("compare.tie", language), text("compare.tie", language) + "†"} & verdicts:
         _print_dim(console, text("compare.tie.hint", language, power=f"{POWER:.0%}"))
-    if any(pair.better is None and pair.n and not pair.testable for pair in pairs):
-        fewest = fewest_clusters(ALPHA / tests)
-        _print_dim(console, text("compare.too_few.hint", language, fewest=fewest))
-    if any(pair.better and not pair.better_whatever_is_missing for pair in pairs):
+    images = [pair.clusters for pair in pairs]
+    images += [found.clusters for pair in pairs if len(pair.categories) > 1 for found in pair.categories.values()]
+    if any(0 < of_one < FEWEST_IMAGES for of_one in images):
+        _print_dim(console, text("compare.few_images.hint", language, fewest=FEWEST_IMAGES))
+    if text("compare.too_uneven", language) in verdicts:
+        _print_dim(console, text("compare.too_uneven.hint", language))
+    for pair in pairs:
+        if pair.few_losses:
+            names = {"pair": _pair_name(pair, letters), "name": letters[pair.few_losses.column]}
+            samples = text("list.separator", language).join(pair.few_losses.samples)
+            words = text("compare.few_losses", language, **names, samples=samples)
+            print_beside(console, "", Text(one_line(words), style=_PROBLEM))
+    if any(pair.scores_higher and not pair.trade and not pair.better_whatever_is_missing for pair in pairs):
         print_beside(console, "* ", Text(text("compare.star.hint", language), style=_PROBLEM))
 
 

@@ -20,6 +20,8 @@ class Entry:
     coverage: Mapping[str, Any]
     overall: Mapping[str, Any]
     category_mean: float | None
+    category_interval: Mapping[str, Any]
+    """Its `ci95`, and `no_ci95` where there is none."""
     categories: Mapping[str, Mapping[str, Any]]
     difficulties: Mapping[str, Mapping[str, Any]]
     tags: Mapping[str, Mapping[str, Any]]
@@ -47,6 +49,10 @@ def entries(summary: Mapping[str, Any]) -> list[Entry]:
             coverage=entry["coverage"],
             overall=entry.get("overall") or {},
             category_mean=entry.get("category_mean"),
+            category_interval={
+                "ci95": entry.get("category_mean_ci95"),
+                "no_ci95": entry.get("no_category_mean_ci95"),
+            },
             categories=entry.get("categories") or {},
             difficulties=entry.get("difficulties") or {},
             tags=entry.get("tags") or {},

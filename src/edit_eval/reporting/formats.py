@@ -21,6 +21,11 @@ def span(ends: Sequence[float | None] | None) -> str:
     return "–".join(score(end) for end in ends)
 
 
+def images(block: Mapping[str, Any]) -> str:
+    """`90`: how many source images its scores are of."""
+    return NOTHING if block.get("clusters") is None else str(block["clusters"])
+
+
 def worst_to_best(block: Mapping[str, Any]) -> str:
     """`6.33–6.47`: what the mean would be if all that is unscored had got the lowest or the highest score."""
     return span([block.get("worst_case_mean"), block.get("best_case_mean")])

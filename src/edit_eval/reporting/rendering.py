@@ -33,6 +33,7 @@ def template_environment(*, autoescape: bool) -> jinja2.Environment:
     environment.filters.update(
         score=formats.score,
         span=formats.span,
+        images=formats.images,
         coverage=formats.coverage,
         memory=formats.memory,
         peak_memory=formats.peak_memory,

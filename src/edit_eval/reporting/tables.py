@@ -36,6 +36,8 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
         for table in tables:
             console.print()
             console.print(table)
+        if reasons := _without_interval(of_judge, language):
+            console.print(_plain(reasons), style="dim")
     if (summary.get("timing") or {}).get("devices"):
         console.print()
         console.print(device_times_table(summary, language))
@@ -98,7 +100,22 @@ def categories_table(parts: Sequence[Entry], language: str = "en") -> Table:
                 block = part.categories[name]
                 first = Name(part.edit_model, indent=2) if len(parts) > 1 else title
                 table.add_row(first, *_numbers(block, block.get("coverage"), incomplete))
+    means = Name(text("category_mean", language), "bold" if len(parts) > 1 else "dim")
+    if len(parts) > 1:
+        table.add_row(means)
+    for part in parts:
+        first = Name(part.edit_model, indent=2) if len(parts) > 1 else means
+        mean = Text(formats.score(part.category_mean), style="bold")
+        table.add_row(first, "", "", mean, formats.span(part.category_interval["ci95"]))
     return table
+
+
+def _without_interval(parts: Sequence[Entry], language: str) -> str:
+    """Why there is no interval where there is none, each reason once."""
+    blocks = [block for part in parts for block in (part.overall, part.category_interval, *part.categories.values())]
+    reasons = dict.fromkeys(block.get("no_ci95") for block in blocks)
+    known = [text(f"no_ci95.{reason}", language) for reason in reasons if reason not in (None, "no_scores")]
+    return text("no_ci95", language, reasons=text("list.separator", language).join(known)) if known else ""
 
 
 def device_times_table(summary: Mapping[str, Any], language: str = "en") -> Table:
@@ -162,7 +179,7 @@ def _add_numbers(table: Table, names: Iterable[str]) -> None:
 
 
 def _number_names(language: str, incomplete: bool) -> list[str]:
-    keys = ["scored", "mean.column", "interval"]
+    keys = ["scored", "images", "mean.column", "interval"]
     keys += ["worst_to_best.short"] if incomplete else []
     return [text(key, language) for key in (*keys, "std", "median", "min", "max")]
 
@@ -172,6 +189,7 @@ def _numbers(block: Mapping[str, Any], coverage: Mapping[str, Any] | None, with_
     bounds = [formats.NOTHING if complete else formats.worst_to_best(block)] if with_bounds else []
     return [
         Text(formats.coverage(coverage), style="" if complete else _PROBLEM),
+        formats.images(block),
         Text(formats.score(block.get("mean")), style="bold"),
         formats.span(block.get("ci95")),
         *bounds,

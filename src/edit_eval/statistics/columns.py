@@ -9,11 +9,12 @@ from itertools import combinations, takewhile
 from typing import NamedTuple
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import Results
+from edit_eval.records import Results, Status
 
 NOT_SET = "not set"
 """What stands for a value that there is not."""
 _ABSENT = object()
+_NOT_TRIED = (Status.PENDING, Status.SKIPPED)
 _LONGEST_SHOWN = 80
 _CONTEXT = 20
 """Characters that two long texts have in common and that are shown before the first in which they differ."""
@@ -37,6 +38,10 @@ class Column:
     """For each sample what else must be equal where two columns share it: `{"instruction": ..., "rubric": ...}`."""
     unscored: Mapping[str, float] = field(default_factory=dict)
     """For each sample the share of its judgements without a score, 0 to 1; none is 0, and 1 where `scores` has None."""
+    failed: Mapping[str, Mapping[int, bool]] = field(default_factory=dict)
+    """For each sample whether there is no edit with that edit seed, of the edits that were tried.
+
+    That is the edit model's own result, whatever the reason; an answer that the judge did not give is not."""
     words: Mapping[str, str] = field(default_factory=dict)
     """For samples with a score the judge's words about (one of) the edits, where it gave any."""
     run: str = ""
@@ -45,6 +50,10 @@ class Column:
     differs: tuple[str, ...] = ()
     """How the edit model differs from that of the first column, a line each."""
 
+    def image(self, sample: str) -> str:
+        """What the sample's source image is known by; of one that is not known, the sample itself."""
+        return self.clusters[sample] or sample
+
     def bound(self, sample: str, value: float) -> float:
         """The sample's score if every judgement without one had got `value`."""
         score = self.scores[sample]
@@ -52,6 +61,14 @@ class Column:
             return value
         missing = self.unscored.get(sample, 0.0)
         return score if missing == 0.0 else (1 - missing) * score + missing * value
+
+    def with_failures_as(self, sample: str, value: float) -> float | None:
+        """The sample's score if every edit that failed had got `value`; None where the judge alone gave no score."""
+        score, failed = self.scores[sample], list(self.failed.get(sample, {}).values())
+        share = sum(failed) / len(failed) if failed else 0.0
+        if share == 1.0:
+            return value
+        return None if score is None else (1 - share) * score + share * value
 
 
 class Difference(NamedTuple):
@@ -86,6 +103,10 @@ def columns_of(
         scores[key].setdefault(judgement.sample_id, []).append(judgement.score)
         if judgement.score is not None and judgement.reason:
             words[key].setdefault(judgement.sample_id, judgement.reason)
+    failed: dict[str, dict[str, dict[int, bool]]] = {edit_model: {} for edit_model in results.edit_models}
+    for edit in results.edits:
+        if edit.status not in _NOT_TRIED:
+            failed[edit.edit_model].setdefault(edit.sample_id, {})[edit.edit_seed] = edit.status is not Status.OK
     several = len(results.edit_models) > 1
     columns = []
     for (edit_model, judge), of_samples in scores.items():
@@ -100,6 +121,7 @@ def columns_of(
                 categories=categories,
                 asked=asked or {},
                 unscored={sample: 1 - len(known[sample]) / len(found) for sample, found in of_samples.items()},
+                failed=failed[edit_model],
                 words=words[(edit_model, judge)],
                 run=results.directory,
                 edit_model=edit_model,

@@ -1,14 +1,15 @@
 """Is one model better than another? Paired on the samples that both have scores for.
 
 Failures are not hidden by the pairing: beside each difference stand the number of samples that both ran, and
-the worst and best the difference could be if the missing scores were anything in the rubric's range.
+the worst and best the difference could be if the missing scores were anything in the rubric's range. Edits that
+failed are tested for themselves, and one that fails more is not the better one (`failure_rates`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -17,19 +18,30 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.statistics.columns import Column, by_judge, refuse_incomparable
 from edit_eval.statistics.corrections import benjamini_hochberg, holm
+from edit_eval.statistics.failure_rates import (
+    FailedEdits,
+    PairedFailures,
+    better_of,
+    failed_edits,
+    paired_failures,
+)
+from edit_eval.statistics.gate import Gate, hold_against_first
 from edit_eval.statistics.intervals import (
+    Estimate,
     FloatArray,
     IntArray,
     cluster_codes,
-    clustered_standard_error,
+    estimate,
     mean_interval,
 )
-from edit_eval.statistics.permutation import RESAMPLES, sign_flip_p_value
-from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference, fewest_clusters
+from edit_eval.statistics.paired import beyond_the_unseen, no_interval, paired_interval, paired_p_value
+from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
 
-SCHEMA = 1
+SCHEMA = 2
 LARGEST = 10
 """How many of the samples that differ most are listed."""
+DECISIVE = 3
+"""How many of a few large losses are named."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +52,30 @@ class CategoryDifference:
     clusters: int
     difference: float
     ci95: list[float] | None
+    no_ci95: str | None
     p: float
     p_adjusted: float | None = None
     """By Benjamini and Hochberg over all categories of all pairs of all judges."""
     exploratory: bool = True
+
+
+@dataclass(frozen=True)
+class CategoryMeanDifference:
+    """a - b, each category with the same weight."""
+
+    difference: float | None
+    """None where a category of the samples that both ran has none that both have scored."""
+    ci95: list[float] | None
+    no_ci95: str | None
+
+
+@dataclass(frozen=True)
+class FewLosses:
+    """A few images on which one column loses far more than on the others decide the mean difference."""
+
+    column: str
+    samples: list[str]
+    """At most `DECISIVE` of them, the largest loss first."""
 
 
 @dataclass(frozen=True)
@@ -75,21 +107,27 @@ class Pair:
     mean_b: float | None
     difference: float | None
     ci95: list[float] | None
+    no_ci95: str | None
+    """Why there is no interval: `no_scores`, `one_image`, `few_images`, `too_uneven`, `no_spread`."""
+    few_losses: FewLosses | None
+    """Where the differences are so skewed that the test and the interval had to be corrected for it."""
+    category_mean: CategoryMeanDifference
     p: float | None
     p_adjusted: float | None
     """By Holm over all pairs of all judges."""
     better: str | None
-    """The name of the one that is better at a family-wise level of .05; None for a tie."""
+    """The one that is better in score or in failures and not worse in the other; None for a tie and for a trade."""
     better_whatever_is_missing: bool | None
-    """Whether that one is ahead in the worst case for it, too; None for a tie."""
+    """Whether `scores_higher` is ahead in the worst case for it, too; None where that is None."""
     identical: bool
     """Whether every one of the `n` samples has the same two scores; of other samples it says nothing."""
     testable: bool
-    """Whether any difference could have been found: at .05 / number of tests there are source images enough."""
+    """Whether any difference on the scale could have been found at .05 / number of tests."""
     detectable: float | None
     """The smallest true difference that would be found with a probability of .8, at .05 / number of tests.
 
-    None where no difference could be: too few source images, or no spread to judge by."""
+    None where no difference could be, and where nobody can say: no spread, few losses that decide, a few images with
+    most of the samples."""
     worst_case_difference: float | None
     best_case_difference: float | None
     """Over all `total` samples, were the missing scores the least or the most favourable to a."""
@@ -100,6 +138,13 @@ class Pair:
     largest: Sequence[SampleDifference]
     needed: Mapping[str, float | int] | None = None
     """How many `samples` on how many source images (`clusters`) would show the `difference` asked for."""
+    scores_higher: str | None = None
+    """The one with the higher scores at a family-wise level of .05; None where no difference was found."""
+    fails_more: str | None = None
+    """The one that fails to make an edit more often at a family-wise level of .05; None likewise."""
+    trade: bool = False
+    """Whether one of them scores higher and fails more: neither is better."""
+    failures: PairedFailures = field(default_factory=PairedFailures)
 
 
 @dataclass(frozen=True)
@@ -115,10 +160,13 @@ class ColumnSummary:
     scored: int
     """Samples with a score."""
     total: int
+    clusters: int
+    """Source images of the scored samples."""
     mean: float | None
     ci95: list[float] | None
     rank: int
     """1 + the number of columns of the judge that are better: what no test separates shares a rank."""
+    failed: FailedEdits
 
 
 @dataclass(frozen=True)
@@ -127,10 +175,8 @@ class Comparison:
 
     columns: tuple[ColumnSummary, ...]
     pairs: tuple[Pair, ...]
-    worse_than_first: tuple[str, ...]
-    """The columns that are worse than the first (`better` of their pair is the first), by any judge."""
-    not_held_against_first: tuple[str, ...]
-    """The columns without one sample that they and the first both have scored: nobody knows which is worse."""
+    gate: Gate
+    """Whether any other column may take the place of the first: what `--fail-if-worse` asks."""
     notes: tuple[str, ...] = ()
     """What a reader must know: runs that are not finished, judges that not all have."""
 
@@ -148,8 +194,7 @@ class Comparison:
             "tests": len(self.pairs),
             "columns": [{**asdict(column), "differs": list(column.differs)} for column in self.columns],
             "pairs": [asdict(pair) for pair in self.pairs],
-            "worse_than_first": list(self.worse_than_first),
-            "not_held_against_first": list(self.not_held_against_first),
+            "gate": asdict(self.gate),
             "notes": list(self.notes),
         }
 
@@ -158,32 +203,34 @@ def compare(
     columns: Sequence[Column],
     *,
     detect: float | None = None,
+    margin: float | None = None,
     lowest: float = 0.0,
     highest: float = 10.0,
     notes: Sequence[str] = (),
 ) -> Comparison:
     """Compares every two columns of the same judge; the family of tests is all of these pairs, of all judges.
 
-    With `detect` each pair also says how many samples would show a true difference of that size.
+    With `detect` each pair also says how many samples would show a true difference of that size. With `margin` the
+    gate asks whether the others are shown to be less than that many points worse than the first.
     `lowest` and `highest` are the ends of the rubric's range.
 
-    Raises `ConfigurationError` for a `detect` that is not above 0, and for columns of one judge that cannot be
-    compared (`refuse_incomparable`).
+    Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, and for columns of one judge that cannot
+    be compared (`refuse_incomparable`).
     """
-    if detect is not None and not (detect > 0 and math.isfinite(detect)):
-        raise ConfigurationError(f"a difference to detect is a number above 0, not {detect}")
+    for name, value in (("difference to detect", detect), ("margin", margin)):
+        if value is not None and not (value > 0 and math.isfinite(value)):
+            raise ConfigurationError(f"a {name} is a number above 0, not {value}")
     of_judges = by_judge(columns)
     for of_judge in of_judges.values() or [[]]:
         refuse_incomparable(of_judge)
     both = [(a, b) for of_judge in of_judges.values() for a, b in combinations(of_judge, 2)]
-    pairs = _corrected([_pair(a, b, len(both), detect, lowest, highest) for a, b in both])
-    firsts = {judge: of_judge[0].name for judge, of_judge in of_judges.items()}
-    with_first = [pair for pair in pairs if pair.a == firsts[pair.judge]]
+    by_scores = _corrected([_pair(a, b, len(both), detect, lowest, highest) for a, b in both])
+    failures = paired_failures(both)
+    pairs = [_with_failures(pair, failures[pair.a, pair.b]) for pair in by_scores]
     return Comparison(
         columns=tuple(_column_summary(column, pairs, lowest, highest) for column in columns),
         pairs=tuple(pairs),
-        worse_than_first=tuple(dict.fromkeys(pair.b for pair in with_first if pair.better == pair.a)),
-        not_held_against_first=tuple(dict.fromkeys(pair.b for pair in with_first if pair.n == 0)),
+        gate=hold_against_first(both, pairs, margin=margin, lowest=lowest, highest=highest),
         notes=tuple(notes),
     )
 
@@ -197,11 +244,9 @@ def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float,
     if any(not a.clusters[sample] for sample in common):
         raise ValueError("a sample with a score has no digest of its source image; it cannot be put in a cluster")
     worst, best = _bounds(a, b, shared, lowest, highest)
-    error = clustered_standard_error(differences, clusters)
-    images = len(np.unique(clusters))
-    # Even the smallest possible p-value has to survive the correction.
-    resamples = max(RESAMPLES, 400 * tests)
-    spread = highest - lowest
+    found = estimate(differences, clusters) if common else None
+    alpha, spread = ALPHA / tests, highest - lowest
+    images = found.clusters if found else 0
     return Pair(
         judge=a.judge,
         a=a.name,
@@ -212,14 +257,17 @@ def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float,
         mean_a=_mean(scores_a),
         mean_b=_mean(scores_b),
         difference=_mean(differences),
-        ci95=mean_interval(differences, clusters, lowest=-spread, highest=spread),
-        p=sign_flip_p_value(differences, clusters, resamples=resamples) if common else None,
+        ci95=paired_interval(found, spread) if found else None,
+        no_ci95=no_interval(found) if found else "no_scores",
+        few_losses=_few_losses(a, b, common, differences, found),
+        category_mean=_category_mean(a, shared, common, differences, clusters, spread),
+        p=paired_p_value(found, spread) if found else None,
         p_adjusted=None,
         better=None,
         better_whatever_is_missing=None,
         identical=bool(common) and not differences.any(),
-        testable=images >= fewest_clusters(ALPHA / tests),
-        detectable=_detectable(error, tests),
+        testable=found is not None and beyond_the_unseen(found, spread, alpha) <= spread,
+        detectable=detectable_difference(found, spread, alpha=alpha) if found and not found.asymmetry else None,
         worst_case_difference=worst,
         best_case_difference=best,
         wins=int((differences > 0).sum()),
@@ -227,7 +275,7 @@ def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float,
         losses=int((differences < 0).sum()),
         categories=_categories(a, common, differences, clusters, spread),
         largest=_largest(a, b, common, scores_a, scores_b),
-        needed=_needed(error, tests, detect, len(common)),
+        needed=_needed(found, alpha, detect, spread, len(common)),
     )
 
 
@@ -249,20 +297,39 @@ def _bounds(
     return math.fsum(worst) / len(shared), math.fsum(best) / len(shared)
 
 
-def _detectable(error: tuple[float, int] | None, tests: int) -> float | None:
-    if error is None or error[0] == 0.0 or error[1] < fewest_clusters(ALPHA / tests):
-        return None
-    return detectable_difference(*error, alpha=ALPHA / tests)
-
-
 def _needed(
-    error: tuple[float, int] | None, tests: int, detect: float | None, samples: int
+    found: Estimate | None, alpha: float, detect: float | None, scale: float, samples: int
 ) -> dict[str, float | int] | None:
-    if detect is None or error is None or error[0] == 0.0:
+    if detect is None or found is None:
         return None
-    standard_error, clusters = error
-    needed = clusters_needed(standard_error, clusters, detect, alpha=ALPHA / tests)
-    return {"difference": detect, "samples": math.ceil(needed * samples / clusters), "clusters": needed}
+    needed = clusters_needed(found, detect, scale, alpha=alpha)
+    if needed is None:
+        return None
+    return {"difference": detect, "samples": math.ceil(needed * samples / found.clusters), "clusters": needed}
+
+
+def _few_losses(
+    a: Column, b: Column, samples: Sequence[str], differences: FloatArray, found: Estimate | None
+) -> FewLosses | None:
+    if found is None or not found.asymmetry:
+        return None
+    order = np.argsort(differences if found.asymmetry < 0 else -differences, kind="stable")[:DECISIVE]
+    return FewLosses((a if found.asymmetry < 0 else b).name, [samples[place] for place in order.tolist()])
+
+
+def _category_mean(
+    column: Column,
+    shared: Sequence[str],
+    samples: Sequence[str],
+    differences: FloatArray,
+    clusters: IntArray,
+    spread: float,
+) -> CategoryMeanDifference:
+    groups = cluster_codes([column.categories[sample] for sample in samples])
+    if not samples or {column.categories[sample] for sample in shared} - {column.categories[one] for one in samples}:
+        return CategoryMeanDifference(None, None, "no_scores")
+    found = estimate(differences, clusters, groups)
+    return CategoryMeanDifference(found.value, paired_interval(found, spread), no_interval(found))
 
 
 def _categories(
@@ -274,13 +341,14 @@ def _categories(
         inside = of_samples == name
         if not inside.any():
             continue
-        values, codes = differences[inside], clusters[inside]
+        of_category = estimate(differences[inside], clusters[inside])
         found[name] = CategoryDifference(
-            n=len(values),
-            clusters=len(np.unique(codes)),
-            difference=math.fsum(values.tolist()) / len(values),
-            ci95=mean_interval(values, codes, lowest=-spread, highest=spread),
-            p=sign_flip_p_value(values, codes),
+            n=int(inside.sum()),
+            clusters=of_category.clusters,
+            difference=of_category.value,
+            ci95=paired_interval(of_category, spread),
+            no_ci95=no_interval(of_category),
+            p=paired_p_value(of_category, spread),
         )
     return found
 
@@ -330,6 +398,20 @@ def _better(pair: Pair, p_adjusted: float | None) -> str | None:
     return pair.a if pair.difference > 0 else pair.b
 
 
+def _with_failures(pair: Pair, failures: PairedFailures) -> Pair:
+    """The pair, so far judged by its scores alone, with the verdict of scores and failures."""
+    higher = pair.better
+    more = (pair.a if failures.a > failures.b else pair.b) if failures.proven else None
+    return replace(
+        pair,
+        failures=failures,
+        scores_higher=higher,
+        fails_more=more,
+        better=better_of(pair.a, pair.b, higher, more),
+        trade=higher is not None and higher == more,
+    )
+
+
 def _holds(pair: Pair, better: str) -> bool:
     """Whether the better one would still be ahead, were all missing scores the least favourable to it."""
     worst, best = pair.worst_case_difference, pair.best_case_difference
@@ -352,7 +434,9 @@ def _column_summary(column: Column, pairs: Sequence[Pair], lowest: float, highes
         differs=column.differs,
         scored=len(scored),
         total=len(column.scores),
+        clusters=len({column.clusters[sample] for sample in scored}),
         mean=_mean(scores),
         ci95=mean_interval(scores, [column.clusters[sample] for sample in scored], lowest=lowest, highest=highest),
         rank=1 + beaten_by,
+        failed=failed_edits(column),
     )

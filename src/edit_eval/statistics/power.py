@@ -3,53 +3,79 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from edit_eval.statistics.intervals import student_quantile
+import numpy as np
+
+from edit_eval.statistics.intervals import Estimate, FloatArray, student_quantile
+from edit_eval.statistics.paired import beyond_the_unseen
 
 ALPHA = 0.05
 POWER = 0.8
+FEWEST_FREEDOM = 4.0
+"""With fewer degrees of freedom the standard error says too little about that of another run."""
+_QUANTILES = (np.arange(32) + 0.5) / 32
 
 
 def fewest_clusters(alpha: float = ALPHA) -> int:
-    """With fewer clusters no sign-flip test can reach `alpha`: its smallest p-value is 2 / 2^G."""
+    """With fewer source images no difference at all can reach `alpha`: see `paired.paired_p_value`, 2 / 2^G."""
     return math.ceil(1 + math.log2(1 / alpha))
 
 
-def detectable_difference(standard_error: float, clusters: int, *, alpha: float = ALPHA, power: float = POWER) -> float:
-    """The true difference that a two-sided test at `alpha` would find with probability `power`.
+def detectable_difference(found: Estimate, scale: float, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
+    """The true difference that a test at `alpha` of as many samples would find with probability `power`.
 
-    (t(1 - alpha / 2) + t(power)) * SE, Student's t with G - 1 degrees of freedom (Bloom, Evaluation Review
-    19, 1995; for evaluations of models: Miller, arXiv 2411.00640). `standard_error` is that of the mean
-    difference, clustered. Raises `ValueError` with fewer than two clusters.
+    d = c * SE, with c such that a second run, whose own error is as uncertain as that seen, has |t| above t(1 - alpha /
+    2) with probability `power`. (t(1 - alpha / 2) + t(power)) * SE, as usual (Bloom, Evaluation Review 19, 1995), takes
+    the standard error for known: with 10 clusters it promises .80 and keeps .75. `scale` is the largest difference
+    there can be; see `paired_p_value` for what few images ask for.
+
+    None where the samples do not say: no interval for want of spread or of images that count, fewer than
+    `FEWEST_FREEDOM` degrees of freedom, or no difference within the scale is large enough.
     """
-    if clusters < 2:
-        raise ValueError(f"{clusters} clusters say nothing about what could be seen; at least 2 are needed")
-    freedom = clusters - 1
-    return (student_quantile(1 - alpha / 2, freedom) + student_quantile(power, freedom)) * standard_error
+    if not _says(found):
+        return None
+    low, high = 0.0, 1.0
+    while _power(high, found, alpha) < power:
+        low, high = high, 2 * high
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _power(middle, found, alpha) >= power else (middle, high)
+    difference = max(high * found.standard_error, _beyond(found, scale, alpha, power))
+    return difference if difference <= scale else None
 
 
 def clusters_needed(
-    standard_error: float,
-    clusters: int,
+    found: Estimate,
     difference: float,
+    scale: float,
     *,
     alpha: float = ALPHA,
     power: float = POWER,
-) -> int:
-    """How many clusters like those seen would show a true difference of `difference`.
+) -> int | None:
+    """How many clusters like those seen would show a true difference of `difference`; None as `detectable_difference`.
 
-    The smallest G' for which `detectable_difference` is at most `difference`, when the standard error shrinks
-    with the square root of the number of clusters. Raises `ValueError` for a difference that is not above 0
-    and for fewer than two clusters seen.
+    The smallest number that makes a difference so large detectable, when the standard error shrinks with its square
+    root. Raises `ValueError` for a difference that is not above 0.
     """
     if not (difference > 0 and math.isfinite(difference)):
         raise ValueError(f"a difference to detect is a number above 0, not {difference}")
-    if clusters < 2:
-        raise ValueError(f"{clusters} clusters say nothing about how many are needed; at least 2 are needed")
-    spread = standard_error * math.sqrt(clusters)
+    if not _says(found) or difference > scale:
+        return None
 
-    def enough(groups: int) -> bool:
-        return detectable_difference(spread / math.sqrt(groups), groups, alpha=alpha, power=power) <= difference
+    def enough(clusters: int) -> bool:
+        share = clusters / found.clusters
+        future = replace(
+            found,
+            standard_error=found.standard_error / math.sqrt(share),
+            freedom=(found.freedom + 1) * share - 1,
+            freedom_between=(found.freedom_between + 1) * share - 1,
+            clusters=clusters,
+        )
+        if future.freedom_between < 1 or _beyond(future, scale, alpha, power) > difference * (1 + 1e-6):
+            return False
+        multiple = difference / future.standard_error
+        return _power(multiple * (1 + 1e-6), future, alpha, found) >= power
 
     low, high = fewest_clusters(alpha) - 1, fewest_clusters(alpha)
     while not enough(high):
@@ -58,3 +84,33 @@ def clusters_needed(
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def _says(found: Estimate) -> bool:
+    return found.doubt is None and found.freedom_between >= FEWEST_FREEDOM - 1e-9
+
+
+def _beyond(found: Estimate, scale: float, alpha: float, power: float) -> float:
+    """The difference that with probability `power` is seen to be larger than what may stay unseen."""
+    unseen = beyond_the_unseen(found, scale, alpha)
+    return unseen + student_quantile(power, found.freedom) * found.standard_error if unseen else 0.0
+
+
+def _power(multiple: float, future: Estimate, alpha: float, seen: Estimate | None = None) -> float:
+    """How often a difference of `multiple` standard errors, as `seen` has them, is found.
+
+    The chance that Z + multiple * s > t(1 - alpha / 2) * s', Z standard normal and s, s' the errors of two runs around
+    their true value, sqrt(chi^2 / freedom): the mean over 32 quantiles of each. How uncertain these are depends on how
+    much of the variance lies between images, which is not known; so it is `freedom_between`.
+    """
+    from scipy.special import ndtr
+
+    threshold = student_quantile(1 - alpha / 2, future.freedom)
+    known, own = _errors((seen or future).freedom_between), _errors(future.freedom_between)
+    return float(ndtr(multiple * known[:, None] - threshold * own).mean())
+
+
+def _errors(freedom: float) -> FloatArray:
+    from scipy.special import chdtri
+
+    return np.asarray(np.sqrt(chdtri(freedom, _QUANTILES) / freedom), dtype=np.float64)

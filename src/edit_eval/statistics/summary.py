@@ -19,7 +19,7 @@ import numpy as np
 
 from edit_eval.records import Results, Sample, Status
 from edit_eval.statistics.agreement import judge_agreement
-from edit_eval.statistics.intervals import FloatArray, IntArray, mean_interval
+from edit_eval.statistics.intervals import Estimate, FloatArray, IntArray, estimate
 from edit_eval.statistics.panel import panel
 from edit_eval.statistics.timing import timing
 
@@ -59,10 +59,14 @@ def summarise(
     `status` is `incomplete` while anything is pending. `coverage.reached` is whether every (edit model,
     judge) has scored at least `min_coverage` (0 to 1) of its total. `results` has one entry for every (edit
     model, judge), in the configuration's order; where there is only one, the top level repeats its `overall`,
-    `category_mean` and `categories`, else they are None: there is no mean over different models or judges.
+    `category_mean` with its interval and `categories`, else they are None: there is no mean over different models or
+    judges.
 
     `category_mean` is the unweighted mean of the categories' means, and None when a category has no score at
-    all: one that failed altogether must not drop out in silence.
+    all: one that failed altogether must not drop out in silence. `category_mean_ci95` is its interval.
+
+    Beside every interval `ci95` stands `no_ci95`, None or why there is none: `no_scores`, `unknown_source` (of the
+    image of a score), and what `intervals.estimate` says.
 
     `notes` is what a reader must know besides, a line each: lines of the records that are damaged, GPUs of two kinds.
 
@@ -83,6 +87,7 @@ def summarise(
         },
         "overall": only["overall"] if only else None,
         "category_mean": only["category_mean"] if only else None,
+        "category_mean_ci95": only["category_mean_ci95"] if only else None,
         "categories": only["categories"] if only else None,
         "results": entries,
         "timing": timing(results),
@@ -194,7 +199,7 @@ def _entry(
             "reached": coverage["scored"] >= table.min_coverage * coverage["total"] - 1e-9,
         },
         "overall": _statistics(table, every),
-        "category_mean": _category_mean(parts["categories"].values()),
+        **_category_mean(parts["categories"].values(), table, every, groupings["categories"]),
         **parts,
     }
 
@@ -240,8 +245,15 @@ def _statistics(table: _Table, rows: IntArray) -> dict[str, Any]:
         "max": float(scores.max()) if count else None,
         "worst_case_mean": math.fsum(table.worst[rows].tolist()) / total if total else None,
         "best_case_mean": math.fsum(table.best[rows].tolist()) / total if total else None,
-        "ci95": (mean_interval(scores, clusters, lowest=table.lowest, highest=table.highest) if known else None),
+        **_interval("", estimate(scores, clusters) if known else None, count, table),
     }
+
+
+def _interval(prefix: str, found: Estimate | None, count: int, table: _Table) -> dict[str, Any]:
+    """The interval, and where there is none, why."""
+    reason = "no_scores" if not count else "unknown_source" if found is None else found.doubt
+    ends = found.interval(lowest=table.lowest, highest=table.highest) if found else None
+    return {f"{prefix}ci95": ends, f"no_{prefix}ci95": reason}
 
 
 def _standard_deviation(scores: FloatArray, mean: float) -> float:
@@ -249,8 +261,15 @@ def _standard_deviation(scores: FloatArray, mean: float) -> float:
     return math.sqrt(math.fsum(((scores - mean) ** 2).tolist()) / (len(scores) - 1))
 
 
-def _category_mean(categories: Iterable[Mapping[str, Any]]) -> float | None:
+def _category_mean(
+    categories: Iterable[Mapping[str, Any]], table: _Table, rows: IntArray, grouping: _Grouping
+) -> dict[str, Any]:
     means = [category["mean"] for category in categories]
+    scored = rows[table.statuses[rows] == _OK]
     if not means or any(mean is None for mean in means):
-        return None
-    return math.fsum(means) / len(means)
+        return {"category_mean": None, **_interval("category_mean_", None, 0, table)}
+    places = {name: place for place, name in enumerate(grouping.order)}
+    groups = np.array([places[grouping.names[row][0]] for row in scored.tolist()], dtype=np.int64)
+    clusters = table.clusters[scored]
+    found = estimate(table.scores[scored], clusters, groups) if (clusters >= 0).all() else None
+    return {"category_mean": math.fsum(means) / len(means), **_interval("category_mean_", found, len(scored), table)}

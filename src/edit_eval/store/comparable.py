@@ -47,7 +47,12 @@ class Note(str):
 
 
 def compare_runs(
-    runs: Sequence[Results], *, detect: float | None = None, lowest: float = 0.0, highest: float = 10.0
+    runs: Sequence[Results],
+    *,
+    detect: float | None = None,
+    margin: float | None = None,
+    lowest: float = 0.0,
+    highest: float = 10.0,
 ) -> Comparison:
     """Compares every two (run, edit model) by each judge that all runs have.
 
@@ -55,7 +60,7 @@ def compare_runs(
     with what differs, and `RunDirectoryError` for one whose configuration does not say what it was made with.
     """
     columns, notes = comparable_columns(runs)
-    return compare(columns, detect=detect, lowest=lowest, highest=highest, notes=notes)
+    return compare(columns, detect=detect, margin=margin, lowest=lowest, highest=highest, notes=notes)
 
 
 def comparable_columns(runs: Sequence[Results]) -> tuple[list[Column], list[str]]:

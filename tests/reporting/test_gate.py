@@ -1,0 +1,98 @@
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from edit_eval.reporting.comparison import comparison_document
+from edit_eval.reporting.gate import gate_lines
+from edit_eval.statistics.columns import Column
+from edit_eval.statistics.comparison import compare
+from small_columns import column, drawn, failing
+
+
+def said(*columns: Column, margin: float | None = None, language: str = "en") -> list[str]:
+    return gate_lines(compare(columns, margin=margin).gate, language=language)
+
+
+GOOD, BAD = drawn(2, 1.5), drawn(3)
+WHOLE = failing(column("a", drawn(2)), [])
+EXACT = [round(4 * score) / 4 for score in drawn(2)]
+CASES: list[tuple[Sequence[Column], float | None, list[str]]] = [
+    ([column("a", BAD), column("b", GOOD)], None, []),
+    ([column("a", GOOD), column("b", BAD)], None, ["b is worse than a by judge judge: -1.57, adjusted p <0.0001"]),
+    (
+        [column("a", [5, 6]), column("b", [None, None])],
+        None,
+        ["b cannot be held against a by judge judge: no sample is scored in both"],
+    ),
+    (
+        [column("a", [5, 6]), column("b", [5, 6])],
+        None,
+        ["b cannot be tested against a by judge judge: source images scored in both: 2, needed: 24 or more"],
+    ),
+    (
+        [WHOLE, failing(column("b", GOOD), range(23))],
+        None,
+        ["b fails more edits than a: 23 of 90 against 0, adjusted p <0.0001"],
+    ),
+    (
+        [column("a", EXACT), column("b", [score - 0.25 for score in EXACT])],
+        1.0,
+        ["b is not shown to be less than 1.0 worse than a by judge judge: the difference of -0.25 has no interval"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("columns", "margin", "lines"), CASES)
+def test_each_reason_is_a_line(columns: Sequence[Column], margin: float | None, lines: list[str]) -> None:
+    assert said(*columns, margin=margin) == lines
+    chinese = said(*columns, margin=margin, language="zh")
+    assert len(chinese) == len(lines)
+    assert not re.search("[A-Za-z]{2,}", "".join(chinese).replace("judge", "").replace("Holm", ""))
+
+
+def test_a_margin_that_is_not_shown_comes_with_what_it_takes() -> None:
+    columns = [column("a", drawn(2)), column("b", drawn(3))]
+    values = compare(columns, margin=0.2).gate.candidates[0].reasons[0].values
+    (line,) = said(*columns, margin=0.2)
+    assert line.startswith("b is not shown to be less than 0.2 worse than a by judge judge: ")
+    assert line.endswith(f"; if it is truly {values['assumed']:+.2f}, {values['samples']} samples on "
+                         f"{values['images']} source images show it 4 times in 5".replace("+0.00", "0.00"))  # fmt: skip
+    assert said(*columns, margin=0.2, language="zh")[0].startswith("由 judge 评分，无法证明 b 比 a 差不到 0.2：")
+
+
+def test_a_margin_that_is_shown_is_said_too() -> None:
+    columns = [column("a", drawn(2)), column("b", drawn(3, 0.1))]
+    one = compare(columns, margin=0.6).gate.candidates[0]
+    assert said(*columns, margin=0.6) == [
+        f"b passes by judge judge: {one.difference:+.2f} against a, at worst {one.lower:+.2f}, which is above -0.60"
+    ]
+
+
+def test_what_failed_edits_could_hide_is_said() -> None:
+    (line,) = said(WHOLE, failing(column("b", drawn(3, 0.2)), [7, 8, 9]), margin=0.3)
+    assert line.endswith(" (each failed edit of either counted as the lowest score)")
+
+
+def test_what_is_the_same_for_all_judges_is_said_once() -> None:
+    columns = [WHOLE, failing(column("b", drawn(3)), range(23))]
+    others = [replace(one, judge="other") for one in columns]
+    assert said(*columns, *others) == ["b fails more edits than a: 23 of 90 against 0, adjusted p <0.0001"]
+
+
+def test_no_name_can_steer_the_terminal() -> None:
+    hostile = "\x1b[2Jx\n"
+    for line in said(column("a", GOOD), column(hostile, BAD)):
+        assert "\x1b" not in line
+        assert "\n" not in line
+
+
+def test_the_document_has_the_gate() -> None:
+    document = json.loads(json.dumps(comparison_document(compare([column("a", GOOD), column("b", BAD)], margin=0.3))))
+    assert document["schema"] == 2
+    assert document["gate"]["passed"] is False
+    assert document["gate"]["margin"] == 0.3
+    (candidate,) = document["gate"]["candidates"]
+    assert [reason["kind"] for reason in candidate["reasons"]] == ["beyond_margin"]

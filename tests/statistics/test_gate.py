@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.statistics import comparison
+from edit_eval.statistics.comparison import compare
+from small_columns import column, drawn, failing
+
+
+def reasons(*columns, **how):
+    """What keeps each column but the first from passing."""
+    gate = compare(columns, **how).gate
+    assert gate.passed == all(one.passed for one in gate.candidates)
+    assert all(one.passed == (not one.reasons) for one in gate.candidates)
+    return [[reason.kind for reason in one.reasons] for one in gate.candidates]
+
+
+def test_only_what_is_worse_than_the_first_fails():
+    good, bad = drawn(2, 1.5), drawn(3)
+    assert reasons(column("a", good), column("b", bad), column("c", drawn(4, 1.4))) == [["worse"], []]
+    assert reasons(column("a", bad), column("b", good)) == [[]]
+    assert reasons(column("a", good), column("b", good)) == [[]]
+    found = compare([column("a", good), column("b", bad)])
+    (candidate,) = found.gate.candidates
+    assert candidate.reasons[0].values == {"difference": -found.pairs[0].difference, "p": found.pairs[0].p}
+    assert (candidate.name, candidate.first, candidate.judge) == ("b", "a", "judge")
+
+
+def test_nobody_passes_by_failing_edits():
+    a = failing(column("a", drawn(2)), [])
+    for shift in (0.0, 2.0):
+        assert reasons(a, failing(column("b", drawn(3, shift)), range(20))) == [["fails_more"]]
+    assert reasons(a, failing(column("b", drawn(3)), range(5))) == [[]], "5 to 0 may be chance"
+    assert reasons(failing(column("a", drawn(2)), range(20)), failing(column("b", drawn(3)), [])) == [[]]
+
+
+def test_what_cannot_be_tested_does_not_pass():
+    assert reasons(column("a", [5, 6, 7]), column("b", [None, None, None])) == [["not_held"]]
+    few, enough = ([column(name, drawn(2, count=count)) for name in "ab"] for count in (23, 24))
+    assert reasons(*few) == [["too_few"]]
+    assert reasons(*few, margin=5.0) == [["too_few"]]
+    assert reasons(*enough) == [[]]
+    assert reasons(few[0], column("b", [0.0] * 23)) == [["worse"]], "what is proven all the same is said"
+    clusters = [0] * 376 + list(range(376, 400))
+    uneven = [column(name, drawn(seed, count=400), clusters=clusters) for name, seed in (("a", 2), ("b", 3))]
+    assert reasons(*uneven) == [["too_uneven"]]
+
+
+def test_each_judge_holds_every_column_against_the_first():
+    x = [column("a", drawn(2, 1.5)), column("b", drawn(3)), column("c", drawn(4, 1.5))]
+    y = [replace(one, judge="y") for one in (x[2], x[1], x[0])]
+    found = compare([*x, *y]).gate.candidates
+    assert [(one.judge, one.first, one.name, one.passed) for one in found] == [
+        ("judge", "a", "b", False),
+        ("judge", "a", "c", True),
+        ("y", "c", "b", False),
+        ("y", "c", "a", True),
+    ]
+
+
+def test_its_power_falls_little_with_the_number_of_columns(monkeypatch):
+    """The first loses a fixed amount to one of seven others: tested among 7 pairs, and not among all 28."""
+    monkeypatch.setattr(comparison, "detectable_difference", lambda *_, **__: None)  # slow, and not looked at here
+    generator = np.random.default_rng(7)
+    found = np.zeros((2, 2), dtype=int)
+    for which, count in enumerate((2, 8)):
+        for _ in range(30):
+            items = generator.uniform(3, 7, size=60)
+            own = generator.normal(size=(count, 60))
+            own[1] -= 0.6
+            made = compare([column(str(n), np.clip(items + own[n], 0, 10)) for n in range(count)])
+            found[which] += made.pairs[0].better == "0", not made.gate.candidates[0].passed
+    (alone, gate_alone), (among_all, gate_among) = found / 30
+    assert alone == gate_alone > 0.8
+    assert gate_among > among_all
+    assert made.gate.candidates[0].p_adjusted <= 7 * made.pairs[0].p + 1e-12
+
+
+# -- with a margin --
+
+
+def test_a_margin_has_to_be_shown():
+    a, b = column("a", drawn(2)), column("b", drawn(3, 0.1))
+    (candidate,) = compare([a, b], margin=0.5).gate.candidates
+    assert candidate.passed
+    assert -0.5 < candidate.lower < candidate.difference
+    (candidate,) = compare([a, b], margin=-candidate.lower - 0.001).gate.candidates
+    assert [reason.kind for reason in candidate.reasons] == ["margin"]
+    assert compare([a, b], margin=-candidate.lower + 0.001).gate.passed
+
+
+def test_a_loss_within_the_margin_passes_though_it_is_proven():
+    a, b = column("a", drawn(2)), column("b", [max(0.0, score - 0.1 - n % 2 / 20) for n, score in enumerate(drawn(2))])
+    assert reasons(a, b) == [["worse"]]
+    assert reasons(a, b, margin=0.2) == [[]]
+
+
+def test_how_many_samples_would_show_it():
+    clusters = [n // 3 for n in range(90)]
+    a, b = column("a", drawn(2), clusters=clusters), column("b", drawn(3), clusters=clusters)
+    (candidate,) = compare([a, b], margin=0.2).gate.candidates
+    values = candidate.reasons[0].values
+    assert values["samples"] == 3 * values["images"] > 90
+    assert values["assumed"] == pytest.approx(min(0.0, candidate.difference))
+    many = [column(name, drawn(seed) * 9, clusters=[n // 3 for n in range(810)]) for name, seed in (("a", 2), ("b", 3))]
+    assert values["samples"] < 810
+    assert compare(many, margin=0.2).gate.passed, "nine times as many like these"
+    assert reasons(column("a", drawn(2, 1.0)), column("b", drawn(3)), margin=0.2) == [["beyond_margin"]]
+
+
+def test_more_columns_take_a_wider_interval():
+    columns = [column(str(n), drawn(n + 2)) for n in range(5)]
+    alone, among = (compare(of, margin=1.0).gate.candidates[0].lower for of in (columns[:2], columns))
+    assert among < alone
+
+
+def test_without_an_interval_a_margin_is_not_shown():
+    scores = [round(4 * score) / 4 for score in drawn(2)]
+    exact = column("a", scores), column("b", [score - 0.25 for score in scores])
+    assert reasons(*exact, margin=1.0) == [["no_interval"]]
+    assert reasons(exact[0], replace(exact[0], name="b"), margin=0.01) == [[]], "the same scores on 90 images"
+
+
+def test_failed_edits_count_as_the_lowest_score_where_a_margin_is_to_be_shown():
+    """Three of ninety are too few to prove anything, and may hide a loss of .2."""
+    a, b = failing(column("a", drawn(2)), []), failing(column("b", drawn(3, 0.2)), [7, 8, 9])
+    (candidate,) = compare([a, b], margin=0.3).gate.candidates
+    assert candidate.lower > -0.3 > candidate.lower_with_failures
+    assert [reason.kind for reason in candidate.reasons] == ["margin_with_failures"]
+    assert reasons(a, b) == [[]]
+    first = failing(column("a", drawn(2)), [7, 8, 9])
+    assert reasons(first, failing(column("b", drawn(3, 0.2)), []), margin=0.3) == [[]], "they count against the first"
+    unread = replace(b, failed={sample: {0: False} for sample in b.failed})
+    assert reasons(a, unread, margin=0.3) == [[]], "what the judge did not read is no failed edit"
+
+
+def test_a_model_as_bad_as_the_margin_passes_in_5_of_100(monkeypatch):
+    monkeypatch.setattr(comparison, "detectable_difference", lambda *_, **__: None)
+    generator = np.random.default_rng(3)
+    clusters, passed = np.arange(60) // 2, {0.5: 0, 0.0: 0}
+    for loss in passed:
+        for _ in range(100):
+            items = generator.normal(5, 1, size=30)[clusters]
+            a = items + generator.normal(size=60)
+            b = items + generator.normal(-loss, 0.6, size=30)[clusters] + generator.normal(size=60)
+            columns = [column("a", a, clusters=clusters), column("b", b, clusters=clusters)]
+            passed[loss] += compare(columns, margin=0.5).gate.passed
+    assert passed[0.5] / 100 <= 0.1
+    assert passed[0.0] / 100 > 0.6
+
+
+@pytest.mark.parametrize("margin", [0.0, -0.1, float("nan"), float("inf")])
+def test_a_margin_is_a_number_above_0(margin):
+    with pytest.raises(ConfigurationError, match="a margin is a number above 0, not"):
+        compare([column("a", drawn(2)), column("b", drawn(3))], margin=margin)

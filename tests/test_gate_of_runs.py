@@ -1,0 +1,110 @@
+"""The gate on whole runs, through the command line: what a candidate can and cannot do to pass it."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from edit_eval import cli, evaluate
+from edit_eval.evaluation import Run, compare
+from small_benchmark import sample_id, write_benchmark
+
+COUNT, FAILED = 60, 23
+EASE = [random.Random(number).gauss(5.0, 2.0) for number in range(COUNT)]
+"""How easy each sample is, for whatever edits it."""
+
+
+def worth(shift: float, seed: int) -> list[float]:
+    """What a model's edits are worth: how easy the sample is, how good the model is, and chance."""
+    chance = random.Random(seed)
+    return [min(10.0, max(0.0, ease + shift + chance.gauss(0, 0.8))) for ease in EASE]
+
+
+def settings(folder: Path) -> dict[str, Any]:
+    """A candidate that is truly .3 worse than what is released, and that makes no edit of the 23 hardest samples."""
+    of_models = {"released": worth(0.0, 1), "candidate": worth(-0.3, 7)}
+    hardest = sorted(range(COUNT), key=lambda number: EASE[number])[:FAILED]
+    answers = {
+        f"{model}/{sample_id(n)}": f"Score: {score:.3f}"
+        for model, scores in of_models.items()
+        for n, score in enumerate(scores)
+    }
+    cpu = {"device_ids": "cpu:1"}
+    return {
+        "benchmark": {"data_path": str(write_benchmark(folder, COUNT)), "cache_dir": str(folder / "cache")},
+        "edit_models": {
+            "released": {"type": "testing", "params": cpu},
+            "candidate": {"type": "testing", "params": {**cpu, "fail": [sample_id(n) for n in hardest]}},
+        },
+        "judges": {"judge": {"type": "testing", "params": {**cpu, "batch_size": 8, "answers": answers}}},
+        "execution": {"pilot": False},
+    }
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("gate")
+    return evaluate(settings(folder), run_dir=folder / "night", report=False)
+
+
+class Ended(NamedTuple):
+    """What became of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def edit_eval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """The command line, as its own process would run it, in this one."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run_it(*arguments: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["edit-eval", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return Ended(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run_it
+
+
+def test_a_candidate_does_not_pass_by_failing_what_is_hard(run: Run, edit_eval: Callable[..., Ended]) -> None:
+    ended = edit_eval("compare", run.path, "--fail-if-worse")
+    said = " ".join(ended.out.split())
+    assert ended.code == 3, ended.out
+    assert "23/60" in said
+    assert "B fails more edits: 23 of 60 against 0 (p adj. <0.0001). A is better." in said
+    found = json.loads(edit_eval("compare", run.path, "--json").out)
+    assert [column["rank"] for column in found["columns"]] == [1, 2]
+    means = [column["mean"] for column in found["columns"]]
+    assert means[1] > means[0] + 0.5, "what it did not fail looks better"
+    assert found["pairs"][0]["scores_higher"] is None
+    assert (found["pairs"][0]["fails_more"], found["pairs"][0]["better"]) == ("candidate", "released")
+
+
+def test_a_margin_through_the_command_line_and_in_python(run: Run, edit_eval: Callable[..., Ended]) -> None:
+    ended = edit_eval("compare", run.path, "--fail-if-worse", "--margin", "2.0", "--json")
+    assert ended.code == 3
+    assert "candidate fails more edits than released: 23 of 60 against 0" in ended.err
+    gate = json.loads(ended.out)["gate"]
+    assert (gate["passed"], gate["margin"]) == (False, 2.0)
+    assert [reason["kind"] for reason in gate["candidates"][0]["reasons"]] == ["fails_more"]
+    same = edit_eval("compare", run.path, run.path, "--fail-if-worse", "--margin", "0.5")
+    assert same.code == 3, "the candidate is in both"
+    comparison = compare([run], margin=0.5)
+    assert [reason.kind for reason in comparison.gate.candidates[0].reasons] == [
+        "margin",
+        "beyond_margin_with_failures",
+        "fails_more",
+    ]
+    refused = edit_eval("compare", run.path, "--margin", "0.5")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == "error: --margin needs --fail-if-worse: give both, or neither\n"
