@@ -315,8 +315,9 @@ def _print_explanation(console: Console, pairs: Sequence[Pair], letters: Mapping
     verdicts = {verdict(pair, letters, language) for pair in pairs}
     if text("compare.tie", language) in verdicts:
         _print_dim(console, text("compare.tie.hint", language, power=f"{POWER:.0%}"))
-    of_categories = [found for pair in pairs if len(pair.categories) > 1 for found in pair.categories.values()]
-    if any(0 < found.clusters < FEWEST_IMAGES for found in (*pairs, *of_categories)):
+    images = [pair.clusters for pair in pairs if pair.n]
+    images += [found.clusters for pair in pairs if len(pair.categories) > 1 for found in pair.categories.values()]
+    if min(images, default=FEWEST_IMAGES) < FEWEST_IMAGES:
         _print_dim(console, text("compare.few_images.hint", language, fewest=FEWEST_IMAGES))
     if text("compare.too_uneven", language) in verdicts:
         _print_dim(console, text("compare.too_uneven.hint", language))
