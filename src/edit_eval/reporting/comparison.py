@@ -389,9 +389,9 @@ def _print_explanation(console: Console, pairs: Sequence[Pair], letters: Mapping
     verdicts = {verdict(pair, letters, language) for pair in pairs}
     if {text("compare.tie", language), text("compare.tie", language) + "†"} & verdicts:
         _print_dim(console, text("compare.tie.hint", language, power=f"{POWER:.0%}"))
-    images = [pair.clusters for pair in pairs]
+    images = [pair.clusters for pair in pairs if pair.n]
     images += [found.clusters for pair in pairs if len(pair.categories) > 1 for found in pair.categories.values()]
-    if any(0 < of_one < FEWEST_IMAGES for of_one in images):
+    if min(images, default=FEWEST_IMAGES) < FEWEST_IMAGES:
         _print_dim(console, text("compare.few_images.hint", language, fewest=FEWEST_IMAGES))
     if text("compare.too_uneven", language) in verdicts:
         _print_dim(console, text("compare.too_uneven.hint", language))
