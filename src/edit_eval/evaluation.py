@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -22,7 +22,7 @@ from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
 from edit_eval.config.components import NotHere, import_class, own_source
 from edit_eval.config.faults import did_you_mean, explain
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection
+from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection, ProtocolSection, Section
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Stopped, Unscored
 from edit_eval.execution import examination
 from edit_eval.execution.findings import Finding
@@ -42,6 +42,8 @@ from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.workers.process import key_parameters, make_parameters
+
+S = TypeVar("S", bound=Section)
 
 
 def evaluate(
@@ -219,8 +221,8 @@ def choose_samples(configuration: Configuration, samples: Sequence[Sample]) -> t
 def load_protocol(configuration: Configuration) -> RubricScore:
     """How the judge is asked: the packaged rubrics, or the configuration's own prompts in their place."""
     rubrics = load_rubrics(configuration.prompts, configuration.benchmark.language)
-    evaluation = configuration.evaluation
-    return RubricScore(rubrics, configuration.benchmark.language, evaluation.answer, evaluation.retries)
+    protocol = configuration.protocol
+    return RubricScore(rubrics, configuration.benchmark.language, protocol.answer, protocol.retries)
 
 
 def checked_protocol(
@@ -340,10 +342,11 @@ class Run:
     def matrix(self) -> Matrix:
         """Every edit and judgement. Raises `RunDirectoryError` for a folder that is no run."""
         directory = RunDirectory.existing(self.path)
-        made, evaluation = Made.recorded(directory), self._evaluation
+        made, evaluation = Made.recorded(directory), self._section("evaluation", EvaluationSection)
         if made is None:
             raise RunDirectoryError(f"{self.path} has no configuration; `edit-eval run CONFIG` writes it")
-        protocol = RubricScore(made.rubrics, made.language, evaluation.answer, evaluation.retries)
+        asked = self._section("protocol", ProtocolSection)
+        protocol = RubricScore(made.rubrics, made.language, asked.answer, asked.retries)
         matrix = Matrix(
             made.samples,
             made.edit_models,
@@ -406,24 +409,23 @@ class Run:
         benchmark: Any = self.results.configuration["benchmark"]
         return str(benchmark["language"])
 
-    @cached_property
-    def _evaluation(self) -> EvaluationSection:
-        """What was asked, how often, and what counts as done."""
-        written = RunDirectory.existing(self.path).configuration().get("evaluation")
+    def _section(self, name: str, model: type[S]) -> S:
+        """A section of the recorded configuration."""
+        written = RunDirectory.existing(self.path).configuration().get(name)
         if isinstance(written, dict):  # another version may have known more
-            written = {key: value for key, value in written.items() if key in EvaluationSection.model_fields}
+            written = {key: value for key, value in written.items() if key in model.model_fields}
         try:
-            return EvaluationSection.model_validate(written)
+            return model.model_validate(written)
         except ValidationError as error:
             (place, text), *_ = explain(error, written)
-            problem = f"{'.'.join(('evaluation', *place))}: {text}"
+            problem = f"{'.'.join((name, *place))}: {text}"
             raise RunDirectoryError(
                 f"{self.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it anew"
             ) from error
 
-    @property
+    @cached_property
     def _min_coverage(self) -> float:
-        return self._evaluation.min_coverage
+        return self._section("evaluation", EvaluationSection).min_coverage
 
     @property
     def reached(self) -> bool:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from edit_eval.config.base_system import REPLACED, TYPES
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS, Placement
-from edit_eval.config.schema import EvaluationSection, ExecutionSection, Filters
+from edit_eval.config.schema import EvaluationSection, ExecutionSection, Filters, ProtocolSection
 from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROMPT_KEYS, TOP_KEYS
 from edit_eval.config.yaml_text import parse
 
@@ -81,6 +81,7 @@ def _plain(value: Any) -> Any:
 @pytest.mark.parametrize(
     ("heading", "model"),
     [
+        ("## `protocol`", ProtocolSection),
         ("## `evaluation`", EvaluationSection),
         ("## `execution`", ExecutionSection),
         ("## `benchmark`", Filters),
@@ -97,7 +98,7 @@ def test_every_key_is_documented_with_its_default(heading: str, model: type[Base
             assert documented in ("", "null", "[]"), key
         else:
             assert parse(documented, key) == _plain(field.default), key
-    if model in (EvaluationSection, ExecutionSection):
+    if model in (ProtocolSection, EvaluationSection, ExecutionSection):
         assert not rows, "the page knows keys that do not exist"
 
 

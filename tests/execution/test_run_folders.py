@@ -21,7 +21,8 @@ from small_matrix import small_matrix
 
 PLAIN: dict[str, Any] = {
     "benchmark": {"language": "en"},
-    "evaluation": {"answer": "score", "edit_seeds": 1, "repeats": 1, "min_coverage": 1.0, "retries": 2},
+    "protocol": {"type": "rubric", "answer": "score", "retries": 2},
+    "evaluation": {"edit_seeds": 1, "repeats": 1, "min_coverage": 1.0},
 }
 
 
@@ -185,7 +186,8 @@ def test_of_many_differences_the_first_are_named(directory: RunDirectory) -> Non
 
 def test_gates_and_retries_make_no_other_evaluation(directory: RunDirectory) -> None:
     other = json.loads(json.dumps(PLAIN))
-    other["evaluation"] |= {"min_coverage": 0.5, "retries": 0}
+    other["evaluation"] |= {"min_coverage": 0.5}
+    other["protocol"] |= {"retries": 0}
     assert was_another(directory, made(plain=other)) == ""
 
 

@@ -20,8 +20,8 @@ Place = tuple[str, ...]
 class Faults:
     """Collects faults while a configuration is read.
 
-    `source` names the file. `origins` says which places came from the command line instead, and from which flag: a
-    fault there names the flag.
+    `source` names the file. `origins` says which places came from the command line, and from which flag, or stood under
+    another key: a fault there names the flag or the key.
     """
 
     def __init__(self, source: str) -> None:
@@ -64,7 +64,7 @@ class Faults:
 
     def _line(self, place: Place, text: str) -> str:
         name = self.name(place)
-        source = self.source if name == ".".join(place) else ""
+        source = "" if name.startswith("--") else self.source
         return ": ".join(part for part in (source, name, text) if part)
 
 

@@ -33,6 +33,7 @@ from edit_eval.config.schema import (
     ExecutionSection,
     Filters,
     ModelSection,
+    ProtocolSection,
     Section,
 )
 from edit_eval.errors import ConfigurationError
@@ -44,6 +45,7 @@ TOP_KEYS = (
     "reward_model",
     "judges",
     "prompts",
+    "protocol",
     "evaluation",
     "execution",
     "import_from",
@@ -82,16 +84,17 @@ class Sections:
     def configuration(self, name: str) -> Configuration:
         """The whole. Raises `ConfigurationError` where anything is wrong."""
         translate(self.raw, self.faults, self.notes)
+        self._refuse_what_is_not_built()
+        self._take_over_protocol()
         self._refuse_unknown((), self.raw, TOP_KEYS)
         self.folder = self._import_from()
         benchmark = self._benchmark()
         edit_models = self._models("edit_model", "diffusion_model", "edit_models")
         judges = self._models("judge", "reward_model", "judges")
         prompts = self._prompts()
+        protocol = self._validated(ProtocolSection, self._mapping(("protocol",)), ("protocol",))
         evaluation = self._validated(EvaluationSection, self._mapping(("evaluation",)), ("evaluation",))
         execution = self._validated(ExecutionSection, self._mapping(("execution",)), ("execution",))
-        for section in (evaluation, execution):
-            self._refuse_what_is_not_built(section)
         self.faults.raise_if_any()
         return Configuration(
             name=name,
@@ -100,6 +103,7 @@ class Sections:
             edit_models=edit_models,
             judges=judges,
             prompts=prompts,
+            protocol=protocol,
             evaluation=evaluation,
             execution=execution,
             notes=tuple(self.notes),
@@ -118,11 +122,47 @@ class Sections:
             return Path(written).resolve()
         return self.folder
 
-    def _refuse_what_is_not_built(self, section: Section) -> None:
-        for (where, key), values in NOT_BUILT.items():
-            field = type(section).model_fields.get(key)
-            if field is not None and (value := self._at((where, key))) in values:
-                self.faults.add((where, key), f"`{value}` is not built yet; leave it out for `{field.default}`")
+    def _refuse_what_is_not_built(self) -> None:
+        """Takes out what nothing implements yet, which is a fault where it asks for anything."""
+        for pattern, neutral in NOT_BUILT.items():
+            for place, section in self._sections_at(pattern[:-1]):
+                key = pattern[-1]
+                if key not in section:
+                    continue
+                value = section.pop(key)
+                # `True` is no 1: without the types `readings: true` would pass
+                if value is not None and not any(value == one and type(value) is type(one) for one in neutral):
+                    what = "this" if isinstance(value, dict | list) else shown(value)
+                    self.faults.add((*place, key), f"{what} is not built yet; leave it out")
+
+    def _sections_at(self, pattern: Place) -> list[tuple[Place, dict[str, Any]]]:
+        """(place, mapping) of every mapping at a place in which `*` stands for any key."""
+        found: list[tuple[Place, Any]] = [((), self.raw)]
+        for part in pattern:
+            found = [
+                ((*place, key), section[key])
+                for place, section in found
+                if isinstance(section, dict)
+                for key in (section if part == "*" else [part])
+                if key in section
+            ]
+        return [(place, section) for place, section in found if isinstance(section, dict)]
+
+    def _take_over_protocol(self) -> None:
+        """`answer` and `retries` once stood under `evaluation`."""
+        evaluation = self.raw.get("evaluation")
+        for key in ("answer", "retries") if isinstance(evaluation, dict) else ():
+            value = evaluation.pop(key, None)
+            if value is None:
+                continue
+            if self.raw.get("protocol") is None:
+                self.raw["protocol"] = {}
+            if not isinstance(protocol := self.raw["protocol"], dict):
+                continue  # which is said
+            if protocol.setdefault(key, value) != value:
+                self.faults.add(("evaluation", key), f"`protocol.{key}` is given, too; keep that one")
+            elif ("protocol", key) not in self.faults.origins:
+                self.faults.origins["protocol", key] = self.faults.name(("evaluation", key))
 
     def _benchmark(self) -> BenchmarkSection:
         place: Place = ("benchmark",)

@@ -50,7 +50,8 @@ class Made:
 
         Raises `KeyError`, `TypeError` or `ValueError` for what no start has written like this.
         """
-        asked = {key: plain["evaluation"][key] for key in ("answer", "edit_seeds", "repeats")}
+        often = {key: plain["evaluation"][key] for key in ("edit_seeds", "repeats")}
+        asked = {"answer": plain["protocol"]["answer"], **often}
         what = {**resolved, "evaluation": asked, "language": plain["benchmark"]["language"]}
         return replace(msgspec.convert(json.loads(json.dumps(what)), cls), samples=samples)
 
