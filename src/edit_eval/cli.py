@@ -27,6 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file.")]
@@ -79,6 +80,8 @@ def takes_options(verb: Callable[..., None]) -> Callable[..., None]:
     return with_flags
 
 
+LISTS = ("--categories", "--difficulty", "--tags", "--sample-ids", "--devices", "--retry")
+"""Flags that take several words."""
 UsageError: Any = typer.BadParameter.__mro__[1]
 """What typer raises for a command line that it cannot read; it has no public name."""
 READABLE = (
@@ -130,11 +133,18 @@ def _fail_to_read(error: Any) -> None:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         sys.exit(2)
+    from edit_eval.config.base_system import FLAGS
+
     text = error.format_message()
     for theirs, ours in READABLE:
         text = re.sub(theirs, ours, text)
     command = error.ctx.command_path if error.ctx else "edit-eval"
     rest = "" if "did you mean" in text else f"; `{command} --help` shows what there is"
+    unknown = re.match(r"No such option: (--[\w-]+)", text, re.IGNORECASE)
+    if unknown and unknown[1] in FLAGS:
+        text, rest = unknown[0], f"; {FLAGS[unknown[1]]}"
+    elif "unexpected extra argument" in text and set(LISTS) & set(sys.argv):
+        rest = f"; a list is written with commas: `{next(flag for flag in LISTS if flag in sys.argv)} A,B`"
     print(f"error: {text[:1].lower()}{text[1:]}{rest}", file=sys.stderr)
     sys.exit(2)
 

@@ -245,7 +245,10 @@ def describe(kind: Kind | None, name: str, folder: Path | None = None) -> Descri
 
 def beside_parameters(kind: Kind) -> tuple[str, ...]:
     """The keys that may stand beside a model's own parameters in `params` and never reach its class."""
-    return () if kind == "benchmark" else ("seed", *(key for key in PLACEMENT_KEYS if key not in PLACEMENT_KEYS_BEFORE))
+    if kind == "benchmark":
+        return ()
+    hidden = (*PLACEMENT_KEYS_BEFORE, *(("batch_size",) if kind == "edit_model" else ()))
+    return ("seed", *(key for key in PLACEMENT_KEYS if key not in hidden))
 
 
 def _one_line(error: BaseException) -> str:

@@ -104,8 +104,10 @@ def nearest_path(path: str | Path) -> str:
         names = sorted(entry.name for entry in missing.parent.iterdir())
     except OSError:
         return what
-    found = difflib.get_close_matches(missing.name, names, n=1, cutoff=0.5)
-    return what + (f"; nearest existing: {missing.parent / found[0]}" if found else "")
+    close = difflib.get_close_matches(missing.name, names, n=5, cutoff=0.5)
+    # Any two YAML files are alike in `.yaml`, so what stands before it must be alike, too.
+    found = next((name for name in close if difflib.get_close_matches(missing.stem, [Path(name).stem])), None)
+    return what + (f"; nearest existing: {missing.parent / found}" if found else "")
 
 
 def shown(value: Any) -> str:

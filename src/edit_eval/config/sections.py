@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from edit_eval.config import components
-from edit_eval.config.base_system import explain_unknown_key, is_base_class, translate
+from edit_eval.config.base_system import BaseFile, explain_unknown_key, is_base_class, wrong_type
 from edit_eval.config.components import Kind
 from edit_eval.config.faults import Faults, Place, explain, nearest_path, shown
 from edit_eval.config.parameters import check_parameters, names_of
@@ -80,10 +80,11 @@ class Sections:
         self.devices = devices
         self.data_may_be_missing = data_may_be_missing
         self.notes: list[str] = []
+        self.base = BaseFile()
 
     def configuration(self, name: str) -> Configuration:
         """The whole. Raises `ConfigurationError` where anything is wrong."""
-        translate(self.raw, self.faults, self.notes)
+        self.base.translate(self.raw, self.faults, self.notes)
         self._refuse_what_is_not_built()
         self._take_over_protocol()
         self._refuse_unknown((), self.raw, TOP_KEYS)
@@ -106,7 +107,7 @@ class Sections:
             protocol=protocol,
             evaluation=evaluation,
             execution=execution,
-            notes=tuple(self.notes),
+            notes=(*self.notes, *self.base.notes()),
         )
 
     def _import_from(self) -> Path:
@@ -151,7 +152,9 @@ class Sections:
     def _take_over_protocol(self) -> None:
         """`answer` and `retries` once stood under `evaluation`."""
         evaluation = self.raw.get("evaluation")
-        for key in ("answer", "retries") if isinstance(evaluation, dict) else ():
+        if not isinstance(evaluation, dict):
+            return
+        for key in ("answer", "retries"):
             value = evaluation.pop(key, None)
             if value is None:
                 continue
@@ -272,10 +275,12 @@ class Sections:
             if not class_path and not registered:
                 raise ConfigurationError(components.unknown_type(kind, type_name))
             if registered and is_base_class(class_path, beside=type_name):
-                dotted = ".".join((*place, "class_path"))
-                self.notes.append(
-                    f"{dotted} `{class_path}` is the base system's and is ignored; type {type_name} is used"
-                )
+                self.base.class_is_replaced(place, type_name)
+            elif type_name and is_base_class(class_path):
+                problem = f"`{type_name}` is not {components.WORDS[kind]}"
+                names = [entry.name for entry in components.known(kind)]
+                self.faults.add((*place, "type"), wrong_type(type_name, class_path, problem, names))
+                return "", "", None
             elif class_path and registered:
                 raise ConfigurationError(f"`type: {type_name}` names a class already; leave one of them out")
             elif is_base_class(class_path):
@@ -311,7 +316,7 @@ class Sections:
 
     def _validated(self, model: type[S], values: Mapping[str, Any], place: Place) -> S:
         """`values` as a section; null is the same as not given."""
-        values = {key: value for key, value in values.items() if value is not None or key not in model.model_fields}
+        values = {key: value for key, value in values.items() if value is not None}
         try:
             return model.model_validate_json(json.dumps(values), strict=True)
         except ValidationError as error:
@@ -327,7 +332,9 @@ class Sections:
     def _refuse_unknown(
         self, place: Place, written: Mapping[str, Any], names: tuple[str, ...], misplaced: tuple[str, ...] = ()
     ) -> None:
-        for key in written:
+        for key, value in written.items():
+            if value is None:
+                continue  # the same as not given
             if key in misplaced:
                 self.faults.add((*place, key), "belongs into `params`")
             elif key not in names:
