@@ -10,7 +10,6 @@ import functools
 import inspect
 import json
 import re
-import shlex
 import sys
 import traceback
 from collections.abc import Callable
@@ -246,9 +245,11 @@ def run(
             command=("edit-eval", *sys.argv[1:]),
         )
     except RunInterrupted as end:
+        from edit_eval.reporting.status import in_folder
+
         where = [] if run_dir else ["--run-dir", str(end.run_dir)]
         print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
-        print(f"  {shlex.join(['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
+        print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
         if as_json:
             _print_what_is_there(end.run_dir)
         sys.exit(128 + end.signal)

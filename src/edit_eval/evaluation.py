@@ -27,7 +27,7 @@ from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryErro
 from edit_eval.execution import examination
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.planning import Plan, make_plan
-from edit_eval.execution.run_folders import RUNS, Made, Place, choose_place
+from edit_eval.execution.run_folders import RUNS, Made, choose_place, named_place
 from edit_eval.execution.session import Session, Spectator
 from edit_eval.protocols.rubric_score import RubricScore
 from edit_eval.records import Results, Sample, Status, counted
@@ -63,8 +63,9 @@ def evaluate(
 
     `configuration` is a YAML file's path, its content as a mapping, or what `load_configuration` returned; `options`
     are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). With a `run_dir` that exists
-    the run goes on. Without one the newest run of this configuration under `runs/` goes on if it is the same evaluation
-    and has something left to do; otherwise a new folder is made there. `retry` names statuses (`edit_failed`,
+    the run goes on. Without one the newest run under `runs/` of this configuration that is the same evaluation goes on,
+    and a finished one is given back as it is; where there is none a new folder is made, which takes over from earlier
+    runs of this configuration what has equal keys. `retry` names statuses (`edit_failed`,
     `judge_error`, ...) whose failures are forgotten and tried again. With `verify` every picture that is there is
     decoded and compared with what was recorded; one that differs is made again. With `strict_environment` a run that
     goes on with other libraries or GPUs than at its last start is refused, and one whose replicas are not alike ended;
@@ -92,8 +93,11 @@ def evaluate(
     now = Made.of(plain, made_of, chosen)
     if run_dir is None:
         place = choose_place(configuration.name, now, everything_pending, again.__contains__)
+        sources += [RunDirectory(folder) for folder in place.sources]
     else:
-        place = Place(Path(run_dir))
+        place = named_place(Path(run_dir), everything_pending, again.__contains__)
+    if not sources:
+        session.refuse_what_cannot_load(place.recalled.matrix if place.recalled else matrix)
 
     spectator = spectator or Silence()
     directory = place.begin()
@@ -106,6 +110,8 @@ def evaluate(
             spectator.note(note)
         for source in sources:
             spectator.note(reuse(source, directory, matrix))
+        if sources:
+            session.refuse_what_cannot_load(matrix)
         if directory.damage.total:
             spectator.note(f"{directory.damage.total} damaged lines in the journals were left out")
         spectator.note(what_is_left(matrix))

@@ -114,8 +114,8 @@ def test_its_public_files_are_read_as_they_are(here: Path, path: Path) -> None:
             " evaluation.images_dir, evaluation.save_generated_images (every edit is kept there, under images/);"
             " evaluation.logs_dir, logging (each worker's log lies there, under logs/; `execution.progress` says what"
             " is shown); evaluation.resume_from_checkpoint, evaluation.checkpoint_path (a run is always kept, and goes"
-            " on when the same command is given again); evaluation.metrics (every report has n, mean, std, median, min and"
-            " max)"
+            " on when the same command is given again); evaluation.metrics (every report has n, mean, std, median, min"
+            " and max)"
         )
     else:
         assert otherwise == f"not as in the base system: {SEES_MORE}; {OTHERWISE}"
