@@ -9,6 +9,7 @@ import contextlib
 import functools
 import inspect
 import json
+import os
 import re
 import sys
 import traceback
@@ -97,6 +98,8 @@ READABLE = (
 
 def main() -> None:
     """Runs the command line and ends the process with the right exit code."""
+    if sys.getfilesystemencoding() != "utf-8":  # a sample's id may be Chinese, and becomes a file's name
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONUTF8": "1"})
     sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
     try:
         code = app(standalone_mode=False)

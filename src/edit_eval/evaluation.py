@@ -75,6 +75,11 @@ def evaluate(
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `RunInterrupted` when the run ended early: all that was done is kept.
     """
+    if sys.getfilesystemencoding() != "utf-8":
+        raise ConfigurationError(
+            f"this Python writes file names in {sys.getfilesystemencoding()}, and a sample's id may be any text; "
+            "start it with PYTHONUTF8=1"
+        )
     again = failures(retry)
     if not isinstance(configuration, Configuration):
         configuration = load_configuration(configuration, **options)
@@ -460,7 +465,8 @@ class Run:
 
         Raises `EditEvalError` when it cannot be written; the run's records are as they were.
         """
-        command = [sys.executable, "-m", "edit_eval.evaluation", str(self.path)]
+        # `-P`: a `select.py` in the current directory is not the module that Python's own ones import.
+        command = [sys.executable, "-P", "-m", "edit_eval.evaluation", str(self.path)]
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )

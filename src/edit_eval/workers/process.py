@@ -24,6 +24,7 @@ import os
 import queue
 import re
 import sys
+import sysconfig
 import threading
 import time
 import traceback
@@ -56,8 +57,12 @@ def main(arguments: list[str]) -> None:
 
 
 def find_class(class_path: str, path: list[str]) -> type[Any]:
-    """Imports `package.module:Class` or `file.py:Class`, with `path` in front of the import path."""
-    sys.path[:0] = [p for p in path if p not in sys.path]
+    """Imports `package.module:Class` or `file.py:Class`, with `path` in front of all but the standard library.
+
+    A `select.py` beside a configuration is not the module that Python's own ones import.
+    """
+    standard = [p for p in sys.path if _is_standard(p)]
+    sys.path[:] = [*standard, *path, *(p for p in sys.path if p not in standard and p not in path)]
     module_name, _, class_name = class_path.rpartition(":")
     if module_name.endswith(".py"):
         spec = importlib.util.spec_from_file_location(
@@ -74,6 +79,12 @@ def find_class(class_path: str, path: list[str]) -> type[Any]:
     for part in class_name.split("."):
         found = getattr(found, part)
     return found  # type: ignore[return-value]
+
+
+def _is_standard(folder: str) -> bool:
+    """Whether an entry of the import path is the standard library's."""
+    library = sysconfig.get_path("stdlib")
+    return folder.startswith(library) and not {"site-packages", "dist-packages"} & set(folder.split(os.sep))
 
 
 def make_parameters(model_class: type[Any], values: dict[str, Any]) -> Any:
