@@ -30,7 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file.")]
+Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file, or a name that `list` shows.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; all else on stderr.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Adds the trace to an error.")]
@@ -390,7 +390,7 @@ def status(
 
 @app.command(name="list", short_help="What a configuration can name: benchmarks, models, judges.")
 def list_(as_json: AsJson = False, debug: Debug = False) -> None:
-    """The benchmarks, edit models and judges that a configuration can name."""
+    """The benchmarks, edit models and judges that a configuration can name, and configurations to start from."""
     from edit_eval.reporting.components import components_document, print_components
 
     if as_json:

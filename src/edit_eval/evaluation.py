@@ -44,6 +44,8 @@ from edit_eval.store.run_directory import RunDirectory
 from edit_eval.workers.process import key_parameters, make_parameters
 
 S = TypeVar("S", bound=Section)
+MOST_JUDGEMENTS = 5_000_000
+"""Of a run; all of them are in memory at once, a kilobyte each."""
 
 
 def evaluate(
@@ -255,6 +257,12 @@ def checked_protocol(
 def new_matrix(configuration: Configuration, samples: Sequence[Sample], protocol: RubricScore) -> Matrix:
     """Every edit and judgement that the configuration asks for, with nothing done yet."""
     evaluation, folder = configuration.evaluation, configuration.folder
+    each = evaluation.edit_seeds * evaluation.repeats * len(configuration.edit_models) * len(configuration.judges)
+    if len(samples) * each > MOST_JUDGEMENTS:
+        raise ConfigurationError(
+            f"{len(samples):,} samples and {each:,} judgements of each make {len(samples) * each:,} judgements; a run "
+            f"has {MOST_JUDGEMENTS:,} at most (evaluation.repeats, evaluation.edit_seeds, benchmark.limit)"
+        )
     return Matrix(
         samples,
         [identity(section, folder, "edit_model") for section in configuration.edit_models.values()],

@@ -57,11 +57,9 @@ def main(arguments: list[str]) -> None:
 
 
 def find_class(class_path: str, path: list[str]) -> type[Any]:
-    """Imports `package.module:Class` or `file.py:Class`, with `path` in front of all but the standard library.
-
-    A `select.py` beside a configuration is not the module that Python's own ones import.
-    """
-    standard = [p for p in sys.path if _is_standard(p)]
+    """Imports `package.module:Class` or `file.py:Class`, with `path` in front of all but the standard library."""
+    library = sysconfig.get_path("stdlib")  # before a `select.py` of the user's, which is not what its modules mean
+    standard = [p for p in sys.path if p.startswith(library) and "-packages" not in p]
     sys.path[:] = [*standard, *path, *(p for p in sys.path if p not in standard and p not in path)]
     module_name, _, class_name = class_path.rpartition(":")
     if module_name.endswith(".py"):
@@ -79,12 +77,6 @@ def find_class(class_path: str, path: list[str]) -> type[Any]:
     for part in class_name.split("."):
         found = getattr(found, part)
     return found  # type: ignore[return-value]
-
-
-def _is_standard(folder: str) -> bool:
-    """Whether an entry of the import path is the standard library's."""
-    library = sysconfig.get_path("stdlib")
-    return folder.startswith(library) and not {"site-packages", "dist-packages"} & set(folder.split(os.sep))
 
 
 def make_parameters(model_class: type[Any], values: dict[str, Any]) -> Any:
