@@ -23,7 +23,7 @@ from edit_eval.workers.process import find_class
 LARGE = 2 * 10**9
 """Bytes: a smaller model may well be meant for the CPU."""
 HUB = "https://huggingface.co"
-HUB_SECONDS = 4.0
+HUB_SECONDS = 3.0
 """For looking up the Hub's address and being let in: what takes longer is no network for a hundred gigabytes."""
 
 Laid = tuple[ModelSection, Sequence[Sequence[str]]]
