@@ -51,9 +51,7 @@ def refuse(models: Sequence[Laid], environment: Mapping[str, str] = os.environ) 
             raise ConfigurationError(str(obstacle))
 
 
-def no_gpu(
-    section: ModelSection, places: Sequence[Sequence[str]], environment: Mapping[str, str]
-) -> Obstacle | None:
+def no_gpu(section: ModelSection, places: Sequence[Sequence[str]], environment: Mapping[str, str]) -> Obstacle | None:
     """A large model that was to take what there is does not take the CPU. None where it may, or has a GPU."""
     if section.placement.device_ids != "auto" or not places or not places[0][0].startswith("cpu"):
         return None
