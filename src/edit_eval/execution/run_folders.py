@@ -158,7 +158,7 @@ def choose_place(name: str, now: Made, new_matrix: Callable[[], Matrix], retry: 
     for folder in earlier:
         before = None
         with contextlib.suppress(RunDirectoryError):  # a damaged one is left alone
-            before = Made.recorded(RunDirectory(folder))
+            before = Made.recorded(RunDirectory.existing(folder))
         if now.is_as(before):
             return Place(folder, found=True, recalled=_recall(folder, new_matrix(), retry))
     return Place(new_folder(name), sources=_sources(earlier, new_matrix()), new_for=name)
@@ -227,8 +227,9 @@ def _sources(runs: Sequence[Path], matrix: Matrix) -> tuple[Path, ...]:
     sources = []
     for run in runs:
         try:
-            there = {r["key"] for r in RunDirectory(run).read("edits") if r["status"] == Status.OK.value} & wanted
-        except OSError:  # somebody else's, or damaged: no reason not to begin
+            recorded = RunDirectory.existing(run).read("edits")
+            there = {r["key"] for r in recorded if r["status"] == Status.OK.value} & wanted
+        except (OSError, RunDirectoryError):  # somebody else's, or damaged: no reason not to begin
             continue
         if there:
             sources.append(run)
