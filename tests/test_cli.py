@@ -323,10 +323,11 @@ def test_an_interruption_says_how_to_go_on(
     assert (found.code, found.out) == (code, "")
     assert found.err == (
         "interrupted: all that was done is kept in runs/my night; to go on:\n"
-        f"  edit-eval run {finished.config} --json --set 'benchmark.categories=[物理]' --run-dir 'runs/my night'\n"
+        f"  cd {Path.cwd()} && edit-eval run {finished.config} --json --set 'benchmark.categories=[物理]' "
+        "--run-dir 'runs/my night'\n"
     )
     given = command("run", finished.config, "--run-dir", "runs/my night")
-    assert given.err.splitlines()[1] == f"  edit-eval run {finished.config} --run-dir 'runs/my night'"
+    assert given.err.splitlines()[1].endswith(f" && edit-eval run {finished.config} --run-dir 'runs/my night'")
 
 
 def test_a_control_c_before_anything_was_done_is_an_interruption_too(
@@ -443,13 +444,13 @@ def test_a_run_with_other_filters_is_about_what_was_asked_now(command: Command, 
     assert fewer["coverage"]["total"] == 3
 
 
-def test_without_a_folder_a_new_one_is_made_for_each_run(
+def test_without_a_folder_each_evaluation_has_one(
     command: Command, finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None
 ) -> None:
     monkeypatch.chdir(tmp_path)
     made = set()
-    for _ in range(2):
-        found = command("run", finished.config, "--reuse", finished.run, "--progress", "none", "--limit", "1")
+    for limit in ("1", "1", "2", "1"):
+        found = command("run", finished.config, "--reuse", finished.run, "--progress", "none", "--limit", limit)
         assert found.code == 0, found.err
         made |= {path.name for path in Path("runs").iterdir()}
     assert len(made) == 2

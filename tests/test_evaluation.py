@@ -252,6 +252,16 @@ def test_a_bad_sample_is_named_before_anything_is_loaded_or_skipped_and_counted(
     assert not made.reached
 
 
+def test_more_judgements_than_anybody_could_hold_are_refused_before_they_are_counted_out(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        run(tmp_path, evaluation={"repeats": 1000, "edit_seeds": 1000})
+    assert str(caught.value) == (
+        "9 samples and 1,000,000 judgements of each make 9,000,000 judgements; a run has 5,000,000 at most "
+        "(evaluation.repeats, evaluation.edit_seeds, benchmark.limit)"
+    )
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_filter_that_nothing_passes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"no sample of .*benchmark\.json has `zebra`"):
         run(tmp_path, benchmark={"tags": ["zebra"]})

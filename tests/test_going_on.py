@@ -111,19 +111,39 @@ def edits_of(run: Path) -> int:
 # -- which folder --
 
 
-def test_an_unfinished_run_is_gone_on_with_and_a_finished_one_is_not(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_evaluation_goes_on_and_no_edit_is_made_twice(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = interrupted(monkeypatch)
+    goes_on = f"run directory: {folder} (the same evaluation as before goes on; `--run-dir NEW` makes all of it anew)"
     made, said = start(overrides=["diffusion_model.params.device_ids=cpu:1", "evaluation.min_coverage=0.5"])
     assert made.path == folder, "devices and gates change no key"
-    assert said[0] == f"run directory: {folder} (it was not finished, and goes on; `--run-dir` names another one)"
+    assert said[0] == goes_on
     assert made.reached
-    another, said = start()
-    assert another.path != folder
-    assert said[0] == f"run directory: {another.path}"
-    assert said[1] == f"{folder} has all of these 9 edits: `--reuse {folder}` would take them over"
-    assert len(list(Path("runs").iterdir())) == 2
+    again, said = start()
+    assert again.path == folder
+    assert said == [goes_on, "nothing to do: all 9 edits and 9 judgements are there"]
+    assert list(Path("runs").iterdir()) == [folder]
+    anew, said = start(run_dir="anew")
+    assert (anew.reached, edits_of(Path("anew")), said[1]) == (True, 9, "to do: 9 edits, 9 judgements")
+
+
+def test_another_evaluation_takes_over_what_is_the_same(here: Path) -> None:
+    first, _ = start(overrides=["benchmark.limit=1"])
+    second, said = start(overrides=["reward_model.params.default_answer='Score: 6'"])
+    assert second.path != first.path
+    taken = "what is the same is taken over from earlier runs ({}); `--run-dir NEW` takes nothing"
+    assert said[1:] == [
+        taken.format(first.path),
+        f"{first.path}: 3 edits and 0 judgements are reused",
+        "3 of 9 edits and 0 of 9 judgements are kept; to do: 6 edits, 9 judgements",
+        *said[4:],
+    ]
+    third, said = start(overrides=["reward_model.params.default_answer='Score: 7'"])
+    assert said[1] == taken.format(second.path), "the first has nothing more"
+    assert "9 of 9 edits and 0 of 9 judgements are kept" in said[3]
+    back, said = start(overrides=["benchmark.limit=1"])
+    assert back.path == first.path
+    assert said[1] == "nothing to do: all 3 edits and 3 judgements are there"
+    assert third.reached
 
 
 @pytest.mark.parametrize(
@@ -145,8 +165,8 @@ def test_another_evaluation_takes_a_folder_of_its_own(
     folder = interrupted(monkeypatch)
     other = interrupted(monkeypatch, overrides=[override])
     assert other != folder
-    assert interrupted(monkeypatch, overrides=[override]) == other, "only the newest counts"
-    assert interrupted(monkeypatch) not in (folder, other)
+    assert interrupted(monkeypatch, overrides=[override]) == other
+    assert interrupted(monkeypatch) == folder, "each its own"
 
 
 def test_a_run_of_another_file_or_a_folder_that_is_none_is_left_alone(
@@ -167,7 +187,7 @@ def test_an_unfinished_run_that_is_at_work_is_left_to_it(here: Path, monkeypatch
     try:
         with pytest.raises(RunDirectoryError, match=f"{folder} is in use by process") as refused:
             start()
-        assert "`--run-dir` names another folder" in refused.value.__notes__[0]
+        assert "`--run-dir NEW` begins another one" in refused.value.__notes__[0]
     finally:
         other.end()
     made, _ = start()
@@ -180,8 +200,9 @@ def test_failures_that_are_to_be_tried_again_are_found_in_the_last_run(here: Pat
     again, said = start(retry=["judge_error"])
     assert again.path == first.path
     assert said[1].endswith("8 of 9 judgements are kept; to do: 0 edits, 1 judgement")
-    other, _ = start(retry=["refused"])
-    assert other.path != first.path, "it has none of those"
+    other, said = start(retry=["refused"])
+    assert other.path == first.path
+    assert "nothing to do" in said[-1], "it has none of those"
 
 
 def test_a_folder_that_becomes_another_evaluation_is_said_to_be(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,8 +222,8 @@ def test_a_folder_that_becomes_another_evaluation_is_said_to_be(here: Path, monk
 def test_the_command_that_an_interruption_names_goes_on(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With real processes: ended by Ctrl-C in the middle, it is the very command that is printed."""
     write_file(here, edit={"seconds": 0.2, "steps": 1, "device_ids": "cpu:1"})
-    command = [sys.executable, "-m", "edit_eval", "run", "mine.yaml", "--set", "evaluation.retries=1", "--json"]
-    engine = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    typed = [sys.executable, "-m", "edit_eval", "run", "mine.yaml", "--set", "evaluation.retries=1", "--json"]
+    engine = subprocess.Popen(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not any(path.stat().st_size for path in Path("runs").glob("*/edits/*.jsonl")):
         assert time.monotonic() < deadline
@@ -214,11 +235,12 @@ def test_the_command_that_an_interruption_names_goes_on(here: Path, monkeypatch:
     (folder,) = Path("runs").iterdir()
     *_, said, named = errors.splitlines()
     assert said == f"interrupted: all that was done is kept in {folder}; to go on:"
-    assert named == f"  edit-eval run mine.yaml --set evaluation.retries=1 --json --run-dir {folder}"
+    command = f"edit-eval run mine.yaml --set evaluation.retries=1 --json --run-dir {folder}"
+    assert named == f"  cd {here} && {command}"
     before = edits_of(folder)
     assert 0 < before < 9
     monkeypatch.setattr(evaluation.Run, "draw", lambda run: None)
-    monkeypatch.setattr(sys, "argv", shlex.split(named))
+    monkeypatch.setattr(sys, "argv", shlex.split(command))
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert not ended.value.code
@@ -244,7 +266,9 @@ def test_the_command_that_status_prints_goes_on_from_the_recorded_file(
     first, _ = start(run_dir="run")
     assert first.summary["overall"]["mean"] == 6.5
     words = shlex.split(going_on(Path("run")))
-    assert words == ["edit-eval", "run", "run/config/0001.yaml", "--run-dir", "run"]
+    assert words[:3] == ["cd", str(here), "&&"]
+    words = words[3:]
+    assert words == ["edit-eval", "run", f"{here}/run/config/0001.yaml", "--run-dir", f"{here}/run"]
 
     recorded, original = load_configuration(words[2]), load_configuration("mine.yaml")
     for kind, mine, theirs in (

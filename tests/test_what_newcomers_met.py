@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -88,3 +89,64 @@ def test_the_advice_for_want_of_memory_names_settings_that_there_are(tmp_path: P
     results = evaluate(settings, run_dir=tmp_path / "run", report=False).results
     reasons = [j.reason for j in results.judgements]
     assert any(said in reason for reason in reasons), reasons
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run", "x.yaml", "--resume"], "no such option: --resume; leave it out: the same command goes on where it"),
+        (["--config", "x.yaml"], "no such option: --config; the file stands by itself: `edit-eval run CONFIG`"),
+        (["run", "x.yaml", "--dry-run"], "no such option: --dry-run; `edit-eval doctor CONFIG` looks whether it would"),
+        (
+            ["run", "x.yaml", "--categories", "A", "B"],
+            "got unexpected extra argument(s) (B); a list is written with commas: `--categories A,B`",
+        ),
+    ],
+)
+def test_flags_of_the_base_system_are_answered_with_ours(
+    arguments: list[str], line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert called(monkeypatch, *arguments) == 2
+    assert capsys.readouterr().err.startswith(f"error: {line}")
+
+
+def test_help_is_short_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["-h"], ["run", "-h"], ["env", "create", "-h"]):
+        monkeypatch.setattr(sys, "argv", ["edit-eval", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        assert not end.value.code
+        assert "Usage: " in capsys.readouterr().out
+
+
+COMMAND = Path(sys.executable).with_name("edit-eval")
+
+
+def test_files_beside_the_configuration_may_be_called_as_modules_of_python(tmp_path: Path) -> None:
+    """In the current directory, too: a class of one's own, its worker, the report."""
+    for name in ("select", "random", "queue", "statistics", "shlex", "uuid"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('this is no module of Python')")
+    (tmp_path / "mine.py").write_text(
+        "import random\n\n\nclass Editor:\n    def __init__(self, parameters): ...\n    def load(self, devices): ...\n"
+        "    def edit(self, image, instruction, seed, on_step): return image.rotate(random.Random(1).choice([180]))\n"
+    )
+    raw = configuration(tmp_path, benchmark={"limit": 1})
+    raw["diffusion_model"] = {"class_path": "mine:Editor", "params": {"device": "cpu"}}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(raw))
+    done = subprocess.run([COMMAND, "run", "config.yaml"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_ascii_locale_keeps_nobody_from_chinese_names(tmp_path: Path) -> None:
+    config = written(tmp_path, benchmark={"limit": 1})
+    ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for name in ("PYTHONIOENCODING", "LANG", "LC_CTYPE"):
+        ascii_only.pop(name, None)
+    run = tmp_path / "物理"
+    command = [COMMAND, "run", config, "--run-dir", run, "--progress", "plain"]
+    done = subprocess.run(command, env=ascii_only, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.stem[:8] for path in run.glob("images/*/*.png"))[0] == "00000_物理"
+    python = "from edit_eval import evaluate; evaluate('x.yaml')"
+    done = subprocess.run([sys.executable, "-c", python], env=ascii_only, capture_output=True, timeout=120)
+    assert b"start it with PYTHONUTF8=1" in done.stderr

@@ -9,8 +9,8 @@ import contextlib
 import functools
 import inspect
 import json
+import os
 import re
-import shlex
 import sys
 import traceback
 from collections.abc import Callable
@@ -27,9 +27,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file.")]
+Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file, or a name that `list` shows.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 
 
@@ -95,6 +96,8 @@ def takes_options(verb: Callable[..., None]) -> Callable[..., None]:
     return with_flags
 
 
+LISTS = ("--categories", "--difficulty", "--tags", "--sample-ids", "--devices", "--retry")
+"""Flags that take several words."""
 UsageError: Any = typer.BadParameter.__mro__[1]
 """What typer raises for a command line that it cannot read; it has no public name."""
 READABLE = (
@@ -111,6 +114,8 @@ READABLE = (
 
 def main() -> None:
     """Runs the command line and ends the process with the right exit code."""
+    if sys.getfilesystemencoding() != "utf-8":  # a sample's id may be Chinese, and becomes a file's name
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONUTF8": "1"})
     sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
     try:
         code = app(standalone_mode=False)
@@ -146,11 +151,18 @@ def _fail_to_read(error: Any) -> None:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         sys.exit(2)
+    from edit_eval.config.base_system import FLAGS
+
     text = error.format_message()
     for theirs, ours in READABLE:
         text = re.sub(theirs, ours, text)
     command = error.ctx.command_path if error.ctx else "edit-eval"
     rest = "" if "did you mean" in text else f"; `{command} --help` shows what there is"
+    unknown = re.match(r"No such option: (--[\w-]+)", text, re.IGNORECASE)
+    if unknown and unknown[1] in FLAGS:
+        text, rest = unknown[0], f"; {FLAGS[unknown[1]]}"
+    elif "unexpected extra argument" in text and set(LISTS) & set(sys.argv):
+        rest = f"; a list is written with commas: `{next(flag for flag in LISTS if flag in sys.argv)} A,B`"
     print(f"error: {text[:1].lower()}{text[1:]}{rest}", file=sys.stderr)
     sys.exit(2)
 
@@ -260,9 +272,11 @@ def run(
             command=("edit-eval", *sys.argv[1:]),
         )
     except RunInterrupted as end:
+        from edit_eval.reporting.status import in_folder
+
         where = [] if run_dir else ["--run-dir", str(end.run_dir)]
         print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
-        print(f"  {shlex.join(['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
+        print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
         if as_json:
             _print_what_is_there(end.run_dir)
         sys.exit(128 + end.signal)
@@ -408,7 +422,7 @@ def status(
 
 @app.command(name="list", short_help="What a configuration can name: benchmarks, models, judges.")
 def list_(as_json: AsJson = False, debug: Debug = False) -> None:
-    """The benchmarks, edit models and judges that a configuration can name."""
+    """The benchmarks, edit models and judges that a configuration can name, and configurations to start from."""
     from edit_eval.reporting.components import components_document, print_components
 
     if as_json:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -22,12 +22,12 @@ from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
 from edit_eval.config.components import NotHere, import_class, own_source, staying_here
 from edit_eval.config.faults import did_you_mean, explain
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection
+from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection, ProtocolSection, Section
 from edit_eval.errors import ConfigurationError, RunDirectoryError, Stopped, Unscored
 from edit_eval.execution import examination
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.planning import Plan, make_plan
-from edit_eval.execution.run_folders import RUNS, Made, Place, choose_place
+from edit_eval.execution.run_folders import RUNS, Made, choose_place, named_place
 from edit_eval.execution.session import Session, Spectator
 from edit_eval.protocols.rubric_score import RubricScore
 from edit_eval.records import Results, Sample, Status, counted
@@ -42,6 +42,10 @@ from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.workers.model_class import key_parameters, make_parameters
+
+S = TypeVar("S", bound=Section)
+MOST_JUDGEMENTS = 5_000_000
+"""Of a run; all of them are in memory at once, a kilobyte each."""
 
 
 def evaluate(
@@ -61,18 +65,24 @@ def evaluate(
 
     `configuration` is a YAML file's path, its content as a mapping, or what `load_configuration` returned; `options`
     are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). With a `run_dir` that exists
-    the run goes on. Without one the newest run of this configuration under `runs/` goes on if it is the same evaluation
-    and has something left to do; otherwise a new folder is made there. `retry` names statuses (`edit_failed`,
-    `judge_error`, ...) whose failures are forgotten and tried again. With `verify` every source that the benchmark
-    keeps is read, and every picture that is there is decoded and compared with what was recorded; one that differs is
-    made again. With `strict_environment` a run that goes on with other libraries or GPUs than at its last start is
-    refused, and one whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at
-    the end. `command` is the command line that was typed, for the records.
+    the run goes on. Without one the newest run under `runs/` of this configuration that is the same evaluation goes on,
+    and a finished one is given back as it is; where there is none a new folder is made, which takes over from earlier
+    runs of this configuration what has equal keys. `retry` names statuses (`edit_failed`, `judge_error`, ...) whose
+    failures are forgotten and tried again. With `verify` every source that the benchmark keeps is read, and every
+    picture that is there is decoded and compared with what was recorded; one that differs is made again. With
+    `strict_environment` a run that goes on with other libraries or GPUs than at its last start is refused, and one
+    whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at the end. `command`
+    is the command line that was typed, for the records.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `RunInterrupted` when the run ended early, `NotDrawn` when only its report is missing: all that was
     done is kept.
     """
+    if sys.getfilesystemencoding() != "utf-8":
+        raise ConfigurationError(
+            f"this Python writes file names in {sys.getfilesystemencoding()}, and a sample's id may be any text; "
+            "start it with PYTHONUTF8=1"
+        )
     again = failures(retry)
     if not isinstance(configuration, Configuration):
         configuration = load_configuration(configuration, **options)
@@ -92,8 +102,11 @@ def evaluate(
     now = Made.of(plain, made_of, chosen)
     if run_dir is None:
         place = choose_place(configuration.name, now, everything_pending, again.__contains__)
+        sources += [RunDirectory(folder) for folder in place.sources]
     else:
-        place = Place(Path(run_dir))
+        place = named_place(Path(run_dir), everything_pending, again.__contains__)
+    if not sources:
+        session.refuse_what_cannot_load(place.recalled.matrix if place.recalled else matrix)
 
     spectator = spectator or Silence()
     directory = place.begin()
@@ -106,6 +119,8 @@ def evaluate(
             spectator.note(note)
         for source in sources:
             spectator.note(reuse(source, directory, matrix))
+        if sources:
+            session.refuse_what_cannot_load(matrix)
         if directory.damage.note:
             spectator.note(directory.damage.note)
         spectator.note(what_is_left(matrix))
@@ -240,8 +255,8 @@ def choose_samples(configuration: Configuration, samples: Sequence[Sample]) -> t
 def load_protocol(configuration: Configuration) -> RubricScore:
     """How the judge is asked: the packaged rubrics, or the configuration's own prompts in their place."""
     rubrics = load_rubrics(configuration.prompts, configuration.benchmark.language)
-    evaluation = configuration.evaluation
-    return RubricScore(rubrics, configuration.benchmark.language, evaluation.answer, evaluation.retries)
+    protocol = configuration.protocol
+    return RubricScore(rubrics, configuration.benchmark.language, protocol.answer, protocol.retries)
 
 
 def checked_protocol(
@@ -263,6 +278,12 @@ def checked_protocol(
 def new_matrix(configuration: Configuration, samples: Sequence[Sample], protocol: RubricScore) -> Matrix:
     """Every edit and judgement that the configuration asks for, with nothing done yet."""
     evaluation, folder = configuration.evaluation, configuration.folder
+    each = evaluation.edit_seeds * evaluation.repeats * len(configuration.edit_models) * len(configuration.judges)
+    if len(samples) * each > MOST_JUDGEMENTS:
+        raise ConfigurationError(
+            f"{len(samples):,} samples and {each:,} judgements of each make {len(samples) * each:,} judgements; a run "
+            f"has {MOST_JUDGEMENTS:,} at most (evaluation.repeats, evaluation.edit_seeds, benchmark.limit)"
+        )
     return Matrix(
         samples,
         [identity(section, folder, "edit_model") for section in configuration.edit_models.values()],
@@ -366,11 +387,12 @@ class Run:
     @cached_property
     def matrix(self) -> Matrix:
         """Every edit and judgement. Raises `RunDirectoryError` for a folder that is no run."""
-        directory, evaluation = self._directory, self._evaluation
+        directory, evaluation = self._directory, self._section("evaluation", EvaluationSection)
         made = Made.recorded(directory)
         if made is None:
             raise RunDirectoryError(f"{self.path} has no configuration; `edit-eval run CONFIG` writes it")
-        protocol = RubricScore(made.rubrics, made.language, evaluation.answer, evaluation.retries)
+        asked = self._section("protocol", ProtocolSection)
+        protocol = RubricScore(made.rubrics, made.language, asked.answer, asked.retries)
         matrix = Matrix(
             made.samples,
             made.edit_models,
@@ -430,24 +452,23 @@ class Run:
         benchmark: Any = self.results.configuration["benchmark"]
         return str(benchmark["language"])
 
-    @cached_property
-    def _evaluation(self) -> EvaluationSection:
-        """What was asked, how often, and what counts as done."""
-        written = self._directory.configuration().get("evaluation")
+    def _section(self, name: str, model: type[S]) -> S:
+        """A section of the recorded configuration."""
+        written = self._directory.configuration().get(name)
         if isinstance(written, dict):  # another version may have known more
-            written = {key: value for key, value in written.items() if key in EvaluationSection.model_fields}
+            written = {key: value for key, value in written.items() if key in model.model_fields}
         try:
-            return EvaluationSection.model_validate(written)
+            return model.model_validate(written)
         except ValidationError as error:
             (place, text), *_ = explain(error, written)
-            problem = f"{'.'.join(('evaluation', *place))}: {text}"
+            problem = f"{'.'.join((name, *place))}: {text}"
             raise RunDirectoryError(
                 f"{self.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it anew"
             ) from error
 
-    @property
+    @cached_property
     def _min_coverage(self) -> float:
-        return self._evaluation.min_coverage
+        return self._section("evaluation", EvaluationSection).min_coverage
 
     @property
     def reached(self) -> bool:

@@ -57,6 +57,36 @@ class TestForms:
             "'about' is not a list of items: passed over",
         )
 
+    @pytest.mark.parametrize(
+        "before",
+        [
+            {"version": 3},
+            {"metadata": {"by": ["me"], "items": [{"id": 1}]}, "空": [], "version": None},
+            {"version": 1, "authors": [{"name": "A"}, {"name": "B"}], "years": [2025, 2026]},
+        ],
+    )
+    def test_what_stands_before_the_lists_is_said_too(self, place: Place, before: dict[str, Any]) -> None:
+        place.write({**before, "物理": [item(0), item(1)], "items": [item(2, subset="环境")]})
+        benchmark = place.benchmark()
+        samples = list(benchmark.samples())
+        assert [(each.category, each.fault) for each in samples] == [("physical", "")] * 2 + [("environmental", "")]
+        passed_over = [name for name, value in before.items() if value != []]
+        assert benchmark.notes == tuple(f"{name!r} is not a list of items: passed over" for name in passed_over)
+
+    def test_an_item_may_have_lists_of_objects(self, place: Place) -> None:
+        extra = {"uid": 7, "boxes": [{"id": 1, "x": 2}, {"id": 2}], "sizes": [1, 2]}
+        samples = place.samples("\n".join(json.dumps({**extra, **each}) for each in self.items))
+        assert [each.fault for each in samples] == ["", "", ""]
+
+    def test_a_field_that_is_given_twice_is_a_fault(self, place: Place) -> None:
+        twice = json.dumps(item(0))[:-1] + ', "edit_instruction_en": "another"}'
+        for content in (f"[{json.dumps(item(1))}, {twice}]", f"{json.dumps(item(1))}\n{twice}"):
+            first, second = place.samples(content)
+            assert not first.fault
+            assert second.fault == "the item has 'edit_instruction_en' twice"
+        unused = json.dumps(item(0))[:-1] + ', "note": 1, "note": 2}'
+        assert not place.samples(f"[{unused}]")[0].fault, "of a field that nobody reads it is no matter"
+
     def test_a_category_of_ones_own_stays(self, place: Place) -> None:
         assert place.samples([item(subset="lighting")])[0].category == "lighting"
 

@@ -1,4 +1,4 @@
-"""Files in the form of the base system's: accepted, or refused with the name of what replaced a key."""
+"""Files in the form of the base system's run; what would change a result is refused with what to write instead."""
 
 from __future__ import annotations
 
@@ -8,10 +8,21 @@ from typing import Any
 import pytest
 import yaml
 
-from edit_eval.config.base_system import REPLACED
+from edit_eval import evaluate
+from edit_eval.config.base_system import CLASSES, PASSED_OVER, REFUSED, TYPES
 from edit_eval.config.loading import load_configuration
+from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
+from small_benchmark import write_benchmark
+
+FILES = sorted(Path(__file__).with_name("base_system").glob("*.yaml"))
+REPLACED = "the base system's classes are replaced:"
+SEES_MORE = "reward_model: the judge sees source and edit (`images: [edited]` in `params` is its way)"
+OTHERWISE = (
+    "a sample's seed is `seed` + its index in the whole benchmark, not in its category; what failed is counted, never "
+    "scored"
+)
 
 OLD = """
 benchmark:
@@ -76,12 +87,115 @@ def test_its_file_is_accepted_as_it_is(here: Path) -> None:
     assert configuration.benchmark.type == "five_dimensions"
     assert configuration.benchmark.filters.categories == ("物理", "环境", "社会", "因果", "指代")
     assert list(configuration.prompts) == ["物理"]
-    editors, judges = (yaml.safe_load(OLD)[key]["class_path"] for key in ("diffusion_model", "reward_model"))
     assert configuration.notes == (
-        "reward_model: the judge sees source and edit; `images: [edited]` in `params` is the base system's way",
-        f"diffusion_model.class_path `{editors}` is the base system's and is ignored; type qwen_image_edit is used",
-        f"reward_model.class_path `{judges}` is the base system's and is ignored; type qwen3_vl is used",
+        f"{REPLACED} diffusion_model by type qwen_image_edit, reward_model by type qwen3_vl",
+        f"not as in the base system: {SEES_MORE}; {OTHERWISE}",
     )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_its_public_files_are_read_as_they_are(here: Path, path: Path) -> None:
+    """The path of their data apart."""
+    configuration = load_configuration(path, overrides=["benchmark.data_path=pairs.json"])
+    editors, judges = configuration.edit_models, configuration.judges
+    if path.stem == "template":
+        assert (list(editors), list(judges), configuration.prompts) == (["copy_source"], ["testing"], {})
+        return
+    assert (list(editors), list(judges)) == (["qwen_image_edit"], ["qwen3_vl"])
+    replaced, passed_over, otherwise = [note for note in configuration.notes if "device: auto" not in note]
+    assert replaced == f"{REPLACED} diffusion_model by type qwen_image_edit, reward_model by type qwen3_vl"
+    assert passed_over.startswith("keys of the base system that decide nothing here: evaluation.output_dir")
+    if path.stem == "multi_gpu":
+        parameters = judges["qwen3_vl"].parameters
+        assert (parameters["images"], parameters["attn_implementation"]) == (["edited"], "sdpa")
+        assert otherwise == f"not as in the base system: {OTHERWISE}"
+        assert passed_over.endswith(
+            "evaluation.output_dir, evaluation.results_dir (all results lie in the run directory, `--run-dir`);"
+            " evaluation.images_dir, evaluation.save_generated_images (every edit is kept there, under images/);"
+            " evaluation.logs_dir, logging (each worker's log lies there, under logs/; `execution.progress` says what"
+            " is shown); evaluation.resume_from_checkpoint, evaluation.checkpoint_path (a run is always kept, and goes"
+            " on when the same command is given again); evaluation.metrics (every report has n, mean, std, median, min"
+            " and max)"
+        )
+    else:
+        assert otherwise == f"not as in the base system: {SEES_MORE}; {OTHERWISE}"
+    schedules = {"multi_gpu": "batch_sync", "multi_gpu_subprocess": "round_robin", "full_multi_gpu": "batch_sync"}
+    assert configuration.execution.schedule == schedules[path.stem]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_its_public_files_run(here: Path, path: Path) -> None:
+    """With testing models in place of its own, on the CPU, and all else as it is."""
+    write_benchmark(here, 3)
+    raw = yaml.safe_load(path.read_text("utf-8"))
+    raw["benchmark"] |= {"data_path": "benchmark.json", "cache_dir": "cache", "categories": ["物理", "环境", "社会"]}
+    for section in (raw["diffusion_model"], raw["reward_model"]):
+        if path.stem != "template":
+            section["type"] = "testing"
+            kept = {"seed", *PLACEMENT_KEYS} - {"conda_env"}
+            section["params"] = {key: value for key, value in section["params"].items() if key in kept}
+        if section["params"].pop("device_ids", "auto") != "auto" or path.stem == "template":
+            section["params"] |= {"device": "cpu"} if "device" in section["params"] else {"device_ids": "cpu:2"}
+    Path("old.yaml").write_text(yaml.safe_dump(raw, allow_unicode=True), encoding="utf-8")
+    run = evaluate("old.yaml", run_dir="run", report=False)
+    assert run.summary["coverage"]["by_status"] == {"ok": 3}
+
+
+def test_classes_without_a_type(here: Path) -> None:
+    for name, ours in CLASSES.items():
+        raw = yaml.safe_load(OLD)
+        section = raw["reward_model" if "Reward" in name else "diffusion_model"]
+        del section["type"]
+        section["class_path"] = f"src.models.somewhere.{name}"
+        section["params"] = {}
+        configuration = load(raw)
+        assert ours in (*configuration.edit_models, *configuration.judges)
+
+
+def test_a_type_that_is_mistyped_is_to_blame_and_not_the_class_beside_it(here: Path) -> None:
+    raw = yaml.safe_load(OLD)
+    raw["diffusion_model"]["type"] = "multi_gpu_qwen_image_edt"
+    with pytest.raises(ConfigurationError) as caught:
+        load(raw)
+    assert str(caught.value) == (
+        "old.yaml: diffusion_model.type: `multi_gpu_qwen_image_edt` is not an edit model; did you mean "
+        "`multi_gpu_qwen_image_edit`? leave it out for `qwen_image_edit`, which replaced the class beside it"
+    )
+
+
+SWITCHES: list[tuple[dict[str, Any], str, Any]] = [
+    ({"compare_with_original": False}, "images", ["edited"]),
+    ({"compare_with_original": True}, "images", ["source", "edited"]),
+    ({"compare_with_original": None}, "images", ["source", "edited"]),
+    ({"compare_with_original": False, "images": ["edited"]}, "images", ["edited"]),
+    ({"use_flash_attention": False}, "attn_implementation", "sdpa"),
+    ({"use_flash_attention": True}, "attn_implementation", "flash_attention_2"),
+]
+
+
+@pytest.mark.parametrize(("params", "key", "value"), SWITCHES)
+def test_its_judges_switches(here: Path, params: dict[str, Any], key: str, value: Any) -> None:
+    raw = yaml.safe_load(OLD)
+    raw["reward_model"]["params"] |= params
+    assert load(raw).judges["qwen3_vl"].parameters[key] == value
+
+
+@pytest.mark.parametrize(
+    ("params", "line"),
+    [
+        (
+            {"compare_with_original": False, "images": ["source", "edited"]},
+            "compare_with_original: `images` is given, too, and says otherwise; keep that one",
+        ),
+        ({"use_flash_attention": "no"}, "use_flash_attention: must be true or false, not 'no'"),
+    ],
+)
+def test_switches_that_make_no_sense(here: Path, params: dict[str, Any], line: str) -> None:
+    raw = yaml.safe_load(OLD)
+    raw["reward_model"]["params"] |= params
+    with pytest.raises(ConfigurationError) as caught:
+        load(raw)
+    assert str(caught.value) == f"old.yaml: reward_model.params.{line}"
 
 
 def test_the_single_gpu_names(here: Path) -> None:
@@ -128,8 +242,7 @@ def test_a_registered_benchmark_wins_over_its_class(here: Path) -> None:
     raw["benchmark"] |= {"type": "five_dimensions", "class_path": old}
     configuration = load(raw)
     assert configuration.benchmark.class_path == "edit_eval.benchmarks.five_dimensions:FiveDimensions"
-    said = f"benchmark.class_path `{old}` is the base system's and is ignored; type five_dimensions is used"
-    assert said in configuration.notes
+    assert "the base system's classes are replaced: benchmark by type five_dimensions, diff" in configuration.notes[0]
     raw["benchmark"]["class_path"] = "mine.image_pairs.ImagePairs"
     with pytest.raises(ConfigurationError, match="names a class already; leave one of them out"):
         load(raw)
@@ -145,34 +258,62 @@ def test_a_folder_of_the_users_own_may_be_called_src(here: Path) -> None:
 
 def test_its_own_classes_do_not_run_here(here: Path) -> None:
     raw = yaml.safe_load(OLD)
-    raw["diffusion_model"] = {"type": "mine", "class_path": "src.models.diffusion.implementations.mine.Mine"}
+    raw["diffusion_model"] = {"class_path": "src.models.diffusion.implementations.mine.Mine"}
     with pytest.raises(ConfigurationError, match=r"diffusion_model\.class_path: `src\.models.*` is the base system's"):
         load(raw)
 
 
-@pytest.mark.parametrize("place", sorted(REPLACED))
-def test_a_key_without_meaning_names_what_replaced_it(here: Path, place: str) -> None:
-    keys = place.replace("*", "reward_model").split(".")
-    raw = yaml.safe_load(OLD)
+def put(raw: dict[str, Any], place: str, value: Any, model: str = "reward_model") -> list[str]:
+    keys = place.replace("*", model).split(".")
     target = raw
     for key in keys[:-1]:
         target = target.setdefault(key, {})
-    target[keys[-1]] = "x"
-    with pytest.raises(ConfigurationError) as caught:
-        load(raw)
-    assert str(caught.value) == f"old.yaml: {'.'.join(keys)}: means nothing here: {REPLACED[place]}"
+    target[keys[-1]] = value
+    return keys
 
 
-def test_all_of_them_are_counted_at_once(here: Path) -> None:
-    raw = yaml.safe_load(OLD) | {
-        "evaluation": {"output_dir": "outputs", "save_generated_images": False, "metrics": ["mean"]},
-        "logging": {"level": "INFO", "log_file": "outputs/x.log"},
-        "runtime": {"num_workers": 1},
-    }
+@pytest.mark.parametrize("place", sorted(REFUSED))
+def test_a_key_that_would_change_a_result_is_refused_with_what_to_write(here: Path, place: str) -> None:
+    raw = yaml.safe_load(OLD) | {"reward_model": {"type": "scene_judge"}}
+    keys = put(raw, place, "x")
     with pytest.raises(ConfigurationError) as caught:
         load(raw)
-    assert str(caught.value).startswith("old.yaml: logging: means nothing here: each worker's log lies in the run")
-    assert str(caught.value).endswith(
-        "(and 4 more: runtime, evaluation.metrics, evaluation.output_dir, evaluation.save_generated_images)"
+    assert str(caught.value) == f"old.yaml: {'.'.join(keys)}: means nothing here: {REFUSED[place]}"
+
+
+@pytest.mark.parametrize("place", sorted(PASSED_OVER))
+def test_a_key_that_decides_nothing_is_passed_over_with_what_replaced_it(here: Path, place: str) -> None:
+    raw = yaml.safe_load(OLD)
+    before = load(raw)
+    keys = put(raw, place, ["mean"] if place.endswith("metrics") else "x")
+    configuration = load(raw)
+    assert f"{'.'.join(keys)} ({PASSED_OVER[place]})" in configuration.notes[1]
+    assert configuration.as_plain() == before.as_plain()
+
+
+def test_a_statistic_that_no_report_has_is_refused(here: Path) -> None:
+    raw = yaml.safe_load(OLD) | {"evaluation": {"metrics": ["mean", "p90"]}}
+    with pytest.raises(ConfigurationError, match=r"evaluation\.metrics: means nothing here: .* and no others"):
+        load(raw)
+
+
+def test_a_class_of_ones_own_may_have_parameters_of_those_names(here: Path) -> None:
+    (here / "mine.py").write_text(
+        "from dataclasses import dataclass\n\n\nclass Judge:\n    @dataclass\n    class Parameters:\n"
+        "        script_path: str = ''\n        compare_with_original: str = ''\n\n"
+        "    def load(self, devices): ...\n    def judge(self, requests): ...\n"
     )
-    assert len(caught.value.__notes__) == 4
+    raw = yaml.safe_load(OLD)
+    params = {"script_path": "a.py", "compare_with_original": "yes"}
+    raw["reward_model"] = {"class_path": "mine:Judge", "params": params}
+    assert load(raw).judges["Judge"].parameters == params
+
+
+def test_a_key_is_taken_out_with_null(here: Path) -> None:
+    nulls = ("logging=null", "evaluation.metrics=null", "reward_model.params.zzz=null", "zzz=null", "execution.z=null")
+    raw = yaml.safe_load(OLD) | {"logging": {"level": "INFO"}, "evaluation": {"metrics": ["p90"]}}
+    assert load(raw, *nulls).as_plain() == load(OLD).as_plain()
+
+
+def test_names_of_the_tables_are_registered_here(here: Path) -> None:
+    assert set(TYPES.values()) == set(CLASSES.values()) == {"qwen_image_edit", "qwen3_vl", "copy_source", "testing"}

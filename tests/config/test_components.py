@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from edit_eval.config.components import (
     known,
     locate,
     normalise_class_path,
+    own_source,
     resolve,
 )
 from edit_eval.config.loading import load_configuration
@@ -142,13 +144,27 @@ def test_nothing_of_the_users_takes_the_place_of_edit_eval(folder: Path) -> None
     import_class("edit_model", BUILT_IN["edit_model"]["testing"], folder)
     import_class("edit_model", "own_models:Editor", folder)
     assert sys.modules["edit_eval"] is loaded
-    assert sys.path == [str(folder), *before]
+    assert sorted(sys.path) == sorted([str(folder), *before])
+    assert next(p for p in sys.path if not p.startswith(sysconfig.get_path("stdlib"))) == str(folder)
+
+
+def test_python_s_own_modules_come_first(folder: Path) -> None:
+    (folder / "quopri.py").write_text("class Judge:\n    def load(self): ...\n    def judge(self): ...\n")
+    sys.modules.pop("quopri", None)
+    with pytest.raises(ConfigurationError, match=r"`quopri` is a module of Python's own; rename quopri\.py, or write"):
+        import_class("judge", "quopri:Judge", folder)
+    import quopri
+
+    assert hasattr(quopri, "encodestring")
+    assert import_class("judge", normalise_class_path("quopri.py:Judge"), folder).__name__ == "Judge"
+    assert own_source("quopri:Judge", folder) is None
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("import no_such_library", "`bad_model:Mine` cannot be imported here: ModuleNotFoundError: No module named"),
+        ("import no_such_library.part", f"`{sys.executable} -m pip install no_such_library` installs it, if that"),
         ("class Mine(:", "cannot be imported here: SyntaxError"),
         ("raise SystemExit(3)", "cannot be imported here: SystemExit: 3"),
         ("import os; os.no_such_thing", "cannot be imported here: AttributeError: module 'os' has no attribute"),
@@ -173,6 +189,11 @@ def test_a_wrong_class_is_found_whatever_the_environment(folder: Path) -> None:
     override = "diffusion_model={class_path: 'own_models:Editr', params: {conda_env: theirs}}"
     with pytest.raises(ConfigurationError, match="did you mean `Editor`"):
         load_configuration("config.yaml", overrides=[override])
+
+
+def test_an_edit_model_is_offered_no_batches() -> None:
+    assert "batch_size" in beside_parameters("judge")
+    assert "batch_size" not in beside_parameters("edit_model")
 
 
 def test_describe(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -71,9 +72,14 @@ def test_files_that_are_no_configuration(folder: Path, data: bytes, line: str) -
         ("confg.yaml", "confg.yaml: no such file; nearest existing: config.yaml"),
         ("no/config.yaml", "no/config.yaml: no such file; the folder no does not exist"),
         (".", ".: is a directory; give the YAML file in it"),
+        ("nothere.yaml", "nothere.yaml: no such file"),
+        ("pipe.yaml", "pipe.yaml: is no file but a pipe or a device; save the YAML as a file"),
+        ("/dev/null", "/dev/null: is no file but a pipe or a device; save the YAML as a file"),
     ],
 )
 def test_paths_that_are_no_configuration(folder: Path, path: str, line: str) -> None:
+    os.mkfifo(folder / "pipe.yaml")
+    (folder / "e2.yaml").touch()
     with pytest.raises(ConfigurationError) as caught:
         load_configuration(path)
     assert str(caught.value) == line

@@ -19,9 +19,7 @@ from edit_eval.errors import ConfigurationError
 def test_defaults(load: Callable[..., Configuration]) -> None:
     configuration = load()
     assert configuration.evaluation.model_dump() == {
-        "answer": "score",
         "min_coverage": 1.0,
-        "retries": 2,
         "edit_seeds": 1,
         "repeats": 1,
     }
@@ -33,8 +31,8 @@ def test_defaults(load: Callable[..., Configuration]) -> None:
         "load_concurrency": "auto",
         "pilot": True,
         "progress": "auto",
-        "driver": "local",
     }
+    assert configuration.protocol.model_dump() == {"type": "rubric", "answer": "score", "retries": 2}
     assert (configuration.benchmark.language, configuration.benchmark.on_bad_sample) == ("en", "error")
     assert configuration.prompts == {}
     assert configuration.notes == ()
@@ -185,6 +183,19 @@ def test_prompts(load: Callable[..., Configuration]) -> None:
     }
 
 
+def test_what_once_stood_under_evaluation(load: Callable[..., Configuration]) -> None:
+    old = load("evaluation.answer=reason_then_score", "evaluation.retries=0")
+    assert old == load("protocol={type: rubric, answer: reason_then_score, retries: 0}")
+    assert old == load("protocol.answer=reason_then_score", "evaluation={answer: reason_then_score, retries: 0}")
+    with pytest.raises(ConfigurationError, match=r"evaluation\.retries: `protocol\.retries` is given, too"):
+        load("evaluation.retries=0", "protocol.retries=1")
+
+
+def test_what_is_not_built_yet_may_ask_for_nothing(load: Callable[..., Configuration]) -> None:
+    neutral = ("execution.driver=local", "evaluation.readings=1", "evaluation.controls=0", "trackers=[]")
+    assert load(*neutral, "extends=null") == load()
+
+
 RICH = (
     "benchmark.categories=[物理]",
     "benchmark.limit=3",
@@ -263,7 +274,7 @@ def test_a_benchmark_that_is_not_there_may_be_passed_over(load: Callable[..., Co
 def test_it_does_not_change(load: Callable[..., Configuration]) -> None:
     configuration = load()
     with pytest.raises(ValidationError):
-        configuration.evaluation.retries = 3  # type: ignore[misc]
+        configuration.protocol.retries = 3  # type: ignore[misc]
     with pytest.raises(ValidationError):
         configuration.name = "x"  # type: ignore[misc]
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from edit_eval.config.base_system import REPLACED, TYPES
+from edit_eval.config.base_system import PASSED_OVER, REFUSED, TYPES
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS, Placement
-from edit_eval.config.schema import EvaluationSection, ExecutionSection, Filters
+from edit_eval.config.schema import EvaluationSection, ExecutionSection, Filters, ProtocolSection
 from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROMPT_KEYS, TOP_KEYS
+from edit_eval.config.shipped import shipped, summary
 from edit_eval.config.yaml_text import parse
+from edit_eval.errors import ConfigurationError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHIPPED = sorted((REPOSITORY / "configs").glob("*.yaml"))
@@ -44,6 +50,40 @@ def test_it_is_right_and_names_no_environment(path: Path, here: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("# "), "it says at its top whom it is for"
     assert len(lines) < 60
+
+
+def test_they_are_known_by_name(here: Path) -> None:
+    assert sorted(shipped()) == [path.stem for path in SHIPPED]
+    assert load_configuration("multi_gpu") == load_configuration(REPOSITORY / "configs" / "multi_gpu.yaml")
+    for name, line in (
+        ("multi_gup", "multi_gup: no such file; did you mean `multi_gpu`?"),
+        ("zzz", "zzz: no such file; `edit-eval list` shows the configurations that are known by name"),
+        ("multi_gpu.yaml", "multi_gpu.yaml: no such file"),
+    ):
+        with pytest.raises(ConfigurationError) as caught:
+            load_configuration(name)
+        assert str(caught.value) == line
+    (here / "demo").write_text("benchmark: {}")
+    with pytest.raises(ConfigurationError, match=r"^demo: benchmark\.data_path: missing"):
+        load_configuration("demo")
+    assert all(summary(path).endswith(".") and len(summary(path)) < 120 for path in shipped().values())
+
+
+def test_the_wheel_holds_them(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(REPOSITORY)]
+    done = subprocess.run(build, capture_output=True, text=True, timeout=250)
+    if done.returncode and "hatchling" in done.stdout + done.stderr:
+        pytest.skip("hatchling cannot be had here")
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("edit_eval-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        for path in SHIPPED:
+            assert archive.read(f"edit_eval/configs/{path.name}") == path.read_bytes()
+        archive.extractall(tmp_path / "installed")
+    python = "from edit_eval.config.loading import load_configuration; print(load_configuration('demo').folder)"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+    done = subprocess.run([sys.executable, "-c", python], env=environment, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip() == str(tmp_path / "installed" / "edit_eval" / "configs"), done.stderr
 
 
 def test_the_full_setting_is_the_papers(here: Path) -> None:
@@ -81,6 +121,7 @@ def _plain(value: Any) -> Any:
 @pytest.mark.parametrize(
     ("heading", "model"),
     [
+        ("## `protocol`", ProtocolSection),
         ("## `evaluation`", EvaluationSection),
         ("## `execution`", ExecutionSection),
         ("## `benchmark`", Filters),
@@ -97,7 +138,7 @@ def test_every_key_is_documented_with_its_default(heading: str, model: type[Base
             assert documented in ("", "null", "[]"), key
         else:
             assert parse(documented, key) == _plain(field.default), key
-    if model in (EvaluationSection, ExecutionSection):
+    if model in (ProtocolSection, EvaluationSection, ExecutionSection):
         assert not rows, "the page knows keys that do not exist"
 
 
@@ -113,10 +154,11 @@ def test_every_other_key_is_documented() -> None:
     assert set(_rows("### `params`: where and how a model runs")) <= {*PLACEMENT_KEYS, "seed"}
 
 
-@pytest.mark.parametrize("place", sorted(REPLACED))
-def test_every_refused_key_is_documented(place: str) -> None:
-    last_part = PAGE.split("These keys mean nothing here")[1]
-    assert re.search(rf"[`.]{place.rpartition('.')[2]}`", last_part)
+@pytest.mark.parametrize("place", sorted({*PASSED_OVER, *REFUSED}))
+def test_every_key_of_the_base_system_is_documented(place: str) -> None:
+    passed_over, refused = PAGE.split("These keys decide nothing here")[1].split("These would change what comes out")
+    for text, rows in ((passed_over, PASSED_OVER), (refused, REFUSED)):
+        assert (place not in rows) or re.search(rf"[`.]{place.rpartition('.')[2]}`", text)
 
 
 def test_the_examples_on_the_page_are_right(here: Path) -> None:

@@ -22,7 +22,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, Stopped
 from edit_eval.evaluation import checked_protocol, load_samples
-from edit_eval.execution import examination, machine
+from edit_eval.execution import examination, machine, obstacles
 from edit_eval.execution.examination import Finding, examine, refusal
 from edit_eval.execution.fitting import GIB
 
@@ -38,6 +38,7 @@ def machine_without_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(machine, "driver_fault", lambda: "")
     monkeypatch.setattr(machine, "file_system", lambda path: "ext4")
     monkeypatch.setattr(examination, "free_host_memory", lambda: 100 * GIB)
+    monkeypatch.setattr(obstacles, "hub_answers", lambda environment: True)
     monkeypatch.chdir(tmp_path)
 
 
@@ -213,7 +214,7 @@ class TestModels:
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
         findings = [f for f in of(examined(self.big(load, revision="v2")), "models") if f.stops]
         assert len(findings) == 2
-        assert "HF_HUB_OFFLINE forbids it here" in findings[0].advice
+        assert "HF_HUB_OFFLINE forbids asking the Hub" in findings[0].text
         assert "hf download Qwen/Qwen3-VL-30B-A3B-Instruct --revision v2" in findings[1].advice
 
     def test_a_folder_that_is_not_there_or_not_whole(

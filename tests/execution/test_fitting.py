@@ -114,7 +114,8 @@ class TestFit:
     def test_where_it_fits_nowhere_the_run_would_stop(self) -> None:
         gpus = [gpu(0, 47), gpu(1, 47)]
         findings = fit_findings(wanted(EDITOR, "cuda:0", "cuda:1"), gpus, 200 * GIB)
-        assert levels(findings) == ["problem", "problem"]
+        assert levels(findings) == ["problem"], "the same of both is said once"
+        assert "but only 47.0 GiB free on cuda:0, cuda:1" in findings[0].text
         assert "devices_per_replica: 2" in findings[0].advice
         assert "offload: model" in findings[0].advice
 

@@ -29,6 +29,14 @@ class TestGpus:
             ("ok", "cuda:1 NVIDIA H100: 79.5 of 80.0 GiB free, 0 % busy"),
         ]
 
+    def test_those_that_are_alike_share_a_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        install(monkeypatch, *(gpu(number) for number in range(6)), gpu(6, free=79.5), gpu(7))
+        assert [f.text for f in findings()] == [
+            "cuda:0 to 5, each NVIDIA H100: 80.0 of 80.0 GiB free, 0 % busy",
+            "cuda:6 NVIDIA H100: 79.5 of 80.0 GiB free, 0 % busy",
+            "cuda:7 NVIDIA H100: 80.0 of 80.0 GiB free, 0 % busy",
+        ]
+
     def test_one_in_use_is_named_with_its_users_and_the_free_ones_are_offered(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from edit_eval.evaluation import evaluate
 from edit_eval.execution import run_folders
-from edit_eval.execution.run_folders import Made, Place, choose_place, new_folder, newest_run, was_another
+from edit_eval.execution.run_folders import Made, Place, choose_place, new_folder, runs_of, was_another
 from edit_eval.records import Sample
 from edit_eval.rubrics.loading import load_rubrics
 from edit_eval.store.matrix import Matrix
@@ -21,7 +21,8 @@ from small_matrix import small_matrix
 
 PLAIN: dict[str, Any] = {
     "benchmark": {"language": "en"},
-    "evaluation": {"answer": "score", "edit_seeds": 1, "repeats": 1, "min_coverage": 1.0, "retries": 2},
+    "protocol": {"type": "rubric", "answer": "score", "retries": 2},
+    "evaluation": {"edit_seeds": 1, "repeats": 1, "min_coverage": 1.0},
 }
 
 
@@ -69,14 +70,14 @@ def test_the_newest_is_that_of_the_latest_second_and_the_highest_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert newest_run("demo") is None
+    assert runs_of("demo") == []
     names = ("demo-20260101-000000", "demo-20260101-000001-10", "demo-20260101-000001-9", "demo-20260101-000001")
     for name in (*names, "demo-2-20270101-000000", "demo-20280101", "x-demo-20290101-000000"):
         (tmp_path / "runs" / name / "config").mkdir(parents=True)
         (tmp_path / "runs" / name / "config" / "0001.yaml").touch()
     (tmp_path / "runs" / "demo-20300101-000000" / "config").mkdir(parents=True)
-    assert newest_run("demo") == Path("runs/demo-20260101-000001-10")
-    assert newest_run("demo-2") == Path("runs/demo-2-20270101-000000")
+    assert runs_of("demo")[:2] == [Path("runs/demo-20260101-000001-10"), Path("runs/demo-20260101-000001-9")]
+    assert runs_of("demo-2") == [Path("runs/demo-2-20270101-000000")]
 
 
 def test_a_new_folder_is_one_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +157,7 @@ def test_a_newest_run_that_cannot_be_read_keeps_nobody_from_a_new_one(
     (config / "0001.json").write_text("{}")
     place = choose_place("demo", made(), small_matrix, lambda status: False)
     assert not place.folder.exists()
-    assert (place.goes_on, place.offer) == (False, "")
+    assert (place.found, place.sources) == (False, ())
 
 
 OTHERS: list[tuple[dict[str, Any], str]] = [
@@ -191,7 +192,8 @@ def test_of_many_differences_the_first_are_named(directory: RunDirectory) -> Non
 
 def test_gates_and_retries_make_no_other_evaluation(directory: RunDirectory) -> None:
     other = json.loads(json.dumps(PLAIN))
-    other["evaluation"] |= {"min_coverage": 0.5, "retries": 0}
+    other["evaluation"] |= {"min_coverage": 0.5}
+    other["protocol"] |= {"retries": 0}
     assert was_another(directory, made(plain=other)) == ""
 
 

@@ -213,7 +213,7 @@ def test_bounds_for_statistics():
 
 
 def test_impossible_settings():
-    with pytest.raises(ConfigurationError, match=r"evaluation.answer: `json` is no form of an answer"):
+    with pytest.raises(ConfigurationError, match=r"protocol.answer: `json` is no form of an answer"):
         protocol(form="json")
-    with pytest.raises(ConfigurationError, match=r"evaluation.retries: -1 is below 0"):
+    with pytest.raises(ConfigurationError, match=r"protocol.retries: -1 is below 0"):
         protocol(retries=-1)

@@ -322,7 +322,8 @@ def _configuration(edit_models: tuple[str, ...], judges: tuple[str, ...], repeat
             }
             for name in judges
         },
-        "evaluation": {"answer": "reason_then_score", "min_coverage": 1.0, "retries": 2, "repeats": repeats},
+        "protocol": {"type": "rubric", "answer": "reason_then_score", "retries": 2},
+        "evaluation": {"min_coverage": 1.0, "repeats": repeats},
         "execution": {"schedule": "pull", "order": "by_stage"},
     }
 

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from edit_eval.config.components import BUILT_IN, KINDS
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
+from edit_eval.config.shipped import FOLDER
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.components import (
     components_document,
@@ -36,7 +37,10 @@ def printed(*arguments: Any, width: int = 80) -> list[str]:
 
 def test_all_registered_components_are_listed() -> None:
     document = components_document()
-    assert list(document) == ["benchmarks", "edit_models", "judges"]
+    assert list(document) == ["benchmarks", "edit_models", "judges", "configurations"]
+    demo = document.pop("configurations")[0]
+    assert (demo["name"], Path(demo["path"]).name) == ("demo", "demo.yaml")
+    assert demo["summary"] == "A whole evaluation in less than a minute: no weights, no GPU, no download."
     for kind in KINDS:
         assert [entry["name"] for entry in document[f"{kind}s"]][: len(BUILT_IN[kind])] == list(BUILT_IN[kind])
     json.dumps(document)
@@ -49,7 +53,9 @@ def test_the_list_has_three_groups_with_a_line_each() -> None:
         "Benchmarks  (benchmark: type)",
         "Edit models  (diffusion_model: type)",
         "Judges  (reward_model: type)",
+        "Configurations  (edit-eval run NAME)",
         "`edit-eval describe TYPE` prints the parameters of one.",
+        f"Copy a configuration from {FOLDER}",
     ]
     assert "  testing          Gives each edit the answer that it was told to give." in lines
     assert max(map(len, lines)) <= 80

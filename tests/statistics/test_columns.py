@@ -68,6 +68,11 @@ def test_what_cannot_be_compared_is_refused_with_what_differs():
     assert refused.value.__notes__ == ["answer: 'score' and 'reason_then_score'"]
 
 
+def test_of_a_digest_twelve_digits_are_shown() -> None:
+    (difference,) = differences({"revision": "a1" * 32}, {"revision": "b2" * 32})
+    assert str(difference) == "revision: 'a1a1a1a1a1a1' and 'b2b2b2b2b2b2'"
+
+
 def shown(a, b):
     return list(map(str, differences(a, b)))
 

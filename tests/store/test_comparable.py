@@ -69,7 +69,8 @@ def made_run(
         judges=tuple(judge.name for judge in judges),
         configuration={
             "benchmark": {"language": language},
-            "evaluation": {"answer": answer, "edit_seeds": 1, "repeats": 1, **evaluation},
+            "protocol": {"type": "rubric", "answer": answer, "retries": 2},
+            "evaluation": {"edit_seeds": 1, "repeats": 1, **evaluation},
         },
         resolved={
             "edit_models": [asdict(Identity(name, "edits", "", dict(given))) for name, given in models.items()],

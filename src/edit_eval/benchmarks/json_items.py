@@ -1,7 +1,7 @@
 """The items of a benchmark's JSON, one after the other: a file of half a gigabyte passes by in a few megabytes.
 
 Three forms, told apart by what is in the file and not by its name: a list of items, an object of lists (category ->
-items), and JSONL (one item after the other, each on a line or not).
+items, and perhaps `version` and the like beside them), and JSONL (one item after the other, each on a line or not).
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _STEPS = (1 << 14, 1 << 7, 1)  # how the place of an error is narrowed down: one
 _REFUSED = (ArithmeticError, ValueError, SystemError)  # what Python says of numbers that are none, beside the parser
 _MAX_DEPTH = 64
 _MAX_NAMES = 200
+_LOOKS_LIKE_AN_ITEM = 2
+"""So many wanted fields has the first element of a list of items, where other things stand before the list."""
 _KINDS = {"string": "a string", "number": "a number", "boolean": "a boolean", "null": "null", "start_array": "a list"}
 
 
@@ -42,6 +44,15 @@ class Item:
     """Why this is no item at all."""
 
 
+@dataclass
+class _Members:
+    """What was read of an object: the names of its members, the values of those that are wanted, what is wrong."""
+
+    names: list[str] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
+
+
 class ItemReader:
     """Reads the items of one file. `wanted` names the fields to keep; of these, `large` ones may be of any length."""
 
@@ -54,6 +65,7 @@ class ItemReader:
         self._count = 0
         self._events: Iterator[tuple[str, Any]] = iter(())
         self._window: _Window | None = None
+        self._begun = _Members()
 
     def items(self) -> Iterator[Item]:
         """All items in the file's order. Raises `ConfigurationError` for a file that is not whole, valid JSON."""
@@ -82,7 +94,7 @@ class ItemReader:
             elif event == "start_map":
                 group, item = self._object()
                 if group is None and item is None:
-                    empty.append(self._item([], {}, ""))
+                    empty.append(self._item(_Members()))
                     continue
                 yield from empty
                 empty, any_other = [], True
@@ -102,34 +114,40 @@ class ItemReader:
         """Decides what an object of the top level is: an item (returned whole), or one of lists (the first's name).
 
         An object of lists begins with a list whose first element is an object; empty lists before it do not decide.
+        What is said about the file (`version`, `metadata`) may stand before it, too: then that object must look like an
+        item, for items may have lists of objects in fields that nobody asked for.
         """
         names: list[str] = []
-        values: dict[str, Any] = {}
+        others: list[str] = []
         for event, name in self._events:
             if event == "end_map":
-                return None, None
+                return None, self._item(_Members(names)) if others else None
             event, value = next(self._events)
+            if name in self._wanted:
+                return None, self._rest_of_item(names, name, event, value)
+            names.append(name[:80])
             if event != "start_array":
-                return None, self._rest_of_item(names, values, (name, event, value))
+                self._value(event, value, keep=False)
+                others.append(name[:80])
+                continue
             event, value = next(self._events)
             if event == "start_map":
-                return name, None
-            names.append(name)
-            elements: list[Any] = []
-            while event != "end_array":
-                elements.append(self._value(event, value, keep=True))
+                first = self._members()
+                if not others or len(first.values) >= _LOOKS_LIKE_AN_ITEM:
+                    self.ignored += others
+                    self._begun = first
+                    return name, None
+                others.append(name[:80])
                 event, value = next(self._events)
-            if elements:
-                if name in self._wanted:
-                    values[name] = elements
-                return None, self._rest_of_item(names, values)
-            values[name] = elements
+            while event != "end_array":
+                others += [name[:80]] if name[:80] not in others else []
+                self._value(event, value, keep=False)
+                event, value = next(self._events)
         raise AssertionError("the parser ended inside an object")
 
     def _lists(self, group: str) -> Iterator[Item]:
-        """An object of lists, from its first list's first element on."""
-        names, values = self._members()
-        yield self._item(names, values, group)
+        """An object of lists, whose first list's first element was read."""
+        yield self._item(self._begun, group)
         yield from self._list(group)
         for event, name in self._events:
             if event == "end_map":
@@ -146,39 +164,34 @@ class ItemReader:
             if event == "end_array":
                 return
             if event == "start_map":
-                names, values = self._members()
-                yield self._item(names, values, group)
+                yield self._item(self._members(), group)
             else:
                 self._value(event, value, keep=False)
-                yield self._item([], {}, group, problem=f"is {_KINDS.get(event, event)}, not an object")
+                yield self._item(_Members(problem=f"is {_KINDS.get(event, event)}, not an object"), group)
 
-    def _rest_of_item(
-        self, names: list[str], values: dict[str, Any], first: tuple[str, str, Any] | None = None
-    ) -> Item:
-        if first is not None:
-            name, event, value = first
-            names.append(name)
-            self._keep(values, name, event, value)
-        more_names, more_values = self._members()
-        return self._item(names + more_names, values | more_values, "")
+    def _rest_of_item(self, names: list[str], name: str, event: str, value: Any) -> Item:
+        members = _Members([*names, name])
+        self._keep(members, name, event, value)
+        return self._item(self._members(members))
 
-    def _members(self) -> tuple[list[str], dict[str, Any]]:
-        """The names of an object's members and the values of those that are wanted; its beginning was read."""
-        names: list[str] = []
-        values: dict[str, Any] = {}
+    def _members(self, members: _Members | None = None) -> _Members:
+        """The members of an object; its beginning was read, perhaps with its first `members`."""
+        members = members or _Members()
         for event, name in self._events:
             if event == "end_map":
                 break
-            if len(names) < _MAX_NAMES:
-                names.append(name)
+            if len(members.names) < _MAX_NAMES:
+                members.names.append(name)
             event, value = next(self._events)
-            self._keep(values, name, event, value)
-        return names, values
+            self._keep(members, name, event, value)
+        return members
 
-    def _keep(self, values: dict[str, Any], name: str, event: str, value: Any) -> None:
+    def _keep(self, members: _Members, name: str, event: str, value: Any) -> None:
         whole = self._value(event, value, keep=name in self._wanted)
         if name in self._wanted:
-            values[name] = whole
+            if name in members.values:
+                members.problem = members.problem or f"has {name!r} twice"
+            members.values[name] = whole
 
     def _value(self, event: str, value: Any, *, keep: bool) -> Any:
         """One value of any kind. What is not kept is passed over without ever being in memory as a whole."""
@@ -201,7 +214,8 @@ class ItemReader:
                 return _plain(builder.value) if builder is not None else None
             event, value = next(self._events)
 
-    def _item(self, names: list[str], values: dict[str, Any], group: str, problem: str = "") -> Item:
+    def _item(self, members: _Members, group: str = "") -> Item:
+        values = members.values
         too_long = tuple(
             name
             for name, value in values.items()
@@ -209,7 +223,7 @@ class ItemReader:
         )
         for name in too_long:
             del values[name]
-        item = Item(self._count, group, tuple(names), values, too_long, problem)
+        item = Item(self._count, group, tuple(members.names), values, too_long, members.problem)
         self._count += 1
         return item
 

@@ -1,68 +1,130 @@
-"""The base system's files, accepted as they are; a key without a meaning here names what replaced it."""
+"""The base system's files run as they are: tables of what its names and keys are here, and what reads them.
+
+The rows come from its public files (Thomas-uestc/image_edit_benchmark on GitHub: `config_template.yaml`,
+`config_multi_gpu.yaml`, `config_multi_gpu_subprocess.yaml`, `config_full_multi_gpu.yaml`, `main.py`, and the classes
+that read them), and from what its documents and users write.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from typing import Any
 
-from edit_eval.config.faults import Faults, Place, unknown_key
+from edit_eval.config.faults import Faults, Place, did_you_mean, shown, unknown_key
+from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE
 
 TYPES = {
     "multi_gpu_qwen_image_edit": "qwen_image_edit",
     "qwen3_vl_subprocess": "qwen3_vl",
     "qwen3_vl_multi_gpu_subprocess": "qwen3_vl",
+    "example_model": "copy_source",
+    "example_reward": "testing",
 }
 """Its names of models -> ours. One GPU or six, this process or another: `params` says that here, not the name."""
 
-_RUN_DIRECTORY = "every result lies in the run directory (`--run-dir`)"
-_IMAGES = "every edit is kept in the run directory, under images/"
-_RESUME = "a run is always kept and goes on when the same command is given again"
-_LOGS = "each worker's log lies in the run directory, under logs/; `execution.progress` says what the screen shows"
-_STATISTICS = "every report has n, mean, std, median, min and max"
-_DEVICES = "give `device_ids` in each model's `params`"
+CLASSES = {
+    "QwenImageEditModel": "qwen_image_edit",
+    "MultiGPUQwenImageEditModel": "qwen_image_edit",
+    "Qwen3VLRewardModel": "qwen3_vl",
+    "Qwen3VLSubprocessRewardModel": "qwen3_vl",
+    "Qwen3VLMultiGPUSubprocessRewardModel": "qwen3_vl",
+    "ExampleDiffusionModel": "copy_source",  # a placeholder: it gives the source back
+    "ExampleRewardModel": "testing",  # a placeholder: its scores are drawn at random
+}
+"""Its classes, without their modules -> what replaced them."""
 
-REPLACED = {
-    "logging": _LOGS,
-    "evaluation.logs_dir": _LOGS,
-    "runtime": "`execution` and each model's `params` say what runs where",
-    "device": _DEVICES,
-    "gpus": _DEVICES,
-    "seed": "give `seed` in `diffusion_model.params`",
-    "evaluation.seed": "give `seed` in `diffusion_model.params`",
+OURS = frozenset((*TYPES.values(), *CLASSES.values()))
+
+METRICS = frozenset({"mean", "std", "median", "min", "max"})
+
+_RUN_DIRECTORY = "all results lie in the run directory, `--run-dir`"
+_IMAGES = "every edit is kept there, under images/"
+_RESUME = "a run is always kept, and goes on when the same command is given again"
+_LOGS = "each worker's log lies there, under logs/; `execution.progress` says what is shown"
+_STATISTICS = "every report has n, mean, std, median, min and max"
+_TEMPLATE = "a placeholder of the template's"
+_DEVICES = "give `device_ids` in each model's `params`"
+_SEED = "give `seed` in `diffusion_model.params`"
+_LIMIT = "write `limit`: the first N of each category"
+
+PASSED_OVER = {
     "output": _RUN_DIRECTORY,
     "output_dir": _RUN_DIRECTORY,
-    "report": "`edit-eval report RUN` makes every form of the report",
-    "metrics": _STATISTICS,
-    "evaluation.metrics": _STATISTICS,
     "evaluation.output_dir": _RUN_DIRECTORY,
     "evaluation.results_dir": _RUN_DIRECTORY,
     "evaluation.images_dir": _IMAGES,
     "evaluation.save_images": _IMAGES,
     "evaluation.save_generated_images": _IMAGES,
+    "evaluation.logs_dir": _LOGS,
+    "logging": _LOGS,
     "evaluation.resume_from_checkpoint": _RESUME,
     "evaluation.checkpoint_path": _RESUME,
     "evaluation.enable_checkpoint": _RESUME,
     "evaluation.checkpoint_interval": _RESUME,
+    "evaluation.metrics": _STATISTICS,
+    "metrics": _STATISTICS,
+    "report": "`edit-eval report RUN` makes every form of it",
+    "runtime": "`execution` and each model's `params` say what runs where",
+    "*.params.script_path": "a worker needs no script; `python`, `conda_env` or `uv` name its environment",
+}
+"""Its keys that decide nothing here -> what replaced them. Those of `params` only beside the types above."""
+
+PASSED_OVER_IN_THE_TEMPLATE = {
+    "*.params.model_name": _TEMPLATE,
+    "*.params.temperature": _TEMPLATE,
+    "prompts.category_[1-5]": f"{_TEMPLATE}; the rubrics of the five categories are packaged",
+}
+"""The same in a file whose models are the placeholders of its template."""
+
+WRITTEN_OTHERWISE: dict[str, dict[str, tuple[str, dict[bool, Any]]]] = {
+    "qwen3_vl": {
+        "compare_with_original": ("images", {True: ["source", "edited"], False: ["edited"]}),
+        "use_flash_attention": ("attn_implementation", {True: "flash_attention_2", False: "sdpa"}),
+    }
+}
+"""Its switches among the `params` of our types -> our key, and its values."""
+
+REFUSED = {
+    "seed": _SEED,
+    "evaluation.seed": _SEED,
+    "device": _DEVICES,
+    "gpus": _DEVICES,
+    "metrics": f"{_STATISTICS}, and no others; leave it out",
+    "evaluation.metrics": f"{_STATISTICS}, and no others; leave it out",
     "evaluation.batch_size": "give `batch_size` in `reward_model.params`",
     "evaluation.enable_batch_sync": "write `execution: {schedule: batch_sync}`",
-    "benchmark.max_samples": "write `limit`: the first N of each category",
-    "benchmark.num_samples": "write `limit`: the first N of each category",
-    "*.params.script_path": "a worker needs no script; `python`, `conda_env` or `uv` name its environment",
-    "*.params.compare_with_original": "`images: [source, edited]` shows both, `images: [edited]` the edit alone",
-    "*.params.use_flash_attention": "write `attn_implementation: flash_attention_2`",
+    "benchmark.max_samples": _LIMIT,
+    "benchmark.num_samples": _LIMIT,
+    "*.params.script_path": "leave it out; `python`, `conda_env` or `uv` name a model's environment",
+    "*.params.compare_with_original": "what a judge of this class is shown, its own parameters say",
+    "*.params.use_flash_attention": "how a model of this class computes attention, its own parameters say",
 }
-"""Its keys that mean nothing here -> what replaced them. Consulted only for a key that is unknown at that place."""
+"""Its keys that would change what comes out, and have no meaning where they stand -> what to write instead. Consulted
+only for a key that is unknown at that place."""
+
+FLAGS = {
+    "--config": "the file stands by itself: `edit-eval run CONFIG`",
+    "--resume": "leave it out: the same command goes on where it ended",
+    "--dry-run": "`edit-eval doctor CONFIG` looks whether it would run, `edit-eval plan CONFIG` predicts how long",
+    "--output": "`--run-dir DIR` says where",
+    "--output-dir": "`--run-dir DIR` says where",
+    "--max-samples": "`--limit N` takes the first N of each category",
+    "--gpu": "`--devices 0,2,3` says on which GPUs",
+    "--device": "`--devices 0,2,3` says on which GPUs",
+}
+"""Flags of its command line, and of others like it -> ours."""
 
 MODEL_SECTIONS = ("diffusion_model", "edit_models", "reward_model", "judges")
 
 
 def explain_unknown_key(place: Place, names: Iterable[str], otherwise: str = "") -> str:
-    """The text for an unknown key: what replaced it if it is the base system's, else the nearest of `names`."""
+    """The text for an unknown key: what to write instead if it is the base system's, else the nearest of `names`."""
     parts = list(place)
     if parts[0] in MODEL_SECTIONS:
         parts[: 1 if parts[0] in ("diffusion_model", "reward_model") else 2] = ["*"]
-    replaced = REPLACED.get(".".join(parts))
-    return f"means nothing here: {replaced}" if replaced else unknown_key(place[-1], names, otherwise)
+    instead = REFUSED.get(".".join(parts))
+    return f"means nothing here: {instead}" if instead else unknown_key(place[-1], names, otherwise)
 
 
 def models_in(raw: dict[str, Any]) -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -77,11 +139,120 @@ def models_in(raw: dict[str, Any]) -> Iterator[tuple[Place, dict[str, Any]]]:
                     yield (root, name), section
 
 
-def translate(raw: dict[str, Any], faults: Faults, notes: list[str]) -> None:
-    """Rewrites, in place, what only the base system's files have."""
+def is_base_class(class_path: object, beside: str | None = None) -> bool:
+    """Whether a class path leads into the base system's own source tree, `src`.
+
+    That may be the name of a user's folder, too: without a registered type `beside` it only its models are meant.
+    """
+    return isinstance(class_path, str) and class_path.startswith("src." if beside else "src.models.")
+
+
+def wrong_type(written: str, class_path: str, problem: str, names: Iterable[str]) -> str:
+    """The text for an unknown `type` beside a class of the base system's; `problem` says that it is unknown."""
+    ours = CLASSES.get(class_path.rpartition(".")[2])
+    without = f"leave it out for `{ours}`, which replaced the class beside it" if ours else "`edit-eval list` shows all"
+    return f"{problem}{did_you_mean(written, [*names, *TYPES]) or ';'} {without}"
+
+
+class BaseFile:
+    """What of a configuration was the base system's: translated in place, then told in a few lines."""
+
+    def __init__(self) -> None:
+        self._found = False
+        self._passed_over: dict[str, list[str]] = {}
+        """What replaced them -> the keys."""
+        self._replaced: list[str] = []
+        self._sees_more: list[str] = []
+
+    def translate(self, raw: dict[str, Any], faults: Faults, notes: list[str]) -> None:
+        """Rewrites, in place, what only the base system's files have."""
+        models = list(models_in(raw))
+        of_the_template = [self._translate_type(section) for _, section in models]
+        rows = {**PASSED_OVER, **(PASSED_OVER_IN_THE_TEMPLATE if any(of_the_template) else {})}
+        for pattern, why in rows.items():
+            path, _, key = pattern.rpartition(".")
+            if path == "*.params":
+                for place, section in models:
+                    if str(section.get("type")) in OURS:
+                        self._pass_over(section.get("params"), key, (*place, "params"), why)
+            else:
+                self._pass_over(raw.get(path) if path else raw, key, (path,) if path else (), why)
+        for place, section in models:
+            self._translate_params(place, section, faults)
+        _translate_schedule(raw, faults, notes)
+
+    def class_is_replaced(self, place: Place, type_name: str) -> None:
+        """Remembers that a class of the base system's gives way to a registered type."""
+        self._found = True
+        self._replaced.append(f"{'.'.join(place)} by type {type_name}")
+
+    def notes(self) -> list[str]:
+        """What the reader of the file should be told; nothing where nothing was the base system's."""
+        if not self._found:
+            return []
+        said = []
+        if self._replaced:
+            said.append(f"the base system's classes are replaced: {', '.join(self._replaced)}")
+        if self._passed_over:
+            each = "; ".join(f"{', '.join(keys)} ({why})" for why, keys in self._passed_over.items())
+            said.append(f"keys of the base system that decide nothing here: {each}")
+        others = ["a sample's seed is `seed` + its index in the whole benchmark, not in its category"]
+        others += ["what failed is counted, never scored"]
+        shown_more = [
+            f"{place}: the judge sees source and edit (`images: [edited]` in `params` is its way)"
+            for place in self._sees_more
+        ]
+        return [*said, f"not as in the base system: {'; '.join([*shown_more, *others])}"]
+
+    def _pass_over(self, section: object, pattern: str, place: Place, why: str) -> None:
+        if not isinstance(section, dict):
+            return
+        for key in [key for key in section if fnmatchcase(key, pattern)]:
+            if key == "metrics" and not _is_usual(section[key]):
+                continue
+            if section.pop(key) is not None:  # null is no key of anybody's
+                self._found = True
+                self._passed_over.setdefault(why, []).append(".".join((*place, key)))
+
+    def _translate_type(self, section: dict[str, Any]) -> bool:
+        """Gives a section the type that replaced its own, or its class; tells whether it is a placeholder's."""
+        written, class_path = section.get("type"), section.get("class_path")
+        name = written
+        if written is None and is_base_class(class_path):
+            name = CLASSES.get(str(class_path).rpartition(".")[2])
+        elif isinstance(written, str) and written in TYPES:
+            self._found, name = True, TYPES[written]
+        if name is not None:
+            section["type"] = name
+        return name != written and name in ("copy_source", "testing")
+
+    def _translate_params(self, place: Place, section: dict[str, Any], faults: Faults) -> None:
+        params, ours = section.get("params") or {}, section.get("type")
+        if not isinstance(params, dict) or not isinstance(ours, str):
+            return
+        self._found |= any(params.get(key) is not None for key in PLACEMENT_KEYS_BEFORE)
+        for key, (our_key, values) in WRITTEN_OTHERWISE.get(ours, {}).items():
+            value = params.pop(key, None)
+            if value is None:
+                continue
+            self._found = True
+            if not isinstance(value, bool):
+                faults.add((*place, "params", key), f"must be true or false, not {shown(value)}")
+            elif params.setdefault(our_key, values[value]) != values[value]:
+                faults.add((*place, "params", key), f"`{our_key}` is given, too, and says otherwise; keep that one")
+        if ours == "qwen3_vl" and params.get("images") is None:
+            self._sees_more.append(".".join(place))
+
+
+def _is_usual(metrics: object) -> bool:
+    """Whether nothing is asked for that a report does not have anyway."""
+    return metrics is None or (isinstance(metrics, list) and all(one in METRICS for one in metrics))
+
+
+def _translate_schedule(raw: dict[str, Any], faults: Faults, notes: list[str]) -> None:
+    """Makes `enable_batch_sync` of the models the schedule of the run."""
     asked: dict[str, Place] = {}
     for place, section in models_in(raw):
-        _translate_class(place, section, notes)
         params = section.get("params")
         if isinstance(params, dict) and isinstance(params.get("enable_batch_sync"), bool):
             asked.setdefault("batch_sync" if params["enable_batch_sync"] else "round_robin", place)
@@ -96,23 +267,3 @@ def translate(raw: dict[str, Any], faults: Faults, notes: list[str]) -> None:
                 f"execution.schedule: {execution['schedule']} is used; enable_batch_sync in {'.'.join(place)}.params"
                 f" asks for {schedule}"
             )
-
-
-def _translate_class(place: Place, section: dict[str, Any], notes: list[str]) -> None:
-    written = section.get("type")
-    if not isinstance(written, str):
-        return
-    section["type"] = TYPES.get(written, written)
-    params = section.get("params")
-    shows_images = isinstance(params, dict) and "images" in params
-    if section["type"] == "qwen3_vl" and is_base_class(section.get("class_path"), beside=written) and not shows_images:
-        way = "`images: [edited]` in `params` is the base system's way"
-        notes.append(f"{'.'.join(place)}: the judge sees source and edit; {way}")
-
-
-def is_base_class(class_path: object, beside: str | None = None) -> bool:
-    """Whether a class path leads into the base system's own source tree, `src`.
-
-    That may be the name of a user's folder, too: without a registered type `beside` it only its models are meant.
-    """
-    return isinstance(class_path, str) and class_path.startswith("src." if beside else "src.models.")

@@ -187,13 +187,23 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
             last = last.tb_next
         if isinstance(error, AttributeError) and last is not None and last.tb_frame.f_code is find_class.__code__:
             classes = [n for n, value in vars(error.obj).items() if isinstance(value, type)]
+            if folder and module in sys.stdlib_module_names and (folder / f"{module}.py").is_file():
+                raise ConfigurationError(
+                    f"`{module}` is a module of Python's own; rename {module}.py, or write `{module}.py:{name}`"
+                ) from None
             raise ConfigurationError(f"`{module}` has no class `{name}`{did_you_mean(name, classes)}") from None
         if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
             where = "beside the configuration or " if folder else ""
             beside = [p.stem for p in folder.iterdir() if p.suffix in ("", ".py")] if folder else []
             meant = did_you_mean(module, beside)
             raise NotHere(f"there is no module `{module}` {where}on Python's path{meant}") from None
-        raise NotHere(f"`{class_path}` cannot be imported here: {_one_line(error)}") from error
+        remedy = ""
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            package = error.name.partition(".")[0]
+            remedy = f"; `{sys.executable} -m pip install {package}` installs it, if that is the package's name"
+            if kind != "benchmark":
+                remedy += "; or `python`, `conda_env` or `uv` in `params` name an environment that has it"
+        raise NotHere(f"`{class_path}` cannot be imported here: {_one_line(error)}{remedy}") from error
     if not isinstance(found, type):
         raise ConfigurationError(f"`{class_path}` is no class")
     missing = [method for method in METHODS[kind] if not callable(getattr(found, method, None))]
@@ -258,7 +268,10 @@ def describe(kind: Kind | None, name: str, folder: Path | None = None) -> Descri
 
 def beside_parameters(kind: Kind) -> tuple[str, ...]:
     """The keys that may stand beside a model's own parameters in `params` and never reach its class."""
-    return () if kind == "benchmark" else ("seed", *(key for key in PLACEMENT_KEYS if key not in PLACEMENT_KEYS_BEFORE))
+    if kind == "benchmark":
+        return ()
+    hidden = (*PLACEMENT_KEYS_BEFORE, *(("batch_size",) if kind == "edit_model" else ()))
+    return ("seed", *(key for key in PLACEMENT_KEYS if key not in hidden))
 
 
 def _one_line(error: BaseException) -> str:
@@ -275,8 +288,6 @@ def _forget_namesake(module: str, folder: Path | None) -> None:
     if spec is not None and spec.origin and spec.origin != getattr(loaded, "__file__", None):
         for name in [n for n in sys.modules if n == top or n.startswith(top + ".")]:
             del sys.modules[name]
-        # `find_class` looks in folders in the order of the path, and this one must come first.
-        sys.path[:] = [str(folder), *(p for p in sys.path if p != str(folder))]
 
 
 def _summary(class_path: str) -> str:
@@ -302,7 +313,8 @@ def _source(module: str, folder: Path | None = None) -> Path | None:
     if module.endswith(".py"):
         return Path(module)
     top, *rest = module.split(".")
-    spec = importlib.machinery.PathFinder.find_spec(top, [str(folder)]) if folder else None
+    ours = top in sys.stdlib_module_names  # Python's own modules come first
+    spec = importlib.machinery.PathFinder.find_spec(top, [str(folder)]) if folder and not ours else None
     try:
         spec = spec or importlib.util.find_spec(top)  # of a top-level name: nothing is imported
     except (ImportError, ValueError):

@@ -20,8 +20,8 @@ Place = tuple[str, ...]
 class Faults:
     """Collects faults while a configuration is read.
 
-    `source` names the file. `origins` says which places came from the command line instead, and from which flag: a
-    fault there names the flag.
+    `source` names the file. `origins` says which places came from the command line, and from which flag, or stood under
+    another key: a fault there names the flag or the key.
     """
 
     def __init__(self, source: str) -> None:
@@ -64,7 +64,7 @@ class Faults:
 
     def _line(self, place: Place, text: str) -> str:
         name = self.name(place)
-        source = self.source if name == ".".join(place) else ""
+        source = "" if name.startswith("--") else self.source
         return ": ".join(part for part in (source, name, text) if part)
 
 
@@ -104,8 +104,10 @@ def nearest_path(path: str | Path) -> str:
         names = sorted(entry.name for entry in missing.parent.iterdir())
     except OSError:
         return what
-    found = difflib.get_close_matches(missing.name, names, n=1, cutoff=0.5)
-    return what + (f"; nearest existing: {missing.parent / found[0]}" if found else "")
+    close = difflib.get_close_matches(missing.name, names, n=5, cutoff=0.5)
+    # Any two YAML files are alike in `.yaml`, so what stands before it must be alike, too.
+    found = next((name for name in close if difflib.get_close_matches(missing.stem, [Path(name).stem])), None)
+    return what + (f"; nearest existing: {missing.parent / found}" if found else "")
 
 
 def shown(value: Any) -> str:

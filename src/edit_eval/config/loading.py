@@ -13,6 +13,7 @@ from edit_eval.config.placement import Devices, read_devices_flag
 from edit_eval.config.schema import Configuration
 from edit_eval.config.secrets import is_secret
 from edit_eval.config.sections import TOP_KEYS, Sections
+from edit_eval.config.shipped import file_of
 from edit_eval.config.yaml_text import read_file
 from edit_eval.errors import ConfigurationError
 
@@ -64,6 +65,7 @@ def _load(
     if isinstance(source, Mapping):
         raw, name, folder, label = _plain(source, ()), "run", Path.cwd(), "configuration"
     else:
+        source = file_of(source)
         raw, name, folder, label = read_file(source), Path(source).stem, Path(source).resolve().parent, str(source)
     if not isinstance(raw, dict):
         what = "empty" if raw is None else f"holds {shown(raw)}"

@@ -84,8 +84,8 @@ def check_parameters(
     except TypeError as error:
         faults.add(place, str(error))
         return dict(values)
-    for key in values:
-        if key not in names:
+    for key, value in values.items():
+        if key not in names and value is not None:
             hint = f"`edit-eval describe {described_as}` lists them all"
             faults.add((*place, key), explain_unknown_key((*place, key), (*names, *also), hint))
     known = {key: value for key, value in values.items() if key in names}

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from edit_eval.config import components
-from edit_eval.config.base_system import explain_unknown_key, is_base_class, translate
+from edit_eval.config.base_system import BaseFile, explain_unknown_key, is_base_class, wrong_type
 from edit_eval.config.components import Kind
 from edit_eval.config.faults import Faults, Place, explain, nearest_path, shown
 from edit_eval.config.parameters import check_parameters, names_of
@@ -33,6 +33,7 @@ from edit_eval.config.schema import (
     ExecutionSection,
     Filters,
     ModelSection,
+    ProtocolSection,
     Section,
 )
 from edit_eval.errors import ConfigurationError
@@ -44,6 +45,7 @@ TOP_KEYS = (
     "reward_model",
     "judges",
     "prompts",
+    "protocol",
     "evaluation",
     "execution",
     "import_from",
@@ -78,20 +80,22 @@ class Sections:
         self.devices = devices
         self.data_may_be_missing = data_may_be_missing
         self.notes: list[str] = []
+        self.base = BaseFile()
 
     def configuration(self, name: str) -> Configuration:
         """The whole. Raises `ConfigurationError` where anything is wrong."""
-        translate(self.raw, self.faults, self.notes)
+        self.base.translate(self.raw, self.faults, self.notes)
+        self._refuse_what_is_not_built()
+        self._take_over_protocol()
         self._refuse_unknown((), self.raw, TOP_KEYS)
         self.folder = self._import_from()
         benchmark = self._benchmark()
         edit_models = self._models("edit_model", "diffusion_model", "edit_models")
         judges = self._models("judge", "reward_model", "judges")
         prompts = self._prompts()
+        protocol = self._validated(ProtocolSection, self._mapping(("protocol",)), ("protocol",))
         evaluation = self._validated(EvaluationSection, self._mapping(("evaluation",)), ("evaluation",))
         execution = self._validated(ExecutionSection, self._mapping(("execution",)), ("execution",))
-        for section in (evaluation, execution):
-            self._refuse_what_is_not_built(section)
         self.faults.raise_if_any()
         return Configuration(
             name=name,
@@ -100,9 +104,10 @@ class Sections:
             edit_models=edit_models,
             judges=judges,
             prompts=prompts,
+            protocol=protocol,
             evaluation=evaluation,
             execution=execution,
-            notes=tuple(self.notes),
+            notes=(*self.notes, *self.base.notes()),
         )
 
     def _import_from(self) -> Path:
@@ -118,11 +123,49 @@ class Sections:
             return Path(written).resolve()
         return self.folder
 
-    def _refuse_what_is_not_built(self, section: Section) -> None:
-        for (where, key), values in NOT_BUILT.items():
-            field = type(section).model_fields.get(key)
-            if field is not None and (value := self._at((where, key))) in values:
-                self.faults.add((where, key), f"`{value}` is not built yet; leave it out for `{field.default}`")
+    def _refuse_what_is_not_built(self) -> None:
+        """Takes out what nothing implements yet, which is a fault where it asks for anything."""
+        for pattern, neutral in NOT_BUILT.items():
+            for place, section in self._sections_at(pattern[:-1]):
+                key = pattern[-1]
+                if key not in section:
+                    continue
+                value = section.pop(key)
+                # `True` is no 1: without the types `readings: true` would pass
+                if value is not None and not any(value == one and type(value) is type(one) for one in neutral):
+                    what = "this" if isinstance(value, dict | list) else shown(value)
+                    self.faults.add((*place, key), f"{what} is not built yet; leave it out")
+
+    def _sections_at(self, pattern: Place) -> list[tuple[Place, dict[str, Any]]]:
+        """(place, mapping) of every mapping at a place in which `*` stands for any key."""
+        found: list[tuple[Place, Any]] = [((), self.raw)]
+        for part in pattern:
+            found = [
+                ((*place, key), section[key])
+                for place, section in found
+                if isinstance(section, dict)
+                for key in (section if part == "*" else [part])
+                if key in section
+            ]
+        return [(place, section) for place, section in found if isinstance(section, dict)]
+
+    def _take_over_protocol(self) -> None:
+        """`answer` and `retries` once stood under `evaluation`."""
+        evaluation = self.raw.get("evaluation")
+        if not isinstance(evaluation, dict):
+            return
+        for key in ("answer", "retries"):
+            value = evaluation.pop(key, None)
+            if value is None:
+                continue
+            if self.raw.get("protocol") is None:
+                self.raw["protocol"] = {}
+            if not isinstance(protocol := self.raw["protocol"], dict):
+                continue  # which is said
+            if protocol.setdefault(key, value) != value:
+                self.faults.add(("evaluation", key), f"`protocol.{key}` is given, too; keep that one")
+            elif ("protocol", key) not in self.faults.origins:
+                self.faults.origins["protocol", key] = self.faults.name(("evaluation", key))
 
     def _benchmark(self) -> BenchmarkSection:
         place: Place = ("benchmark",)
@@ -232,10 +275,12 @@ class Sections:
             if not class_path and not registered:
                 raise ConfigurationError(components.unknown_type(kind, type_name))
             if registered and is_base_class(class_path, beside=type_name):
-                dotted = ".".join((*place, "class_path"))
-                self.notes.append(
-                    f"{dotted} `{class_path}` is the base system's and is ignored; type {type_name} is used"
-                )
+                self.base.class_is_replaced(place, type_name)
+            elif type_name and is_base_class(class_path):
+                problem = f"`{type_name}` is not {components.WORDS[kind]}"
+                names = [entry.name for entry in components.known(kind)]
+                self.faults.add((*place, "type"), wrong_type(type_name, class_path, problem, names))
+                return "", "", None
             elif class_path and registered:
                 raise ConfigurationError(f"`type: {type_name}` names a class already; leave one of them out")
             elif is_base_class(class_path):
@@ -271,7 +316,7 @@ class Sections:
 
     def _validated(self, model: type[S], values: Mapping[str, Any], place: Place) -> S:
         """`values` as a section; null is the same as not given."""
-        values = {key: value for key, value in values.items() if value is not None or key not in model.model_fields}
+        values = {key: value for key, value in values.items() if value is not None}
         try:
             return model.model_validate_json(json.dumps(values), strict=True)
         except ValidationError as error:
@@ -287,7 +332,9 @@ class Sections:
     def _refuse_unknown(
         self, place: Place, written: Mapping[str, Any], names: tuple[str, ...], misplaced: tuple[str, ...] = ()
     ) -> None:
-        for key in written:
+        for key, value in written.items():
+            if value is None:
+                continue  # the same as not given
             if key in misplaced:
                 self.faults.add((*place, key), "belongs into `params`")
             elif key not in names:

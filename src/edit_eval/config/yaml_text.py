@@ -7,7 +7,9 @@ Scalars are read by the core schema of YAML 1.2, not by PyYAML's 1.1: `no` and `
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +42,12 @@ for _tag, _pattern, _first in (
 def read_file(path: str | Path) -> Any:
     """The plain values of a YAML file. Raises `ConfigurationError` with the file's name and, where known, the line."""
     try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe would be waited for, perhaps for ever
+            raise ConfigurationError(f"{path}: is no file but a pipe or a device; save the YAML as a file")
         with open(path, "rb") as file:
             data = file.read(LARGEST_FILE + 1)
-    except (FileNotFoundError, ValueError):  # ValueError: a path with a NUL in it
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a path with a NUL in it
         raise ConfigurationError(f"{path}: no such file{nearest_path(path)}") from None
     except IsADirectoryError:
         raise ConfigurationError(f"{path}: is a directory; give the YAML file in it") from None

@@ -16,7 +16,7 @@ LIMITS = ("max_new_tokens", "max_tokens")
 
 def short_limits(configuration: Configuration) -> list[Finding]:
     """A warning for each judge whose answers are likely to be cut off, and so to be no scores."""
-    form = configuration.evaluation.answer
+    form = configuration.protocol.answer
     what = "a bare score" if form == "score" else "reasons and a score"
     return [
         Finding(

@@ -46,7 +46,7 @@ def durations_of(configuration: Configuration, seen: Results | None) -> dict[str
     found = {}
     for kind, sections in (("edit", configuration.edit_models), ("judge", configuration.judges)):
         for section in sections.values():
-            duration = _seen(kind, section.name, seen) or _known(section, configuration.evaluation.answer)
+            duration = _seen(kind, section.name, seen) or _known(section, configuration.protocol.answer)
             if duration is None:
                 raise ConfigurationError(
                     f"nothing is known of how long {section.name} takes; give a run of it (`--from RUN`)"

@@ -27,6 +27,7 @@ from edit_eval.execution.environments import interpreter, uv_folder, uv_is_made
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.fitting import Wanted, fit_findings, host_findings, together_findings, weights_of
 from edit_eval.execution.machine import disk_findings, free_host_memory, gb, gpu_findings, host_finding
+from edit_eval.execution.obstacles import no_gpu, no_weights
 from edit_eval.execution.probing import Question, environment_findings, probe
 from edit_eval.execution.server_answers import server_finding
 from edit_eval.execution.weights import hub_cache, is_hub_name, offline
@@ -132,7 +133,12 @@ def _model(
     try:
         chosen, why = places(section, environment)
         shown = ", ".join("+".join(place) for place in chosen)
-        findings.append(Finding("devices", "ok", f"{who}: {shown} ({why})"))
+        obstacle = no_gpu(section, chosen, environment)
+        findings.append(
+            Finding("devices", "problem", f"{who}: {obstacle.problem}", obstacle.remedy)
+            if obstacle
+            else Finding("devices", "ok", f"{who}: {shown} ({why})")
+        )
     except ConfigurationError as error:
         findings.append(Finding("devices", "problem", f"{who}: {error}"))
     weights = weights_of(section, environment)
@@ -238,6 +244,8 @@ def _weight_findings(
     weights, who = wanted.weights, wanted.who
     if not weights.name:
         return []
+    if obstacle := no_weights(wanted.section, environment):
+        return [Finding("models", "problem", f"{who}: {obstacle.problem}", obstacle.remedy)]
     cache = hub_cache(environment)
     variable = offline(environment)
     revision = wanted.section.parameters.get("revision")

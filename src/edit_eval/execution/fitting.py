@@ -128,19 +128,31 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
         advice = f"it will be dropped; device_ids: [{', '.join(fitting)}] have room"
     text = f"{wanted.who}: {estimate(wanted, need)}"
     findings = []
-    for place in short:
-        users = [user for device in place for user in known[device].users]
-        used = f", used by {', '.join(users)}" if users else ""
-        line = f"{text}, but only {gib(rooms[place])} free on {' and '.join(place)}{used}"
-        findings.append(Finding("models", level, line, advice))
-    for place in tight:
-        line = f"{text}, and {gib(rooms[place])} free on {' and '.join(place)}: it may run out of memory"
-        ways = remedies(wanted, visible, rooms[place], host_free)
-        findings.append(Finding("models", "warning", line, ways))
+    for (room, users), alike in _grouped(short, rooms, known).items():
+        used = f", used by {users}" if users else ""
+        findings.append(Finding("models", level, f"{text}, but only {room} free on {_on(alike)}{used}", advice))
+    for (room, _), alike in _grouped(tight, rooms, known).items():
+        line = f"{text}, and {room} free on {_on(alike)}: it may run out of memory"
+        findings.append(Finding("models", "warning", line, remedies(wanted, visible, rooms[alike[0]], host_free)))
     if not findings:
         where = f"each of its {len(rooms)} places" if len(rooms) > 1 else " and ".join(wanted.places[0])
         findings.append(Finding("models", "ok", f"{text}, which fits on {where}"))
     return findings
+
+
+def _grouped(
+    places: Sequence[tuple[str, ...]], rooms: Mapping[tuple[str, ...], int], known: Mapping[str, Gpu]
+) -> dict[tuple[str, str], list[tuple[str, ...]]]:
+    """The places where the same is to be said: (what is free there, who uses it) -> places."""
+    groups: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    for place in places:
+        users = ", ".join(user for device in place for user in known[device].users)
+        groups.setdefault((gib(rooms[place]), users), []).append(place)
+    return groups
+
+
+def _on(places: Sequence[tuple[str, ...]]) -> str:
+    return ", ".join(" and ".join(place) for place in places)
 
 
 def estimate(wanted: Wanted, need: Need) -> str:

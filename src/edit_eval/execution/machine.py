@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from edit_eval.execution.devices import Gpu, driver_fault, visible
-from edit_eval.execution.findings import Finding
+from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.fitting import gib
 from edit_eval.records import counted
 
@@ -21,7 +22,7 @@ MEMORY = ("tmpfs", "ramfs")
 
 def gpu_findings(gpus: Sequence[Gpu], environment: Mapping[str, str]) -> list[Finding]:
     """The GPUs that the command sees, who uses them, and which are free."""
-    findings = [_gpu_finding(gpu) for gpu in gpus]
+    findings = _folded(gpus)
     entries = visible(environment)
     fault = driver_fault()
     if fault:
@@ -57,14 +58,24 @@ def is_free(gpu: Gpu) -> bool:
     return gpu.memory is None or gpu.free is None or gpu.free >= 0.9 * gpu.memory
 
 
-def _gpu_finding(gpu: Gpu) -> Finding:
+def _folded(gpus: Sequence[Gpu]) -> list[Finding]:
+    """One finding for each GPU; neighbours that are alike and free share one."""
+    findings: list[Finding] = []
+    for (text, level), alike in itertools.groupby(gpus, _said_of):
+        names = [gpu.name for gpu in alike]
+        shown = names[0] if len(names) == 1 else f"{names[0]} to {names[-1].partition(':')[2]},"
+        findings.append(Finding("devices", level, f"{shown} {text}" if len(names) == 1 else f"{shown} each {text}"))
+    return findings
+
+
+def _said_of(gpu: Gpu) -> tuple[str, Level]:
     if gpu.memory is None or gpu.free is None:
         memory = "the driver does not tell its memory"
     else:
         memory = f"{gpu.free / 2**30:.1f} of {gib(gpu.memory)} free"
     busy = f", {gpu.utilisation} % busy" if gpu.utilisation is not None else ""
     users = f", used by {', '.join(gpu.users)}" if gpu.users else ""
-    return Finding("devices", "ok" if is_free(gpu) else "note", f"{gpu.name} {gpu.title}: {memory}{busy}{users}")
+    return f"{gpu.title}: {memory}{busy}{users}", "ok" if is_free(gpu) else "note"
 
 
 # -- memory of the host --

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.choices import Choices, Memory, Room, choose, memory_here, rooms
 from edit_eval.execution.devices import Gpu, places
 from edit_eval.execution.durations import Duration, durations_of, too_short
+from edit_eval.execution.obstacles import no_gpu
 from edit_eval.execution.prediction import Durations, Prediction, simulate
 from edit_eval.execution.weights import GIB
 from edit_eval.records import Results
@@ -233,10 +235,18 @@ def _needs_no_gpu(section: ModelSection) -> bool:
 def _models(configuration: Configuration, gpus: int | None) -> list[Model]:
     edit_models, judges = configuration.edit_models.values(), configuration.judges.values()
     sections = [*edit_models, *judges]
-    laid_out = [places(section)[0] for section in sections] if gpus is None else _imagined(sections, gpus)
+    laid_out = [_place(section) for section in sections] if gpus is None else _imagined(sections, gpus)
     edits = [Model(section.name, "edit", chosen) for section, chosen in zip(edit_models, laid_out, strict=False)]
     left = laid_out[len(edits) :]
     return edits + [Model(section.name, "judge", chosen) for section, chosen in zip(judges, left, strict=True)]
+
+
+def _place(section: ModelSection) -> tuple[tuple[str, ...], ...]:
+    """A model's replicas on this machine. Raises `ConfigurationError` where a run would be refused for it."""
+    chosen = places(section)[0]
+    if obstacle := no_gpu(section, chosen, os.environ):
+        raise ConfigurationError(f"{obstacle}; `plan --gpus N` imagines GPUs")
+    return chosen
 
 
 def _imagined(sections: Sequence[ModelSection], gpus: int) -> list[tuple[tuple[str, ...], ...]]:

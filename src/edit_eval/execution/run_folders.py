@@ -30,6 +30,8 @@ RUNS = Path("runs")
 """Where runs lie that are not told where to."""
 DESCRIBED_BEFORE = 3
 """Differences that a note names one by one."""
+LOOKED_AT = 20
+"""Earlier runs of a configuration that are asked what they have, the newest first."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class Made:
 
         Raises `KeyError`, `TypeError` or `ValueError` for what no start has written like this.
         """
-        asked = {key: plain["evaluation"][key] for key in ("answer", "edit_seeds", "repeats")}
+        often = {key: plain["evaluation"][key] for key in ("edit_seeds", "repeats")}
+        asked = {"answer": plain["protocol"]["answer"], **often}
         what = {**resolved, "evaluation": asked, "language": plain["benchmark"]["language"]}
         return replace(msgspec.convert(json.loads(json.dumps(what)), cls), samples=samples)
 
@@ -96,12 +99,12 @@ class Place:
     """The folder of a run, and how it came to be that one."""
 
     folder: Path
-    goes_on: bool = False
-    """Whether nobody named it, and an unfinished run is in it."""
-    offer: str = ""
-    """What another run has that this one could take over."""
+    found: bool = False
+    """Whether nobody named it, and the same evaluation is in it."""
+    sources: tuple[Path, ...] = ()
+    """Earlier runs that have edits which this one wants."""
     recalled: Recalled | None = None
-    """The run that goes on, where it was read already."""
+    """What is in it, where it was read already."""
     new_for: str = ""
     """The configuration for which the folder was thought of; another one is taken where somebody was faster."""
 
@@ -111,10 +114,8 @@ class Place:
         try:
             directory.begin()
         except RunDirectoryError as error:
-            if self.goes_on:
-                error.add_note(
-                    "it is the newest run of this configuration, not finished; `--run-dir` names another folder"
-                )
+            if self.found:
+                error.add_note("it is the newest run of this evaluation; `--run-dir NEW` begins another one")
             raise
         return directory
 
@@ -136,45 +137,60 @@ class Place:
 
     def notes(self, directory: RunDirectory, now: Made) -> list[str]:
         """What whoever starts the run should know of the folder: where it is, what it was, what it could reuse."""
-        end = " (it was not finished, and goes on; `--run-dir` names another one)" if self.goes_on else ""
-        said = (f"run directory: {directory.path}{end}", was_another(directory, now), self.offer)
+        end = ""
+        if self.found:
+            end = " (the same evaluation as before goes on; `--run-dir NEW` makes all of it anew)"
+        taken = ""
+        if self.sources:
+            runs = ", ".join(map(str, self.sources))
+            taken = f"what is the same is taken over from earlier runs ({runs}); `--run-dir NEW` takes nothing"
+        said = (f"run directory: {directory.path}{end}", was_another(directory, now), taken)
         return [note for note in said if note]
 
 
 def choose_place(name: str, now: Made, new_matrix: Callable[[], Matrix], retry: Callable[[Status], bool]) -> Place:
-    """Where a run goes that was not told where to.
+    """Where a run goes that was not told where to: what was made once is not made again.
 
-    The newest run of that configuration is gone on with if it is the same evaluation and has something left to do
-    (with `retry`: failures that are to be tried again); otherwise a new folder is named. Nothing is written.
+    The newest run of that configuration that is the same evaluation is taken, finished or not. Otherwise a new folder
+    is named, with the earlier runs that have edits which it wants. Nothing is written.
     """
-    newest = newest_run(name)
-    if newest is None:
-        return Place(new_folder(name), new_for=name)
-    before = None
-    with contextlib.suppress(RunDirectoryError):  # a damaged one is left alone
-        before = Made.recorded(RunDirectory.existing(newest))
-    if now.is_as(before):
-        directory, matrix = RunDirectory(newest), new_matrix()
-        files = _journals(newest)
-        notes = matrix.recall(directory.read("edits"), directory.read("judgements"), newest, retry)
-        if any(judgement.status is Status.PENDING for judgement in matrix.judgements()):
-            return Place(newest, goes_on=True, recalled=Recalled(matrix, notes, directory.damage, files))
-    return Place(new_folder(name), offer=_offer(newest, new_matrix()), new_for=name)
+    earlier = runs_of(name)[:LOOKED_AT]
+    for folder in earlier:
+        before = None
+        with contextlib.suppress(RunDirectoryError):  # a damaged one is left alone
+            before = Made.recorded(RunDirectory.existing(folder))
+        if now.is_as(before):
+            return Place(folder, found=True, recalled=_recall(folder, new_matrix(), retry))
+    return Place(new_folder(name), sources=_sources(earlier, new_matrix()), new_for=name)
+
+
+def named_place(folder: Path, new_matrix: Callable[[], Matrix], retry: Callable[[Status], bool]) -> Place:
+    """The folder that somebody named, and what is in it already."""
+    try:
+        return Place(folder, recalled=_recall(folder, new_matrix(), retry))
+    except (OSError, RunDirectoryError):  # whoever begins the run says why
+        return Place(folder)
+
+
+def _recall(folder: Path, matrix: Matrix, retry: Callable[[Status], bool]) -> Recalled:
+    directory, files = RunDirectory.existing(folder), _journals(folder)
+    notes = matrix.recall(directory.read("edits"), directory.read("judgements"), folder, retry)
+    return Recalled(matrix, notes, directory.damage, files)
 
 
 def _journals(folder: Path) -> dict[Path, int]:
     return {file: file.stat().st_size for name in ("edits", "judgements") for file in segments(folder / name)}
 
 
-def newest_run(name: str) -> Path | None:
-    """The newest `runs/<name>-<date>-<time>` in which a run has begun."""
+def runs_of(name: str) -> list[Path]:
+    """Every `runs/<name>-<date>-<time>` in which a run has begun, the newest first."""
     pattern = re.compile(re.escape(_stem(name)) + r"-(\d{8}-\d{6})(?:-(\d+))?")
     found = []
     for path in RUNS.glob("*"):
         match = pattern.fullmatch(path.name)
         if match and any((path / "config").glob("[0-9]*.yaml")):
             found.append((match[1], int(match[2] or 1), path))
-    return max(found)[2] if found else None
+    return [path for _, _, path in sorted(found, reverse=True)]
 
 
 def new_folder(name: str) -> Path:
@@ -205,17 +221,20 @@ def _stem(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name)
 
 
-def _offer(newest: Path, matrix: Matrix) -> str:
+def _sources(runs: Sequence[Path], matrix: Matrix) -> tuple[Path, ...]:
+    """The runs that have edits which are wanted; of several with the same ones, the newest."""
     wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
-    try:
-        recorded = RunDirectory.existing(newest).read("edits")
-        there = {r["key"] for r in recorded if r["status"] == Status.OK.value} & wanted
-    except (OSError, RunDirectoryError):  # somebody else's, or damaged: no reason not to begin
-        return ""
-    if not there:
-        return ""
-    what = "all" if len(there) == len(wanted) else f"{len(there)}"
-    return f"{newest} has {what} of these {len(wanted)} edits: `--reuse {newest}` would take them over"
+    sources = []
+    for run in runs:
+        try:
+            recorded = RunDirectory.existing(run).read("edits")
+            there = {r["key"] for r in recorded if r["status"] == Status.OK.value} & wanted
+        except (OSError, RunDirectoryError):  # somebody else's, or damaged: no reason not to begin
+            continue
+        if there:
+            sources.append(run)
+            wanted -= there
+    return tuple(sources)
 
 
 def was_another(directory: RunDirectory, now: Made) -> str:

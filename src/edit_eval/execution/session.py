@@ -22,6 +22,7 @@ from edit_eval.execution.environments import interpreter
 from edit_eval.execution.gauges import Gauges
 from edit_eval.execution.interruption import Interruption
 from edit_eval.execution.local import LocalDriver
+from edit_eval.execution.obstacles import refuse
 from edit_eval.execution.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.prediction import predict_rest
 from edit_eval.execution.recorder import Audience, Recorder
@@ -57,6 +58,7 @@ class Session:
         self.models: list[Model] = []
         self.layout: dict[str, str] = {}
         """Why each model's devices were chosen."""
+        self._sections: dict[str, ModelSection] = {}
         self._specifications: dict[tuple[str, tuple[str, ...]], WorkerSpecification] = {}
         for role, sections in (("edit_model", configuration.edit_models), ("judge", configuration.judges)):
             for section in sections.values():
@@ -66,6 +68,7 @@ class Session:
         chosen, self.layout[f"{role} {section.name}"] = places(section)
         model = Model(section.name, "edit" if role == "edit_model" else "judge", chosen)
         self.models.append(model)
+        self._sections[model.key] = section
         python = interpreter(section)
         for place in chosen:
             self._specifications[model.key, place] = WorkerSpecification(
@@ -78,6 +81,12 @@ class Session:
                 python=python,
                 import_path=() if section.type else (str(self.configuration.folder),),
             )
+
+    def refuse_what_cannot_load(self, matrix: Matrix) -> None:
+        """Raises `ConfigurationError` where a model that has something left to do could not even be loaded here."""
+        busy = {f"edit:{edit.edit_model}" for edit in matrix.edits if edit.status is Status.PENDING}
+        busy |= {f"judge:{one.judge}" for one in matrix.judgements() if one.status is Status.PENDING}
+        refuse([(self._sections[model.key], model.places) for model in self.models if model.key in busy])
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -150,8 +159,9 @@ class Session:
         recorder.event("devices", devices=list(self.devices))
         say = ModelsSay(directory, strict=strict_environment)
         environment = {**environment_record(self.places, self.layout), "choices": choices.as_plain()}
+        environment = {"folder": os.getcwd(), **environment}  # relative paths count from there
         if command:
-            environment = {"command": shlex.join(command), "folder": os.getcwd(), **environment}
+            environment = {"command": shlex.join(command), **environment}
         directory.write_environment(environment)
         for sentence in choices.sentences:
             spectator.note(sentence)

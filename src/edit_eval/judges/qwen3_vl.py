@@ -69,7 +69,7 @@ class Qwen3VL:
         revision: str | None = None
         """Branch, tag or commit on the Hub."""
         dtype: str = "bfloat16"
-        """bfloat16, float16 or float32."""
+        """bfloat16, float16, float32, or auto: as the weights are stored."""
         max_new_tokens: int | None = None
         """At most so many tokens an answer; one that is longer is cut off, and no score. null: 128 for a bare score,
         512 for reasons before it."""
@@ -97,7 +97,7 @@ class Qwen3VL:
         """Further keywords of `generate`. Without any it is greedy: the settings in the model's files do not count."""
 
         def __post_init__(self) -> None:
-            check_dtype(self.dtype)
+            check_dtype(self.dtype, "auto")
             check_call(self.call, TAKEN_BY_CALL)
             if clash := sorted(set(self.load) & set(TAKEN_BY_LOAD)):
                 raise ValueError(f"load: {', '.join(clash)} cannot be given there")

@@ -14,10 +14,10 @@ DTYPES = ("bfloat16", "float16", "float32")
 OFFLOADS = ("none", "model", "group")
 
 
-def check_dtype(name: str) -> None:
-    """Raises `ValueError` for a name that is no dtype of weights. Does not import torch."""
-    if name not in DTYPES:
-        raise ValueError(f"dtype: {name!r} is none of {', '.join(DTYPES)}")
+def check_dtype(name: str, *also: str) -> None:
+    """Raises `ValueError` for a name that is no dtype of weights, nor one of `also`. Does not import torch."""
+    if name not in (*DTYPES, *also):
+        raise ValueError(f"dtype: {name!r} is none of {', '.join((*DTYPES, *also))}")
 
 
 def check_call(call: Mapping[str, Any], taken: Sequence[str]) -> None:
@@ -27,10 +27,10 @@ def check_call(call: Mapping[str, Any], taken: Sequence[str]) -> None:
 
 
 def dtype_named(name: str) -> Any:
-    """torch's dtype of that name."""
+    """torch's dtype of that name; `auto` stays, for transformers: as the weights are stored."""
     import torch
 
-    return getattr(torch, name)
+    return name if name == "auto" else getattr(torch, name)
 
 
 def on_cpu(devices: Sequence[str]) -> bool:

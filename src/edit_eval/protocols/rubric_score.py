@@ -66,9 +66,9 @@ class RubricScore:
 
     def __init__(self, rubrics: Mapping[str, Rubric], language: str, form: str, retries: int) -> None:
         if form not in FORMS:
-            raise ConfigurationError(f"evaluation.answer: `{form}` is no form of an answer; use {' or '.join(FORMS)}")
+            raise ConfigurationError(f"protocol.answer: `{form}` is no form of an answer; use {' or '.join(FORMS)}")
         if retries < 0:
-            raise ConfigurationError(f"evaluation.retries: {retries} is below 0")
+            raise ConfigurationError(f"protocol.retries: {retries} is below 0")
         self.rubrics = rubrics
         self.language = language
         self.form = form

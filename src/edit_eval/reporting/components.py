@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from edit_eval.config.components import KINDS, Description, Kind, describe, kinds_of, known
+from edit_eval.config.shipped import FOLDER, shipped, summary
 from edit_eval.reporting.terminal_text import one_line, padded, print_beside, stdout_console
 
 _TITLES: dict[Kind, str] = {"benchmark": "Benchmarks", "edit_model": "Edit models", "judge": "Judges"}
@@ -20,15 +21,21 @@ _WORDS: dict[Kind, str] = {"benchmark": "benchmark", "edit_model": "edit model",
 
 
 def components_document() -> dict[str, Any]:
-    """`{"benchmarks": [...], "edit_models": [...], "judges": [...]}`: name, class path, origin and summary of each."""
-    return {f"{kind}s": [asdict(entry) for entry in known(kind)] for kind in KINDS}
+    """`{"benchmarks": [...], "edit_models": [...], "judges": [...], "configurations": [...]}`.
+
+    Of the first three name, class path, origin and summary of each, of the last name, path and summary.
+    """
+    document: dict[str, Any] = {f"{kind}s": [asdict(entry) for entry in known(kind)] for kind in KINDS}
+    files = [{"name": name, "path": str(path), "summary": summary(path)} for name, path in shipped().items()]
+    return {**document, "configurations": files}
 
 
 def print_components(console: Console | None = None) -> None:
-    """Prints the three groups, a line for each component."""
+    """Prints the three groups and the configurations that are known by name, a line for each."""
     console = console or stdout_console()
     entries = {kind: known(kind) for kind in KINDS}
-    width = max((len(entry.name) for some in entries.values() for entry in some), default=0)
+    files = shipped()
+    width = max(len(entry.name) for some in entries.values() for entry in some)
     for kind, some in entries.items():
         console.print(Text(_TITLES[kind], style="bold").append(f"  ({_SECTIONS[kind]}: type)", style="dim"))
         for entry in some:
@@ -37,7 +44,13 @@ def print_components(console: Console | None = None) -> None:
                 words.append(f" ({one_line(entry.origin)})", style="dim")
             print_beside(console, Text(f"  {padded(entry.name, width)}  ", style="cyan"), words)
         console.print()
+    console.print(Text("Configurations", style="bold").append("  (edit-eval run NAME)", style="dim"))
+    width = max(map(len, files), default=0)
+    for name, path in files.items():
+        print_beside(console, Text(f"  {padded(name, width)}  ", style="cyan"), Text(summary(path)))
+    console.print()
     console.print(Text("`edit-eval describe TYPE` prints the parameters of one.", style="dim"))
+    console.print(Text(f"Copy a configuration from {FOLDER}", style="dim"), soft_wrap=True)
 
 
 # -- edit-eval describe --

@@ -25,7 +25,7 @@ def draw_apart(run: Path) -> None:
     Raises `NotDrawn` when it cannot be written; the run's records are as they were.
     """
     done = subprocess.run(
-        [sys.executable, "-m", "edit_eval.evaluation", str(run)],
+        [sys.executable, "-P", "-m", "edit_eval.evaluation", str(run)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -272,9 +272,22 @@ def _ways_out(results: Results) -> list[str]:
 
 
 def going_on(run: Path) -> str:
-    """The command that goes on with a run: it takes the configuration that the last start has recorded."""
+    """The command that goes on with a run, wherever it is given.
+
+    It takes the configuration that the last start has recorded, in the folder of that start: relative paths among a
+    model's parameters count from there.
+    """
+    run = run.absolute()
     recorded = max((run / "config").glob("[0-9]*.yaml"), default=Path("CONFIG"))
-    return shlex.join(["edit-eval", "run", str(recorded), "--run-dir", str(run)])
+    return in_folder(
+        RunDirectory(run).environment().get("folder"), ["edit-eval", "run", str(recorded), "--run-dir", str(run)]
+    )
+
+
+def in_folder(folder: object, words: Sequence[str]) -> str:
+    """A command for a shell that first goes to a folder, if there is one of that name."""
+    there = isinstance(folder, str) and Path(folder).is_dir()
+    return f"cd {shlex.quote(str(folder))} && {shlex.join(words)}" if there else shlex.join(words)
 
 
 def print_sample(results: Results, sample_id: str, console: Console | None = None) -> None:

@@ -3,7 +3,7 @@
 A prompt has two fields, `{original_description}` and `{edit_instruction}`. A brace that does not enclose a bare name is
 text: `{"score": 1}` needs no escaping.
 
-A system prompt of ours ends with the form of the answer (`evaluation.answer`), which is written in one place. A system
+A system prompt of ours ends with the form of the answer (`protocol.answer`), which is written in one place. A system
 prompt of the user's own is taken as it is: it already says how to answer, and nothing is appended to it. What comes
 back is read by the grammar of the configured form in either case.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, takewhile
@@ -15,6 +16,7 @@ NOT_SET = "not set"
 """What stands for a value that there is not."""
 _ABSENT = object()
 _NOT_TRIED = (Status.PENDING, Status.SKIPPED)
+_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")  # of a SHA-256, 12 digits tell it from others
 _LONGEST_SHOWN = 80
 _CONTEXT = 20
 """Characters that two long texts have in common and that are shown before the first in which they differ."""
@@ -216,7 +218,8 @@ def _asked_differently(a: Column, b: Column, common: Sequence[str]) -> list[str]
 
 
 def _text(value: object) -> str:
-    return NOT_SET if value is _ABSENT else repr(_plain(value))
+    text = NOT_SET if value is _ABSENT else repr(_plain(value))
+    return _DIGEST.sub(r"\1", text)
 
 
 def _shown(a: str, b: str) -> tuple[str, str]:

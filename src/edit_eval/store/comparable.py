@@ -140,14 +140,14 @@ def _identity(run: Results, judge: Mapping[str, Any]) -> dict[str, object]:
     configuration = _configuration(run)
     return {
         "judge": without_secrets({key: judge[key] for key in ("type", "revision", "parameters")}),
-        "answer": configuration["evaluation"]["answer"],
+        "answer": configuration["protocol"]["answer"],
         "language": configuration["benchmark"]["language"],
     }
 
 
 def _asked(run: Results) -> dict[str, dict[str, str]]:
     """For each sample what the edit model and the judge were told about it."""
-    form = _configuration(run)["evaluation"]["answer"]
+    form = _configuration(run)["protocol"]["answer"]
     rubrics = {
         category: Rubric(**{**rubric, "criteria": tuple(rubric["criteria"])})
         for category, rubric in _resolved(run)["rubrics"].items()

@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import sysconfig
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -62,8 +63,10 @@ def _exactly(module_name: str) -> Iterator[None]:
 
 
 def find_class(class_path: str, path: list[str]) -> type[Any]:
-    """Imports `package.module:Class` or `file.py:Class`, with `path` in front of the import path."""
-    sys.path[:0] = [p for p in path if p not in sys.path]
+    """Imports `package.module:Class` or `file.py:Class`, with `path` in front of all but the standard library."""
+    library = sysconfig.get_path("stdlib")  # before a `select.py` of the user's, which is not what its modules mean
+    standard = [p for p in sys.path if p.startswith(library) and "-packages" not in p]
+    sys.path[:] = [*standard, *path, *(p for p in sys.path if p not in standard and p not in path)]
     file_or_module, _, class_name = class_path.rpartition(":")
     module_name = _module_name(class_path)
     if module_name != file_or_module:

@@ -1,0 +1,39 @@
+"""The configurations that come with edit-eval, known by their names: `edit-eval run demo`."""
+
+from __future__ import annotations
+
+import os.path
+from itertools import takewhile
+from pathlib import Path
+
+from edit_eval.config.faults import did_you_mean
+from edit_eval.errors import ConfigurationError
+
+FOLDER = Path(__file__).parents[1] / "configs"
+
+
+def shipped() -> dict[str, Path]:
+    """Name -> file."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
+
+
+def summary(path: Path) -> str:
+    """What a configuration says of itself: the first sentence of its first comment."""
+    lines = takewhile(lambda line: line.startswith("# "), path.read_text(encoding="utf-8").splitlines())
+    words = " ".join(line.removeprefix("#").strip() for line in lines)
+    return words.partition(". ")[0].rstrip(".") + "."
+
+
+def file_of(source: str | Path) -> str | Path:
+    """The file that a command's CONFIG means: a path where there is one, else a configuration of that name.
+
+    Raises `ConfigurationError` for a bare word that is neither.
+    """
+    name = str(source)
+    if os.path.lexists(name) or os.path.basename(name) != name or "." in name:
+        return source
+    known = shipped()
+    if name in known:
+        return known[name]
+    meant = did_you_mean(name, known) or "; `edit-eval list` shows the configurations that are known by name"
+    raise ConfigurationError(f"{name}: no such file{meant}")
