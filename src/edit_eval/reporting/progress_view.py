@@ -49,7 +49,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model has been loaded. Imports for which its device had to wait count."""
+    """A model has been loaded. Neither its imports count, nor that it had to wait until others were loaded."""
 
     model: str
     place: str

@@ -34,6 +34,8 @@ from functools import partial
 from types import UnionType
 from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
+from PIL import Image
+
 from edit_eval.errors import LoadError, ModelError, PictureError
 from edit_eval.pictures import check_edit, open_picture, pixel_digest, write_png
 from edit_eval.workers.lifetime import bind_to_engine
@@ -274,6 +276,7 @@ class Worker:
         prepare = getattr(self._model, "prepare", None)
         if prepare is not None:
             prepare()
+        Image.init()  # Pillow's formats are imports, too, and else come with the first picture
         self.send(event="prepared")
 
     def _load(self, order: Message) -> None:
