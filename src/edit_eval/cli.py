@@ -211,7 +211,7 @@ def run(
         ),
     ] = False,
     progress: Annotated[
-        str | None, typer.Option(metavar="auto|rich|plain|none", help="How it is shown: bars, lines, nothing.")
+        str | None, typer.Option(metavar="auto|rich|plain|lines|none", help="Bars, few lines, each score, nothing.")
     ] = None,
     as_json: AsJson = False,
     debug: Debug = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -37,13 +38,13 @@ def test_a_run_with_every_kind_of_trouble(tmp_path: Path) -> None:
         "   0 edits by qwen_image_edit on cuda:0: 6, first 0, 1, 2, 3, 4, …",
         "   0 scores by qwen3_vl on cuda:0: 6",
         "  15 progress: 0 %, edits 0/6, scores 0/6, time left not known yet",
-        "  35 loaded: edit model qwen_image_edit on cuda:0 in 35 s (1 of 1)",
-        "  45 progress: 0 %, edits 0/6, scores 0/6, time left not known yet",
+        "  35 loaded: edit model qwen_image_edit on cuda:0 in 30 s (1 of 1)",
+        "  45 progress: 0 %, edits 0/6, scores 0/6, time left not known yet; cuda:0 at step 2/10",
         " 105 progress: 8 %, edits 1/6 (0.86/min), scores 0/6, 3 min 12 s left for the edits",
         " 135 progress: 16 %, edits 2/6 (1.2/min), scores 0/6, 2 min 40 s left for the edits",
         " 175 progress: 25 %, edits 3/6 (1.3/min), scores 0/6, 2 min 00 s left for the edits",
         " 185 died: edit model qwen_image_edit on cuda:0: its process was killed by SIGKILL",
-        " 220 loaded: edit model qwen_image_edit on cuda:0 in 35 s (once more)",
+        " 220 loaded: edit model qwen_image_edit on cuda:0 in 30 s (once more)",
         " 260 progress: 33 %, edits 4/6 (1.1/min), scores 0/6, 1 min 20 s left for the edits",
         " 280 failed: 00001_物理_hard: no edit: failed 2 times; the last time: RuntimeError: no",
         " 280 progress: 50 %, edits 4/6 (1.2/min), scores 0/6, 1 failed, 40 s left for the edits",
@@ -63,6 +64,9 @@ def test_batch_sync_deals_out_and_counts_batches(tmp_path: Path) -> None:
     log = log_of(SimulatedRun(tmp_path, count=7, schedule="batch_sync"))
     assert "edits by qwen_image_edit on cuda:0: 4, first 0, 2, 4, 6" in log
     assert "edits by qwen_image_edit on cuda:1: 3, first 1, 3, 5" in log
+    assert [line[5:] for line in log.splitlines() if " batch: " in line] == [
+        f"batch: {n}/4 in 40 s" for n in (1, 2, 3, 4)
+    ]
     assert [part for part in log.split(", ") if part.startswith("batch")] == [f"batch {n}/4" for n in (1, 1, 2, 3, 4)]
 
 
@@ -94,8 +98,31 @@ def test_text_is_text() -> None:
     assert "owned" not in file.getvalue()
 
 
-def test_single_scores_are_not_said() -> None:
-    assert list(sentences(Judged(Judgement("", "s", "c", "m", "j", 0, 0, Status.OK, 5.0), "s"))) == []
+def test_single_scores_are_said_where_they_are_asked_for() -> None:
+    judged = Judged(Judgement("", "s", "c", "m", "j", 0, 0, Status.OK, 5.0, reason="Too dark.", answer="5"), "s · m")
+    assert list(sentences(judged)) == []
+    assert list(sentences(judged, scores=True)) == ["score: s · m: 5.000: Too dark."]
+    bare = replace(judged, judgement=replace(judged.judgement, reason=""))
+    assert list(sentences(bare, scores=True)) == ["score: s · m: 5.000: 5"]
+
+
+def test_a_log_file_gets_every_score_as_it_comes(tmp_path: Path) -> None:
+    run = SimulatedRun(tmp_path, count=9, answers={"00002_物理_hard": "no idea"})
+    file = io.StringIO()
+    run.play(Watched(run, PlainProgress(file, lambda: f"{run.driver.now:4.0f}", scores=True)))
+    lines = file.getvalue().splitlines()
+    scored = [one.sample_id for one in run.matrix.judgements() if one.status is Status.OK]
+    said = [line.split(": ")[1:] for line in lines if " score: " in line]
+    assert sorted(said) == sorted([name, "6.500", "Score", "6.500"] for name in scored)
+    assert len(scored) == 8
+    assert sum("failed: 00002_物理_hard: unparseable" in line for line in lines) == 1
+
+
+def test_of_an_edit_that_takes_long_the_steps_are_said(tmp_path: Path) -> None:
+    lines = log_of(SimulatedRun(tmp_path, count=3, edit_seconds=600.0)).splitlines()
+    told = [line.partition("; ")[2] for line in lines if " progress: " in line]
+    assert "cuda:0 at step 7/10, cuda:1 at step 7/10" in told
+    assert len(told) < 40, "and they stay few"
 
 
 def test_a_category_without_any_score_has_no_numbers() -> None:

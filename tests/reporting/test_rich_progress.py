@@ -93,7 +93,7 @@ def test_lines() -> None:
     RichProgress(terminal(file)).write(LINES)
     assert [line.rstrip() for line in file.getvalue().splitlines()] == [
         "",
-        "schedule  round_robin  sample i belongs to device i mod N",
+        "schedule  round_robin  edit i belongs to device i mod N",
         "                                    device     count  first samples",
         "          edits by qwen_image_edit  cuda:0        45  0, 6, 12, 18, 24, …",
         "                                    cuda:1        45  1, 7, 13, 19, 25, …",
@@ -349,7 +349,7 @@ def test_a_run_leaves_its_lines_and_no_bar(tmp_path: Path) -> None:
         "                                    device  count  first samples",
         "          edits by qwen_image_edit  cuda:0      4  0, 1, 2, 3",
         "          scores by qwen3_vl        cuda:0      4  as they come",
-        "  loaded  edit model qwen_image_edit on cuda:0 in 35 s (1 of 1)",
+        "  loaded  edit model qwen_image_edit on cuda:0 in 30 s (1 of 1)",
         "  loaded  judge qwen3_vl on cuda:0 in 1 min 00 s (1 of 1)",
         "   6.500  00000_物理_hard  Score: 6.500",
         "   2.125  00001_物理_hard  Score: 2.125",

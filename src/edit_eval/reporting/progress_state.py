@@ -14,6 +14,7 @@ from typing import Any
 
 from edit_eval.records import Edit, Judgement, Status
 from edit_eval.reporting.progress_view import (
+    BatchDone,
     DeviceView,
     Died,
     EditFailed,
@@ -81,9 +82,8 @@ class ProgressState:
                 self._on_device.setdefault(device, []).append(view)
         self._models_of_kind = Counter(key.partition(":")[0] for key in self._of_model)
         self._loads: Counter[str] = Counter()
-        self._by_batches = policy.schedule == "batch_sync"
-        self._phase = work.phase
-        self._finished: Counter[str] = Counter()  # model -> tasks that ended in this phase
+        self._policy = policy
+        self._batches_began: dict[str, float] = {}  # model -> when its batch under way began
         self._times = DeviceTimes()
         self._named: set[tuple[str, str, str]] = set()
         self._dropped = 0
@@ -130,6 +130,7 @@ class ProgressState:
         view = self._replicas[replica.number]
         view.running[task.number] = about
         view.step, view.since = 0, now
+        self._batches_began.setdefault(task.model, now)
         (self.tally.edit_rate if replica.model.kind == "edit" else self.tally.judgement_rate).begin(now)
 
     def step(self, replica: Replica, step: int, steps: int) -> None:
@@ -137,15 +138,15 @@ class ProgressState:
         view = self._replicas[replica.number]
         view.step, view.steps = step, steps
 
-    def finished(self, replica: Replica, task: Task) -> None:
+    def finished(self, replica: Replica, task: Task, now: float) -> None:
         """A task has come to an end, good or bad."""
         view = self._replicas[replica.number]
         view.running.pop(task.number, None)
         view.settled += len(task.units)
-        if self._phase != self._work.phase:
-            self._phase = self._work.phase
-            self._finished.clear()
-        self._finished[replica.model.key] += 1
+        if self._policy.ends_batch(task) and (batch := self._policy.batch(task.model)):
+            began = self._batches_began.pop(task.model, now)
+            model = replica.model.name if self._models_of_kind[replica.model.kind] > 1 else ""
+            self._say(BatchDone(model, *batch, now - began))
 
     def note(self, text: str) -> None:
         """Something to be said."""
@@ -199,7 +200,7 @@ class ProgressState:
             seconds=now - self._began,
             left=None if left.seconds is None else math.ceil(left.seconds),
             left_without=left.missing,
-            batch=self._batch() if self._by_batches else None,
+            batch=next(filter(None, map(self._policy.batch, self._of_model)), None),
         )
 
     def _device(self, device: str) -> DeviceView:
@@ -258,17 +259,6 @@ class ProgressState:
             )
         return time_left(demands)
 
-    def _batch(self) -> tuple[int, int] | None:
-        """Which batch of `batch_sync` is under way, of how many; of the first edit model that has something to do."""
-        for key, views in self._of_model.items():
-            left = self._work.left(key)
-            if left and views[0].replica.model.kind == "edit":
-                size = max(1, sum(v.replica.state is not State.RETIRED for v in views))
-                done = self._finished[key] if self._phase == self._work.phase else 0
-                count = math.ceil((done + left) / size)
-                return min(done // size + 1, count), count
-        return None
-
 
 # -- the plan --
 
@@ -283,10 +273,9 @@ def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Plan:
             continue
         replicas = policy.of(model.key)
         everywhere = tuple(dict.fromkeys(device for replica in replicas for device in replica.place))
-        dealt = policy.dealt(model.key)
-        if schedule == "pull" or not any(dealt):
-            first = _first(matrix, model.kind, dealt[0]) if dealt else ()
-            rows.append(PlanRow(model.kind, model.name, everywhere, units, first))
+        dealt = policy.dealt(model.key, work.held(model.key))
+        if schedule == "pull" or model.kind == "judge":
+            rows.append(PlanRow(model.kind, model.name, everywhere, units, _first(matrix, model.kind, dealt[0])))
             continue
         for replica, tasks in zip(replicas, dealt, strict=True):
             count = sum(len(task.units) for task in tasks)

@@ -42,8 +42,8 @@ class Plan:
         """The schedule in a sentence."""
         return {
             "pull": "a free device takes the next sample",
-            "round_robin": "sample i belongs to device i mod N",
-            "batch_sync": "sample i belongs to device i mod N, and all wait for each other after N",
+            "round_robin": "edit i belongs to device i mod N",
+            "batch_sync": "edit i belongs to device i mod N, and all wait for each other after N",
         }[self.schedule]
 
 
@@ -101,6 +101,19 @@ class CategoryDone:
 
 
 @dataclass(frozen=True)
+class BatchDone:
+    """Under `batch_sync`: each device that is there has made one more edit."""
+
+    model: str
+    """The edit model; empty where there is only one."""
+    number: int
+    count: int
+    """Batches of this phase, as things stand."""
+    seconds: float
+    """From its first beginning to its last end."""
+
+
+@dataclass(frozen=True)
 class Note:
     """Something that a person should know."""
 
@@ -114,7 +127,7 @@ class Skipped:
     count: int
 
 
-Line = Plan | Loaded | Died | Judged | EditFailed | CategoryDone | Note | Skipped
+Line = Plan | Loaded | Died | Judged | EditFailed | CategoryDone | BatchDone | Note | Skipped
 
 
 @dataclass(frozen=True)
