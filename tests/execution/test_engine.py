@@ -429,45 +429,6 @@ def test_a_load_that_nobody_needs_any_more_is_not_waited_for() -> None:
     assert not [name for name, _ in case.notes.events if name in ("died", "retired")]
 
 
-@pytest.mark.parametrize("placement", ["swap", "together"])
-@pytest.mark.parametrize("at_once", [1, 2, None])
-def test_a_load_lasts_from_its_order_to_its_end(at_once: int | None, placement: str) -> None:
-    """Not from the start of its process, and not while others load: four loads in turn are not 1, 2, 3 and 4 long."""
-    places = tuple((f"gpu:{i}",) for i in range(4))
-    models = [Model("e", "edit", places), Model("j", "judge", places)]
-    work = Work()
-    policy = Policy(models, work, Estimates(), placement=placement, load_concurrency=at_once)
-    for unit in range(40):
-        work.add("edit:e", [unit])
-    for unit in range(40):
-        work.add("judge:j", [unit], after=[unit])
-    notes = Notes(work)
-    notes.done = lambda task, *rest: work.settle(task.units[0]) if task.model == "edit:e" else None  # type: ignore[method-assign]
-    specifications = {
-        (m.key, place): WorkerSpecification("w", m.key, "", place, "") for m in models for place in places
-    }
-    driver = SimulatedDriver(
-        load=lambda model, device: 5.0,
-        task=lambda model, message: Fate(2.0),
-        prepare=lambda model, device: 1.0,
-        unload=lambda model: 0.5,
-    )
-    limits = {m.key: Limits() for m in models}
-    Engine(driver, policy, work, notes, Silence(), specifications, limits, poll_seconds=float("inf")).run()
-    loads = [(a.begin, a.end) for a in notes.activities if a.kind == "loading" and not a.what]
-    assert len(loads) >= 5, "a judge somewhere"
-    assert {end - begin for begin, end in loads} == {5.0}
-    assert {fields["seconds"] for name, fields in notes.events if name == "loaded"} == {5.0}
-    assert max(sum(b <= begin < e for b, e in loads) for begin, _ in loads) <= (at_once or 8)
-    assert policy._estimates.load["edit:e"].value == policy._estimates.load["judge:j"].value == 5.0
-    assert {a.end - a.begin for a in notes.activities if a.kind == "starting"} == {1.0}
-    assert all(
-        any(s.device == one.device and s.model == one.model and s.end <= one.begin for s in notes.activities)
-        for one in notes.activities
-        if one.kind == "loading"
-    ), "the process was started first"
-
-
 @pytest.mark.parametrize("said", ["prepared", "loaded"])
 def test_what_was_said_before_the_end_was_heard_of_brings_nobody_back(said: str) -> None:
     """The last task ends at the very moment at which another device is ready."""

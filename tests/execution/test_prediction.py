@@ -121,6 +121,23 @@ def test_activities_are_what_the_devices_did() -> None:
     assert max(a.end for a in result.activities) <= result.makespan
 
 
+@pytest.mark.parametrize("placement", ["swap", "together"])
+@pytest.mark.parametrize("at_once", [1, 2, None])
+def test_a_load_lasts_from_its_order_to_its_end(at_once: int | None, placement: str) -> None:
+    """Not from the start of its process, and not while others load: four loads in turn are not 1, 2, 3 and 4 long."""
+    layout = models(4)
+    keys = [model.key for model in layout]
+    timing = durations(layout, prepare=dict.fromkeys(keys, 2.0), unload=dict.fromkeys(keys, 0.5))
+    more: dict[str, Any] = {"placement": placement, "load_concurrency": at_once}
+    activities = simulate(layout, ["a"] * 40, timing, keep_activities=True, **more).activities
+    loads = [one for one in activities if one.kind == "loading" and not one.what]
+    assert {(one.role, round(one.end - one.begin, 9)) for one in loads} == {("edit", LOAD), ("judge", JUDGE_LOAD)}
+    assert max(sum(b.begin <= a.begin < b.end for b in loads) for a in loads) <= (at_once or 8)
+    assert {one.end - one.begin for one in activities if one.kind == "starting"} == {2.0}
+    started = {(one.device, one.role, one.end) for one in activities if one.kind == "starting"}
+    assert all(any(s[:2] == (one.device, one.role) and s[2] <= one.begin for s in started) for one in loads)
+
+
 def test_nothing_to_do_takes_no_time() -> None:
     result = run(models(), 0)
     assert (result.makespan, result.idle_share) == (0.0, 0.0)
