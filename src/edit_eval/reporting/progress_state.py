@@ -27,7 +27,7 @@ from edit_eval.reporting.progress_view import (
     Skipped,
     Snapshot,
 )
-from edit_eval.reporting.slow_devices import DeviceTimes
+from edit_eval.reporting.slow_devices import DeviceTimes, time_of
 from edit_eval.reporting.tally import Tally
 from edit_eval.reporting.time_left import Demand, TimeLeft, time_left
 from edit_eval.scheduling.estimates import Estimates, Mean
@@ -85,7 +85,8 @@ class ProgressState:
         self._policy = policy
         self._batches_began: dict[str, float] = {}  # model -> when its batch under way began
         self._times = DeviceTimes()
-        self._named: set[tuple[str, str, str]] = set()
+        self._times.add_all(matrix.edits)  # of earlier starts: the report counts them, too
+        self._times.add_all(matrix.judgements())
         self._dropped = 0
         self._last_note = ""
         self._say(plan(matrix, policy, work, self.tally.longest_label))
@@ -158,8 +159,7 @@ class ProgressState:
         done = self.tally.edit(edit, now)
         if edit.status is Status.EDIT_FAILED:
             self._say(EditFailed(edit, self.tally.label(edit.sample_id, edit.edit_model, edit.edit_seed)))
-        elif edit.seconds:
-            self._timed("editing", edit.edit_model, edit.device, edit.seconds)
+        self._timed(edit)
         self._say_all(done)
 
     def judgement(self, judgement: Judgement, now: float) -> None:
@@ -167,25 +167,25 @@ class ProgressState:
         one = judgement
         label = self.tally.label(one.sample_id, one.edit_model, one.edit_seed, one.judge, one.repeat)
         self._say(Judged(one, label))
-        if one.answers == 1 and one.seconds:  # of several answers only the last one's device is known
-            self._timed("judging", one.judge, one.device, one.seconds)
+        self._timed(one)
         self._say_all(self.tally.judgement(one, now))
 
     def _say_all(self, lines: Iterable[Line]) -> None:
         for line in lines:
             self._say(line)
 
-    def _timed(self, kind: str, model: str, device: str, seconds: float) -> None:
-        """Names a device that is slower than the others, once, when that is no accident of the few things seen."""
-        self._times.add(kind, model, device, seconds)
-        slow = self._times.slow(kind, model, device)
-        if slow is None or (kind, model, device) in self._named:
+    def _timed(self, record: Edit | Judgement) -> None:
+        """Names a device that is slower than the others, when that is no accident of the few things seen."""
+        time = time_of(record)
+        slow = self._times.has_become_slow(*time) if time else None
+        if slow is None:
             return
-        self._named.add((kind, model, device))
-        one = "an edit" if kind == "editing" else "a score"
+        one = "an edit" if slow.kind == "editing" else "a score"
         times = f"{slow.seconds:.3g} s {one} instead of {slow.others:.3g} s"
         percent = round(100 * slow.slower_by)
-        self._say(Note(f"{device} is {percent} % slower than the others at {kind} with {model}: {times}"))
+        self._say(
+            Note(f"{slow.device} is {percent} % slower than the others at {slow.kind} with {slow.model}: {times}")
+        )
 
     # -- what is shown --
 
