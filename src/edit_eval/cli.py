@@ -219,7 +219,6 @@ def run(
     """Edits, judges and reports. The same command goes on where it ended."""
     from edit_eval.config.loading import load_configuration
     from edit_eval.evaluation import RunInterrupted, evaluate
-    from edit_eval.reporting.live import live_progress
 
     configuration = load_configuration(config, **options, progress=progress)
     for note in configuration.notes:
@@ -232,7 +231,6 @@ def run(
             retry=_words(retry) or (),
             verify=verify,
             strict_environment=strict_environment,
-            spectator=live_progress(configuration.execution.progress),
             command=("edit-eval", *sys.argv[1:]),
         )
     except RunInterrupted as end:

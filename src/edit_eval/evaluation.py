@@ -1,8 +1,8 @@
 """The story on one page: a benchmark's samples are edited, the edits are judged, the judgements become numbers.
 
 from edit_eval import evaluate
-run = evaluate("config.yaml")
-print(run.summary["overall"]["mean"])
+for result in evaluate("config.yaml").summary["results"]:
+    print(result["edit_model"], result["judge"], result["overall"]["mean"])
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -43,6 +44,9 @@ from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.workers.process import key_parameters, make_parameters
 
+READ_IN_SILENCE = 1.0
+"""Seconds for which a benchmark is read before anything is said of it."""
+
 
 def evaluate(
     configuration: str | Path | Mapping[str, Any] | Configuration,
@@ -67,15 +71,20 @@ def evaluate(
     decoded and compared with what was recorded; one that differs is made again. With `strict_environment` a run that
     goes on with other libraries or GPUs than at its last start is refused, and one whose replicas are not alike ended;
     otherwise that is noted. With `report` the report is drawn at the end. `command` is the command line that was typed,
-    for the records.
+    for the records. What happens is shown on stderr as `execution.progress` says, or told to a `spectator` instead.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `RunInterrupted` when the run ended early: all that was done is kept.
     """
     again = failures(retry)
-    if not isinstance(configuration, Configuration):
+    unsaid: tuple[str, ...] = ()
+    if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
         configuration = load_configuration(configuration, **options)
-    samples = load_samples(configuration)
+        unsaid = tuple(configuration.notes)
+    spectator = spectator or progress_of(configuration)
+    for note in unsaid:
+        spectator.note(note)
+    samples = load_samples(configuration, spectator)
     chosen = choose_samples(configuration, samples)
     protocol, chosen = checked_protocol(configuration, samples, chosen)
     refuse_nothing(chosen)
@@ -93,7 +102,6 @@ def evaluate(
     else:
         place = Place(Path(run_dir))
 
-    spectator = spectator or Silence()
     directory = place.begin()
     try:
         for note in place.notes(directory, now):
@@ -136,6 +144,13 @@ def evaluate(
     return run
 
 
+def progress_of(configuration: Configuration) -> Spectator:
+    """The live progress that the configuration asks for."""
+    from edit_eval.reporting.live import live_progress  # here, since it takes a while and only some verbs need it
+
+    return live_progress(configuration.execution.progress)
+
+
 class RunInterrupted(KeyboardInterrupt):
     """Somebody wanted the end of the run in `run_dir`; `signal` is how. All that was done is kept."""
 
@@ -158,7 +173,10 @@ def examine(source: str | Path | None = None, *, run_dir: Path = RUNS, **options
             return examination.examine(refused=error)
         return examination.examine(configuration, refused=error, run_folder=run_dir)
     return examination.examine(
-        configuration, load_samples=load_samples, check_rubrics=checked_protocol, run_folder=run_dir
+        configuration,
+        load_samples=lambda it: load_samples(it, progress_of(it)),
+        check_rubrics=checked_protocol,
+        run_folder=run_dir,
     )
 
 
@@ -181,7 +199,7 @@ def plan(
     seen = Run(from_run).results if from_run is not None else None
     categories = chosen = None
     if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
-        everything = load_samples(configuration)
+        everything = load_samples(configuration, progress_of(configuration))
         categories = [sample.category for sample in everything]
         _, checked = checked_protocol(configuration, everything, choose_samples(configuration, everything))
         chosen = [sample.index for sample in checked if not sample.fault]
@@ -203,11 +221,25 @@ def compare(runs: Sequence[str | Path | Run], *, detect: float | None = None) ->
 # -- what a run is made of --
 
 
-def load_samples(configuration: Configuration) -> tuple[Sample, ...]:
-    """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault."""
+def load_samples(configuration: Configuration, spectator: Spectator | None = None) -> tuple[Sample, ...]:
+    """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault.
+
+    Where that takes long the `spectator` is told how far it is.
+    """
     section = configuration.benchmark
     benchmark_class = import_class("benchmark", section.class_path, configuration.folder)
-    return tuple(benchmark_class(make_parameters(benchmark_class, section.parameters)).samples())
+    benchmark = benchmark_class(make_parameters(benchmark_class, section.parameters))
+    if spectator is None:
+        return tuple(benchmark.samples())
+    samples, soon = [], time.monotonic() + READ_IN_SILENCE
+    try:
+        for sample in benchmark.samples():
+            samples.append(sample)
+            if time.monotonic() >= soon:
+                spectator.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
+    finally:
+        spectator.has_read()
+    return tuple(samples)
 
 
 def choose_samples(configuration: Configuration, samples: Sequence[Sample]) -> tuple[Sample, ...]:
@@ -318,13 +350,6 @@ def what_is_left(matrix: Matrix) -> str:
     kept_text = f"{kept} of {len(edits)} edits and {judged} of {len(judgements)} judgements are kept; " if kept else ""
     left = counted(len(edits) - kept, "edit"), counted(len(judgements) - judged, "judgement")
     return f"{kept_text}to do: {', '.join(left)}"
-
-
-class Silence:
-    """A spectator that shows nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments, **named: None
 
 
 # -- a run, read from its records --

@@ -19,7 +19,7 @@ from edit_eval.execution.workload import fill_work
 from edit_eval.protocols.rubric_score import RubricScore
 from edit_eval.records import Edit, Judgement, Sample
 from edit_eval.reporting.progress_state import ProgressState
-from edit_eval.reporting.progress_view import Display, Line, Snapshot
+from edit_eval.reporting.progress_view import Display, Line, Reading, Snapshot
 from edit_eval.rubrics.loading import Rubric, load_rubrics
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
@@ -165,7 +165,14 @@ class Recording:
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.snapshots: list[Snapshot] = []
+        self.readings: list[Reading | None] = []
         self.closed = False
+
+    def reading(self, so_far: Reading, now: float) -> None:
+        self.readings.append(so_far)
+
+    def has_read(self) -> None:
+        self.readings.append(None)
 
     def write(self, lines: Any) -> None:
         self.lines.extend(lines)
@@ -198,6 +205,9 @@ class Watched:
     @property
     def _now(self) -> float:
         return self.run.driver.now
+
+    def reading(self, items: int, read: int, size: int) -> None: ...
+    def has_read(self) -> None: ...
 
     def begin(self, matrix: Matrix, policy: Policy, work: Work, estimates: Estimates) -> None:
         self.state = ProgressState(matrix, policy, work, estimates, self._now)

@@ -12,7 +12,7 @@ import pytest
 from edit_eval.execution.simulated import Fate
 from edit_eval.records import Edit, Judgement, Status
 from edit_eval.reporting.plain_progress import PlainProgress, sentences
-from edit_eval.reporting.progress_view import CategoryDone, Died, EditFailed, Judged, Loaded, Note
+from edit_eval.reporting.progress_view import CategoryDone, Died, EditFailed, Judged, Loaded, Note, Reading
 from reporting.simulated_runs import SimulatedRun, Watched
 
 
@@ -78,6 +78,24 @@ def test_lines_of_progress_are_never_close_and_never_far(tmp_path: Path, edit_se
     assert min(gaps) >= 15
     assert max(gaps) <= 302  # and the half second between two looks
     assert len(times) <= 12 + run.driver.now / 300 + 10
+
+
+def test_the_reading_of_a_benchmark_is_said_ever_more_seldom() -> None:
+    file = io.StringIO()
+    progress = PlainProgress(file, lambda: "now")
+    for second in range(1, 80):
+        progress.reading(Reading(2 * second, 10_000_000 * second, 1_280_000_000), float(second))
+    progress.has_read()
+    assert file.getvalue().splitlines() == [
+        "now reading the benchmark: 2 samples, 10 of 1,280 MB (0 %)",
+        "now reading the benchmark: 12 samples, 60 of 1,280 MB (4 %)",
+        "now reading the benchmark: 32 samples, 160 of 1,280 MB (12 %)",
+        "now reading the benchmark: 72 samples, 360 of 1,280 MB (28 %)",
+        "now reading the benchmark: 152 samples, 760 of 1,280 MB (59 %)",
+    ]
+    once = io.StringIO()
+    PlainProgress(once, lambda: "now").reading(Reading(1), 1.0)
+    assert once.getvalue() == "now reading the benchmark: 1 sample\n"
 
 
 def test_text_is_text() -> None:

@@ -26,6 +26,7 @@ from edit_eval.reporting.progress_view import (
     Note,
     Plan,
     PlanRow,
+    Reading,
     Skipped,
     Snapshot,
 )
@@ -338,6 +339,19 @@ def wait_for(condition: object, seconds: float = 60.0) -> None:
 
 
 # -- a whole run --
+
+
+def test_the_reading_of_a_benchmark_has_a_bar_that_goes(tmp_path: Path) -> None:
+    file = io.StringIO()
+    progress = RichProgress(terminal(file))
+    for tick in range(5):  # two of them in one interval are one drawing
+        progress.reading(Reading(tick + 1, 100_000_000 * tick, 500_000_000), 100.0 + tick / 10)
+    assert file.getvalue().count("reading the benchmark") == 3
+    assert "5 samples, 400 of 500 MB" in file.getvalue()
+    progress.write([Note("said meanwhile")])
+    progress.has_read()
+    assert [line.strip() for line in screen(file.getvalue()) if line] == ["note  said meanwhile"]
+    progress.has_read()
 
 
 def test_a_run_leaves_its_lines_and_no_bar(tmp_path: Path) -> None:

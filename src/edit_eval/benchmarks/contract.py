@@ -21,4 +21,7 @@ class Benchmark(Protocol):
 
         Each sample's source image is a file that exists and was decoded once, whole. Only one picture is in memory at
         a time. Raises `ConfigurationError` for a file that is no benchmark at all.
+
+        A benchmark that reads a large file may also have an attribute `position`, the bytes that it has read so far and
+        those that there are: with it a person is told how far the reading is, where that takes more than a second.
         """

@@ -23,7 +23,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement
 from edit_eval.reporting.plain_progress import PlainProgress
 from edit_eval.reporting.progress_state import ProgressState
-from edit_eval.reporting.progress_view import Display, Note, Snapshot
+from edit_eval.reporting.progress_view import Display, Note, Reading, Snapshot
 from edit_eval.reporting.rich_progress import RichProgress
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -101,6 +101,18 @@ class Progress:
         self._over = threading.Event()
 
     # -- what a run tells --
+
+    @_harmless
+    def reading(self, items: int, read: int, size: int) -> None:
+        """A benchmark has been read so far: `items` samples, `read` of `size` bytes (0 where that is not known)."""
+        if self._display is not None:
+            self._display.reading(Reading(items, read, size), self._clock())
+
+    @_harmless
+    def has_read(self) -> None:
+        """The benchmark has been read, or could not be."""
+        if self._display is not None:
+            self._display.has_read()
 
     @_harmless
     def begin(self, matrix: Matrix, policy: Policy, work: Work, estimates: Estimates) -> None:

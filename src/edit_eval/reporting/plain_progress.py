@@ -7,8 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from edit_eval.records import Status
-from edit_eval.reporting.progress_view import CategoryDone, Judged, Line, Plan, Snapshot
-from edit_eval.reporting.progress_words import category_sentence, ending, how_far, plan_sentence, steps_of, told
+from edit_eval.reporting.progress_view import CategoryDone, Judged, Line, Plan, Reading, Snapshot
+from edit_eval.reporting.progress_words import (
+    category_sentence,
+    ending,
+    how_far,
+    plan_sentence,
+    reading_words,
+    steps_of,
+    told,
+)
 from edit_eval.reporting.terminal_text import one_line
 
 CLOSEST = 15.0
@@ -36,8 +44,20 @@ class PlainProgress:
         self._stream, self._time_of_day, self._scores = stream, time_of_day, scores
         self._last: float | None = None
         self._settled = -1
+        self._next_reading, self._reading_pause = 0.0, 5.0
         self._pause = CLOSEST
         self._tenth = 0
+
+    def reading(self, so_far: Reading, now: float) -> None:
+        """Writes a line at once, and again after 5 s, 10 s, 20 s and so on, at last every minute."""
+        if now >= self._next_reading:
+            self._next_reading = now + self._reading_pause
+            self._reading_pause = min(2 * self._reading_pause, 60.0)
+            percent = f" ({int(100 * so_far.fraction)} %)" if so_far.size else ""
+            self._put(f"reading the benchmark: {reading_words(so_far)}{percent}")
+
+    def has_read(self) -> None:
+        """Nothing has to be taken away."""
 
     def write(self, lines: Sequence[Line]) -> None:
         """Writes lines."""

@@ -190,11 +190,33 @@ class Snapshot:
         return (self.edits.settled + self.judgements.settled) / total if total else 1.0
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How far the first reading of a benchmark is."""
+
+    items: int
+    """Samples so far."""
+    read: int = 0
+    """Bytes so far; with `size` 0 they are not known."""
+    size: int = 0
+
+    @property
+    def fraction(self) -> float:
+        """The share of the bytes, 0 to 1."""
+        return self.read / self.size if self.size else 0.0
+
+
 class Display(Protocol):
     """Something that shows. It may raise and may block: `Progress` runs it in a thread of its own."""
 
     interval: float
     """Seconds between two looks."""
+
+    def reading(self, so_far: Reading, now: float) -> None:
+        """Shows how far a benchmark has been read, if it is time for that by the clock `now`, in seconds."""
+
+    def has_read(self) -> None:
+        """The reading is over, one way or another."""
 
     def write(self, lines: Sequence[Line]) -> None:
         """Shows lines while no run is going on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from edit_eval.records import counted
 from edit_eval.reporting.formats import duration, score
 from edit_eval.reporting.progress_view import (
     BatchDone,
@@ -15,6 +16,7 @@ from edit_eval.reporting.progress_view import (
     Loaded,
     Note,
     PlanRow,
+    Reading,
     Skipped,
     Snapshot,
 )
@@ -75,6 +77,12 @@ def loaded_sentence(line: Loaded) -> str:
     order = f"{line.order} of {line.replicas}" if line.order <= line.replicas else "once more"
     memory = f", {line.memory / 2**30:.1f} GiB" if line.memory else ""
     return f"{line.model} on {line.place} in {duration(line.seconds)} ({order}){memory}"
+
+
+def reading_words(so_far: Reading) -> str:
+    """`120 samples, 577 of 1,280 MB`."""
+    count = counted(so_far.items, "sample")
+    return f"{count}, {so_far.read / 1e6:,.0f} of {so_far.size / 1e6:,.0f} MB" if so_far.size else count
 
 
 def category_sentence(line: CategoryDone) -> str:
