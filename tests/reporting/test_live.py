@@ -364,7 +364,7 @@ def test_on_a_real_terminal(tmp_path: Path, open_terminal: Callable[..., Termina
     assert terminal.program.returncode == 0, seen
     assert out == "scored 7\n"
     assert "mode: rich" in seen
-    assert seen.count("\x1b[?25l") == seen.count("\x1b[?25h") == 1
+    assert seen.count("\x1b[?25l") == seen.count("\x1b[?25h") >= 1  # two, where the benchmark's reading was seen
     assert seen.index("\x1b[?25l") < seen.rindex("overall") < seen.rindex("\x1b[?25h") < seen.rindex(" end")
     assert "━" in seen
     assert "00002_社会_easy" in seen

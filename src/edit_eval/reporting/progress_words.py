@@ -82,7 +82,7 @@ def loaded_sentence(line: Loaded) -> str:
 def reading_words(so_far: Reading) -> str:
     """`120 samples, 577 of 1,280 MB`."""
     count = counted(so_far.items, "sample")
-    return f"{count}, {so_far.read / 1e6:,.0f} of {so_far.size / 1e6:,.0f} MB" if so_far.size else count
+    return f"{count}, {so_far.read / 1e6:,.0f} of {so_far.size / 1e6:,.0f} MB" if so_far.size > 1e6 else count
 
 
 def category_sentence(line: CategoryDone) -> str:
