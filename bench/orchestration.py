@@ -32,6 +32,7 @@ from PIL import Image
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.execution.durations import durations_of
+from edit_eval.execution.planning import timing_of
 from edit_eval.execution.prediction import Durations, Prediction, simulate
 from edit_eval.scheduling.tasks import Model
 
@@ -112,7 +113,7 @@ def real(edit: float, jitter: float, devices: int) -> tuple[float, float, float]
                     "load_seconds": LOAD * REAL_SCALE,
                 },
             },
-            "execution": {"pilot": False},
+            "execution": {"pilot": False, "progress": "none"},
         }
         evaluate(configuration, run_dir=folder / "run", report=False, limit=1)
         begin = time.monotonic()
@@ -124,9 +125,7 @@ def real(edit: float, jitter: float, devices: int) -> tuple[float, float, float]
         last = made.results.activities[-1].start_number
         seen = replace(made.results, activities=tuple(a for a in made.results.activities if a.start_number == last))
         found = durations_of(load_configuration(configuration), seen)
-        known = Durations(
-            {k: d.load for k, d in found.items()}, {k: d.unit for k, d in found.items()}, jitter, known=True
-        )
+        known = timing_of(found, jitter=jitter, known=True)
         places = tuple((f"cuda:{i}",) for i in range(devices))
         models = [Model("testing", "edit", places), Model("testing", "judge", places)]
         again = simulate(models, CATEGORIES, known, batch_size=2)

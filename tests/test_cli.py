@@ -202,7 +202,7 @@ def one_error(found: Outcome, code: int, words: str) -> None:
         (["run", "NOWHERE"], "no such file"),
         (["run", "CONFIG", "--set", "benchmark.limt=3"], "limit"),
         (["run", "CONFIG", "--set", "nonsense"], "nonsense"),
-        (["run", "CONFIG", "--progress", "loud"], "error: --progress: must be `auto`, `rich`, `plain` or `none`"),
+        (["run", "CONFIG", "--progress", "loud"], "error: --progress: must be `auto`, `rich`, `plain`, `lines` or"),
         (["run", "CONFIG", "--limit", "0"], "error: --limit: must be at least 1"),
         (["run", "CONFIG", "--devices", "gpu"], "--devices gpu"),
         (["run", "CONFIG", "--devices", "97,98"], "error: --devices: cuda:97 and cuda:98 are not there"),

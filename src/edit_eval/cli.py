@@ -247,7 +247,7 @@ def run(
         ),
     ] = False,
     progress: Annotated[
-        str | None, typer.Option(metavar="auto|rich|plain|none", help="How it is shown: bars, lines, nothing.")
+        str | None, typer.Option(metavar="auto|rich|plain|lines|none", help="Bars, few lines, each score, nothing.")
     ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -255,7 +255,6 @@ def run(
     """Edits, judges and reports. The same command goes on where it ended."""
     from edit_eval.config.loading import load_configuration
     from edit_eval.evaluation import Run, RunInterrupted, evaluate
-    from edit_eval.reporting.live import live_progress
 
     configuration = load_configuration(config, **options, progress=progress)
     for note in configuration.notes:
@@ -268,7 +267,6 @@ def run(
             retry=_words(retry) or (),
             verify=verify,
             strict_environment=strict_environment,
-            spectator=live_progress(configuration.execution.progress),
             command=("edit-eval", *sys.argv[1:]),
         )
     except RunInterrupted as end:

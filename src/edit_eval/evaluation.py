@@ -1,14 +1,15 @@
 """The story on one page: a benchmark's samples are edited, the edits are judged, the judgements become numbers.
 
 from edit_eval import evaluate
-run = evaluate("config.yaml")
-print(run.summary["overall"]["mean"])
+for result in evaluate("config.yaml").summary["results"]:
+    print(result["edit_model"], result["judge"], result["overall"]["mean"])
 """
 
 from __future__ import annotations
 
 import hashlib
 import sys
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -47,6 +48,9 @@ S = TypeVar("S", bound=Section)
 MOST_JUDGEMENTS = 5_000_000
 """Of a run; all of them are in memory at once, a kilobyte each."""
 
+READ_IN_SILENCE = 1.0
+"""Seconds for which a benchmark is read before anything is said of it."""
+
 
 def evaluate(
     configuration: str | Path | Mapping[str, Any] | Configuration,
@@ -72,7 +76,8 @@ def evaluate(
     picture that is there is decoded and compared with what was recorded; one that differs is made again. With
     `strict_environment` a run that goes on with other libraries or GPUs than at its last start is refused, and one
     whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at the end. `command`
-    is the command line that was typed, for the records.
+    is the command line that was typed, for the records. What happens is shown on stderr as `execution.progress` says, or
+    told to a `spectator` instead.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `RunInterrupted` when the run ended early, `NotDrawn` when only its report is missing: all that was
@@ -84,10 +89,15 @@ def evaluate(
             "start it with PYTHONUTF8=1"
         )
     again = failures(retry)
-    if not isinstance(configuration, Configuration):
+    unsaid: tuple[str, ...] = ()
+    if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
         configuration = load_configuration(configuration, **options)
+        unsaid = tuple(configuration.notes)
+    spectator = spectator or progress_of(configuration)
+    for note in unsaid:
+        spectator.note(note)
     altered = verify_sources(configuration) if verify else ""
-    samples = load_samples(configuration)
+    samples = load_samples(configuration, spectator)
     chosen = choose_samples(configuration, samples)
     protocol, chosen = checked_protocol(configuration, samples, chosen)
     refuse_nothing(chosen)
@@ -108,7 +118,6 @@ def evaluate(
     if not sources:
         session.refuse_what_cannot_load(place.recalled.matrix if place.recalled else matrix)
 
-    spectator = spectator or Silence()
     directory = place.begin()
     try:
         for note in place.notes(directory, now):
@@ -154,6 +163,13 @@ def evaluate(
     return run
 
 
+def progress_of(configuration: Configuration) -> Spectator:
+    """The live progress that the configuration asks for."""
+    from edit_eval.reporting.live import live_progress  # here, since it takes a while and only some verbs need it
+
+    return live_progress(configuration.execution.progress)
+
+
 class RunInterrupted(KeyboardInterrupt):
     """Somebody wanted the end of the run in `run_dir`; `signal` is how. All that was done is kept."""
 
@@ -177,7 +193,7 @@ def examine(source: str | Path | None = None, *, run_dir: Path = RUNS, **options
         return examination.examine(configuration, load_protocol=load_protocol, refused=error, run_folder=run_dir)
     return examination.examine(
         configuration,
-        load_samples=load_samples,
+        load_samples=lambda it: load_samples(it, progress_of(it)),
         check_rubrics=checked_protocol,
         load_protocol=load_protocol,
         run_folder=run_dir,
@@ -203,7 +219,7 @@ def plan(
     seen = Run(from_run).results if from_run is not None else None
     categories = chosen = None
     if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
-        everything = load_samples(configuration)
+        everything = load_samples(configuration, progress_of(configuration))
         categories = [sample.category for sample in everything]
         _, checked = checked_protocol(configuration, everything, choose_samples(configuration, everything))
         chosen = [sample.index for sample in checked if not sample.fault]
@@ -229,9 +245,23 @@ def compare(
 
 
 @staying_here()
-def load_samples(configuration: Configuration) -> tuple[Sample, ...]:
-    """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault."""
-    return tuple(_benchmark(configuration).samples())
+def load_samples(configuration: Configuration, spectator: Spectator | None = None) -> tuple[Sample, ...]:
+    """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault.
+
+    Where that takes long the `spectator` is told how far it is.
+    """
+    benchmark = _benchmark(configuration)
+    if spectator is None:
+        return tuple(benchmark.samples())
+    samples, soon = [], time.monotonic() + READ_IN_SILENCE
+    try:
+        for sample in benchmark.samples():
+            samples.append(sample)
+            if time.monotonic() >= soon:
+                spectator.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
+    finally:
+        spectator.has_read()
+    return tuple(samples)
 
 
 def verify_sources(configuration: Configuration) -> str:
@@ -361,13 +391,6 @@ def what_is_left(matrix: Matrix) -> str:
     kept_text = f"{kept} of {len(edits)} edits and {judged} of {len(judgements)} judgements are kept; " if kept else ""
     left = counted(len(edits) - kept, "edit"), counted(len(judgements) - judged, "judgement")
     return f"{kept_text}to do: {', '.join(left)}"
-
-
-class Silence:
-    """A spectator that shows nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments, **named: None
 
 
 # -- a run, read from its records --

@@ -160,7 +160,8 @@ class Activity:
     """Which start of the run this belongs to (a resumed run has several), from 1."""
     device: str
     kind: str
-    """`loading`, `editing`, `judging` or `unloading`."""
+    """`starting` (its process does its imports, perhaps while another model is at work on the device), `loading`,
+    `editing`, `judging` or `unloading`."""
     model: str
     """The name of the edit model or judge."""
     begin: float

@@ -257,7 +257,7 @@ def test_classes_are_looked_for_where_the_file_says(
 def test_the_flag_of_the_progress_is_named_as_it_was_given(load: Callable[..., Configuration]) -> None:
     assert load("execution.progress=rich", progress="none").execution.progress == "none"
     with pytest.raises(
-        ConfigurationError, match=r"^--progress: must be `auto`, `rich`, `plain` or `none`, not 'loud'$"
+        ConfigurationError, match=r"^--progress: must be `auto`, `rich`, `plain`, `lines` or `none`, not 'loud'$"
     ):
         load(progress="loud")
 

@@ -248,7 +248,9 @@ def test_under_batch_sync_nobody_waits_for_a_worker_that_died_and_loads_again() 
     case.run()
     assert sorted(case.notes.finished) == list(range(30))
     assert died == [1]
-    assert max(a.end for a in case.notes.activities if a.kind == "editing") == 5.0 + 1.0 + 14.0, "28 left for two"
+    last = {a.device: a.end for a in sorted(case.notes.activities, key=lambda a: a.end) if a.kind == "editing"}
+    assert (last["gpu:0"], last["gpu:2"]) == (15.0, 16.0), "ten edits each, and the suspect"
+    assert last["gpu:1"] == 5.0 + 1.0 + 45.0 + 9.0, "what is dealt to it waits for it"
 
 
 def test_a_sample_that_fails_on_two_devices_speaks_against_neither() -> None:

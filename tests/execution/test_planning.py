@@ -21,11 +21,11 @@ from edit_eval.execution import planning
 from edit_eval.execution.durations import durations_of
 from edit_eval.execution.pilot import choose_pilot
 from edit_eval.execution.planning import ImaginedGpus, Plan, imagined_gpus, make_plan
-from edit_eval.execution.prediction import pilot_samples
+from edit_eval.execution.prediction import Durations, pilot_samples, simulate
 from edit_eval.execution.workload import fill_work
-from edit_eval.records import Activity, Results
+from edit_eval.records import Activity, Results, Status
 from edit_eval.scheduling.batches import cut_batches
-from edit_eval.scheduling.tasks import PILOT, Work
+from edit_eval.scheduling.tasks import PILOT, Model, Work
 from small_benchmark import configuration, write_benchmark
 from small_matrix import small_matrix, small_samples
 
@@ -308,6 +308,35 @@ def test_an_edit_model_and_a_judge_of_one_name_are_two_models(seen: Run, tmp_pat
     assert (found["edit:testing"].load, found["judge:testing"].load) == (42.0, 90.0)
     old = replace(results, activities=tuple(replace(one, role="") for one in results.activities))
     assert durations_of(load_configuration(configuration(tmp_path)), old)["judge:testing"].load == 58.0
+
+
+@pytest.mark.parametrize("more", [{}, {"load_concurrency": 1}, {"load_concurrency": 1, "placement": "together"}])
+@pytest.mark.parametrize("pilot", [True, False])
+def test_a_plan_from_a_run_is_what_the_run_took(seen: Run, tmp_path: Path, pilot: bool, more: dict[str, Any]) -> None:
+    """Its loads in turn, imports, ends of processes and the pilot included: the run is one whose times are known."""
+    configured = settings(
+        tmp_path, {"pilot": pilot, **more}, edit={"device_ids": "cpu:4"}, judge={"device_ids": "cpu:4"}
+    )
+    categories = [CATEGORIES[n % 3 * 4] for n in range(30)]
+    keys = ("edit:testing", "judge:testing")
+    true = Durations(
+        load=dict.fromkeys(keys, 20.0),
+        unit={"edit:testing": 5.0, "judge:testing": 2.0},
+        prepare=dict.fromkeys(keys, 8.0),
+        unload=dict.fromkeys(keys, 3.0),
+    )
+    models = [Model("testing", kind, tuple((f"cpu:{n}",) for n in range(4))) for kind in ("edit", "judge")]  # type: ignore[arg-type]
+    ran = simulate(models, categories, true, batch_size=2, pilot=pilot, keep_activities=True, **more)
+    edit = next(edit for edit in seen.results.edits if edit.status is Status.OK)
+    judgement = next(one for one in seen.results.judgements if one.status is Status.OK)
+    results = replace(
+        seen.results,
+        edits=(replace(edit, edit_model="testing", seconds=5.0),),
+        judgements=(replace(judgement, judge="testing", seconds=2.0),),
+        activities=tuple(ran.activities),
+    )
+    made = make_plan(configured, categories, seen=results)
+    assert own(made)["makespan_seconds"] == pytest.approx(ran.makespan)
 
 
 def test_what_a_run_records_tells_them_apart(seen: Run) -> None:

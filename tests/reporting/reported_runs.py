@@ -239,7 +239,7 @@ def _edit(
         image=str(path.relative_to(directory)),
         width=picture.width,
         height=picture.height,
-        seconds=(38.0 + sample.index % 3 + 5 * place) * (1.12 if common["device"] == "cuda:1" else 1.0),
+        seconds=(38.0 + sample.index % 3 + 5 * place) * (1.25 if common["device"] == "cuda:1" else 1.0),
     )
 
 

@@ -11,6 +11,7 @@ from edit_eval.benchmarks.categories import SUBSETS
 from edit_eval.errors import Stopped
 from edit_eval.execution.driver import WorkerSpecification
 from edit_eval.execution.engine import Engine, Limits
+from edit_eval.execution.pilot import PilotCells, choose_pilot
 from edit_eval.execution.recorder import Recorder
 from edit_eval.execution.session import Spectator
 from edit_eval.execution.simulated import Fate, SimulatedDriver
@@ -18,7 +19,7 @@ from edit_eval.execution.workload import fill_work
 from edit_eval.protocols.rubric_score import RubricScore
 from edit_eval.records import Edit, Judgement, Sample
 from edit_eval.reporting.progress_state import ProgressState
-from edit_eval.reporting.progress_view import Display, Line, Snapshot
+from edit_eval.reporting.progress_view import Display, Line, Reading, Snapshot
 from edit_eval.rubrics.loading import Rubric, load_rubrics
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
@@ -89,6 +90,7 @@ class SimulatedRun:
         devices: tuple[str, ...] = ("cuda:0", "cuda:1"),
         schedule: str = "pull",
         by_category: bool = False,
+        pilot: bool = False,
         batch_size: int = 2,
         edit_models: tuple[str, ...] = ("qwen_image_edit",),
         judges: tuple[str, ...] = ("qwen3_vl",),
@@ -130,6 +132,7 @@ class SimulatedRun:
         self.directory.sync = lambda: None  # type: ignore[method-assign]  # hours pass in a moment, a disk is slow
         self._batches = {name: cut_batches([s.category for s in self.matrix.samples], batch_size) for name in judges}
         self._by_category = by_category
+        self._pilot = choose_pilot(self.matrix) if pilot else PilotCells()
         self._specifications = {
             (model.key, place): WorkerSpecification(model.name, model.key, model.kind, place, "", {})
             for model in models
@@ -139,7 +142,7 @@ class SimulatedRun:
     def play(self, spectator: Spectator) -> None:
         """Runs to the end."""
         recorder = Recorder(self.matrix, self.directory, self.work, spectator, 1)
-        fill_work(self.work, self.matrix, self._batches, by_category=self._by_category)
+        fill_work(self.work, self.matrix, self._batches, by_category=self._by_category, pilot=self._pilot)
         spectator.begin(self.matrix, self.policy, self.work, self.estimates)
         limits = {f"{kind}:{identity.name}": Limits(500.0, 500.0) for kind, identity in self._identities()}
         try:
@@ -162,7 +165,14 @@ class Recording:
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.snapshots: list[Snapshot] = []
+        self.readings: list[Reading | None] = []
         self.closed = False
+
+    def reading(self, so_far: Reading, now: float) -> None:
+        self.readings.append(so_far)
+
+    def has_read(self) -> None:
+        self.readings.append(None)
 
     def write(self, lines: Any) -> None:
         self.lines.extend(lines)
@@ -196,6 +206,9 @@ class Watched:
     def _now(self) -> float:
         return self.run.driver.now
 
+    def reading(self, items: int, read: int, size: int) -> None: ...
+    def has_read(self) -> None: ...
+
     def begin(self, matrix: Matrix, policy: Policy, work: Work, estimates: Estimates) -> None:
         self.state = ProgressState(matrix, policy, work, estimates, self._now)
         self.tick(0.0)
@@ -216,7 +229,7 @@ class Watched:
         self._known.step(replica, step, steps)
 
     def finished(self, replica: Replica, task: Task) -> None:
-        self._known.finished(replica, task)
+        self._known.finished(replica, task, self._now)
 
     def note(self, text: str) -> None:
         self._known.note(text)

@@ -62,7 +62,7 @@ def test_choice(mode: str, is_terminal: bool, term: str, chosen: str, reason: st
 
 
 def test_another_mode_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="`loud` is not known; use `auto`, `rich`, `plain` or `none`"):
+    with pytest.raises(ConfigurationError, match="`loud` is not known; use `auto`, `rich`, `plain`, `lines` or `none`"):
         live_progress("loud", Stream())
 
 
@@ -108,7 +108,7 @@ def test_none_says_nothing(tmp_path: Path) -> None:
 def test_why_lines_are_plain_is_said(tmp_path: Path) -> None:
     stream = Stream()
     SimulatedRun(tmp_path, count=2).play(live_progress("auto", stream))
-    assert "note: progress in plain lines: stderr is no terminal" in stream.getvalue()
+    assert "note: progress in plain lines: stderr is no terminal; `progress: lines` says every" in stream.getvalue()
     assert "end: 2 of 2 edits, 2 of 2 scores" in stream.getvalue()
 
 
@@ -364,7 +364,7 @@ def test_on_a_real_terminal(tmp_path: Path, open_terminal: Callable[..., Termina
     assert terminal.program.returncode == 0, seen
     assert out == "scored 7\n"
     assert "mode: rich" in seen
-    assert seen.count("\x1b[?25l") == seen.count("\x1b[?25h") == 1
+    assert seen.count("\x1b[?25l") == seen.count("\x1b[?25h") >= 1  # two, where the benchmark's reading was seen
     assert seen.index("\x1b[?25l") < seen.rindex("overall") < seen.rindex("\x1b[?25h") < seen.rindex(" end")
     assert "━" in seen
     assert "00002_社会_easy" in seen

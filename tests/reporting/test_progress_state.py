@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from edit_eval.execution.simulated import Fate
 from edit_eval.records import Edit, Judgement, Status
 from edit_eval.reporting.progress_state import LINES_KEPT, ProgressState
-from edit_eval.reporting.progress_view import CategoryDone, Died, EditFailed, Judged, Loaded, Note, Plan, Skipped
+from edit_eval.reporting.progress_view import (
+    BatchDone,
+    CategoryDone,
+    Died,
+    EditFailed,
+    Judged,
+    Loaded,
+    Note,
+    Plan,
+    Skipped,
+)
 from reporting.simulated_runs import Recording, SimulatedRun, Watched
+
+DEVICES = ("cuda:0", "cuda:1", "cuda:2")
 
 
 def watch(run: SimulatedRun) -> Recording:
@@ -115,10 +129,41 @@ def test_the_plan_is_what_then_happens(
                 assert run.matrix.edits[index].device == devices[0]
 
 
+@pytest.mark.parametrize("schedule", ["round_robin", "batch_sync"])
+@pytest.mark.parametrize("more", [{}, {"by_category": True}, {"edit_seeds": 2}, {"edit_models": ("one", "two")}])
+@pytest.mark.parametrize("pilot", [True, False])
+def test_what_is_dealt_stays_dealt(tmp_path: Path, schedule: str, pilot: bool, more: dict[str, Any]) -> None:
+    """The table of the start says of each device what it then does, and in which order, the pilot included."""
+    run = SimulatedRun(tmp_path, count=23, devices=DEVICES, schedule=schedule, pilot=pilot, judge_seconds=30.0, **more)
+    display = watch(run)
+    (plan,) = display.of(Plan)
+    done = defaultdict(list)
+    for one in sorted(run.directory.timeline().activities, key=lambda one: one.begin):
+        if one.kind == "editing":
+            done[one.model, one.device].append(int(one.what[:5]))
+    table = {(row.model, *row.devices): row for row in plan.rows if row.kind == "edit"}
+    assert {key: row.units for key, row in table.items()} == {key: len(indices) for key, indices in done.items()}
+    assert {key: row.first for key, row in table.items()} == {key: tuple(some[:5]) for key, some in done.items()}
+    assert all(edit.status is Status.OK for edit in run.matrix.edits)
+
+
+def test_the_table_of_a_run_that_goes_on_names_the_judges_devices_together(tmp_path: Path) -> None:
+    """Its judge has work that can start, and two devices, none of which owns any of it."""
+    run = SimulatedRun(tmp_path, count=6, schedule="round_robin")
+    for number, edit in enumerate(run.matrix.edits[:4]):
+        run.matrix.edits[number] = replace(edit, status=Status.OK, pixels="x", image="x")
+    (plan,) = watch(run).of(Plan)
+    assert [(row.kind, row.devices, row.units) for row in plan.rows] == [
+        ("edit", ("cuda:0",), 1),
+        ("edit", ("cuda:1",), 1),
+        ("judge", ("cuda:0", "cuda:1"), 6),
+    ]
+
+
 def test_loads_come_in_their_order_with_their_duration(tmp_path: Path) -> None:
     loads = watch(SimulatedRun(tmp_path)).of(Loaded)
     edits = [load for load in loads if load.model == "edit model qwen_image_edit"]
-    assert [(load.order, load.replicas, load.seconds) for load in edits] == [(1, 2, 35.0), (2, 2, 35.0)]
+    assert [(load.order, load.replicas, load.seconds) for load in edits] == [(1, 2, 30.0), (2, 2, 30.0)]
     assert {load.place for load in edits} == {"cuda:0", "cuda:1"}
 
 
@@ -162,6 +207,8 @@ def test_a_batch_under_way(tmp_path: Path) -> None:
     display = watch(SimulatedRun(tmp_path, count=7, schedule="batch_sync"))
     batches = list(dict.fromkeys(s.batch for s in display.snapshots))
     assert batches == [(1, 4), (2, 4), (3, 4), (4, 4), None]
+    done = [(line.model, line.number, line.count, line.seconds) for line in display.of(BatchDone)]
+    assert done == [("", n, 4, 40.0) for n in (1, 2, 3, 4)]
     assert {s.batch for s in watch(SimulatedRun(tmp_path / "pull", count=7)).snapshots} == {None}
 
 

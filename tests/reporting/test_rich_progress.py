@@ -26,6 +26,7 @@ from edit_eval.reporting.progress_view import (
     Note,
     Plan,
     PlanRow,
+    Reading,
     Skipped,
     Snapshot,
 )
@@ -93,7 +94,7 @@ def test_lines() -> None:
     RichProgress(terminal(file)).write(LINES)
     assert [line.rstrip() for line in file.getvalue().splitlines()] == [
         "",
-        "schedule  round_robin  sample i belongs to device i mod N",
+        "schedule  round_robin  edit i belongs to device i mod N",
         "                                    device     count  first samples",
         "          edits by qwen_image_edit  cuda:0        45  0, 6, 12, 18, 24, …",
         "                                    cuda:1        45  1, 7, 13, 19, 25, …",
@@ -340,6 +341,19 @@ def wait_for(condition: object, seconds: float = 60.0) -> None:
 # -- a whole run --
 
 
+def test_the_reading_of_a_benchmark_has_a_bar_that_goes(tmp_path: Path) -> None:
+    file = io.StringIO()
+    progress = RichProgress(terminal(file))
+    for tick in range(5):  # two of them in one interval are one drawing
+        progress.reading(Reading(tick + 1, 100_000_000 * tick, 500_000_000), 100.0 + tick / 10)
+    assert file.getvalue().count("reading the benchmark") == 3
+    assert "5 samples, 400 of 500 MB" in file.getvalue()
+    progress.write([Note("said meanwhile")])
+    progress.has_read()
+    assert [line.strip() for line in screen(file.getvalue()) if line] == ["note  said meanwhile"]
+    progress.has_read()
+
+
 def test_a_run_leaves_its_lines_and_no_bar(tmp_path: Path) -> None:
     file = io.StringIO()
     run = SimulatedRun(tmp_path, count=4, devices=("cuda:0",), answers={"00001_物理_hard": "Score: 2.125"})
@@ -349,7 +363,7 @@ def test_a_run_leaves_its_lines_and_no_bar(tmp_path: Path) -> None:
         "                                    device  count  first samples",
         "          edits by qwen_image_edit  cuda:0      4  0, 1, 2, 3",
         "          scores by qwen3_vl        cuda:0      4  as they come",
-        "  loaded  edit model qwen_image_edit on cuda:0 in 35 s (1 of 1)",
+        "  loaded  edit model qwen_image_edit on cuda:0 in 30 s (1 of 1)",
         "  loaded  judge qwen3_vl on cuda:0 in 1 min 00 s (1 of 1)",
         "   6.500  00000_物理_hard  Score: 6.500",
         "   2.125  00001_物理_hard  Score: 2.125",

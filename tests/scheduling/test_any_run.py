@@ -187,7 +187,7 @@ class Run:
             load=self._load,
             task=self._fate,
             prepare=lambda model, device: situation.prepare,
-            unload=situation.unload,
+            unload=lambda model: situation.unload,
             capacity=situation.capacity.__getitem__,
         )
         self.engine = Engine(

@@ -128,15 +128,22 @@ def test_batch_sync_waits_for_nobody_who_is_away_for_the_pilot() -> None:
     for task in made:
         queue.put(task)
     queue.go(1)
-    for task in made[:2]:
+    for task in (made[0], made[2]):
         assert queue.take(first) is task
+        assert queue.ends_batch(task)
         queue.finish(task)
-    assert queue.awaits(1), "there is something for it when it comes back"
+    assert queue.awaits(1), "what is its own waits for it"
     queue.come(1)
-    assert queue.take(first) is made[2]
-    queue.finish(made[2])
+    assert queue.take(first) is made[4]
+    queue.finish(made[4])
     assert queue.take(first) is None, "it is waited for again"
+    assert queue.take(second) is made[1]
+    assert queue.batch() == (3, 4)
+    queue.finish(made[1])
     assert queue.take(second) is made[3]
+    assert queue.batch() == (4, 4)
+    queue.finish(made[3])
+    assert queue.batch() is None
 
 
 @pytest.mark.parametrize("schedule", ["pull", "round_robin"])
@@ -182,11 +189,29 @@ def test_batch_sync_takes_back_what_was_dealt_to_one_that_goes() -> None:
     assert queue.take(first) is made[0]
     queue.go(1)
     queue.finish(made[0])
-    assert queue.take(first) is made[1]
-    queue.finish(made[1])
+    assert queue.take(first) is made[2]
+    queue.finish(made[2])
     queue.come(1)
-    assert [queue.take(first), queue.take(second)] == made[2:]
+    assert [queue.take(first), queue.take(second)] == [None, made[1]]
+    queue.finish(made[1])
+    assert [queue.take(first), queue.take(second)] == [None, made[3]]
     assert len(queue) == 0
+
+
+def test_batch_sync_keeps_what_is_dealt_and_gives_to_all_what_a_retired_one_leaves() -> None:
+    queue, (first, second) = BatchSyncQueue(replicas()), replicas()
+    made = tasks(6)
+    for task in made[4:] + made[:4]:
+        queue.put(task)
+    assert queue.dealt([Task(7, MODEL.key, (7,), phase=1)])[1][-1].number == 7
+    assert [[task.number for task in share] for share in queue.dealt()] == [[0, 2, 4], [1, 3, 5]]
+    assert [queue.take(second), queue.take(first)] == [made[1], made[0]]
+    queue.finish(made[0])
+    queue.finish(made[1])
+    queue.retire(0)
+    for expected in (made[2], made[3], made[4], made[5]):
+        assert queue.take(second) is expected
+        queue.finish(expected)
 
 
 def test_batch_sync_waits_in_the_next_phase_for_one_that_went_when_nothing_was_left() -> None:

@@ -24,4 +24,7 @@ class Benchmark(Protocol):
 
         A benchmark that keeps its sources somewhere may have a method `verify() -> str`, called before this one where
         somebody asked for it (`run --verify`): it reads what is kept, and says in one line what was not as recorded.
+
+        A benchmark that reads a large file may also have an attribute `position`, the bytes that it has read so far and
+        those that there are: with it a person is told how far the reading is, where that takes more than a second.
         """

@@ -74,6 +74,8 @@ class FiveDimensions:
         self.on_bad_sample = parameters.on_bad_sample
         self.notes: tuple[str, ...] = ()
         """What is worth saying and no fault, one line each; there once `samples` has come to its end."""
+        self.position = (0, 0)
+        """Bytes of the file that the pass has read, and its size."""
         self._path = Path(parameters.data_path).expanduser().absolute()
         self._fields = Fields(parameters.fields, parameters.language)
         self._cache = SourceCache(parameters.cache_dir)
@@ -106,6 +108,7 @@ class FiveDimensions:
         try:
             self._cache.sweep()
             for item in reader.items():
+                self.position = (reader.position, state[0])
                 finding = finder.find(item)
                 findings.append(finding)
                 laid += finding.source.bytes if finding.source else 0

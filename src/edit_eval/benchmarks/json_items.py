@@ -67,6 +67,11 @@ class ItemReader:
         self._window: _Window | None = None
         self._begun = _Members()
 
+    @property
+    def position(self) -> int:
+        """Bytes of the file that have been read."""
+        return 0 if self._window is None else self._window.position
+
     def items(self) -> Iterator[Item]:
         """All items in the file's order. Raises `ConfigurationError` for a file that is not whole, valid JSON."""
         import ijson

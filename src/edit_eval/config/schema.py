@@ -113,7 +113,7 @@ class ExecutionSection(Section):
     start: Literal["asap", "together"] = "asap"
     load_concurrency: Literal["auto"] | PositiveInteger = "auto"
     pilot: bool = True
-    progress: Literal["auto", "rich", "plain", "none"] = "auto"
+    progress: Literal["auto", "rich", "plain", "lines", "none"] = "auto"
 
 
 class Configuration(Section):

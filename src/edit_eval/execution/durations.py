@@ -31,10 +31,15 @@ class Duration:
     """Seconds of a load and of a unit (an edit, or the judgement of a pair), and where they come from."""
 
     load: float
+    """Imports included where nobody measured them apart."""
     unit: float
     source: str
     published: bool = False
     """It was measured or estimated by others, with the whole model on a GPU."""
+    start: float = 0.0
+    """From the start of a worker's process until its imports are done."""
+    unload: float = 0.0
+    """From the order to end until the process is gone."""
 
 
 def durations_of(configuration: Configuration, seen: Results | None) -> dict[str, Duration]:
@@ -74,18 +79,18 @@ def too_short(
 def _seen(kind: str, name: str, seen: Results | None) -> Duration | None:
     if seen is None:
         return None
-    loads = [
-        one.end - one.begin
-        for one in seen.activities
-        if one.kind == "loading" and one.model == name and one.role in (kind, "") and not one.what  # it succeeded
-    ]
+    spans: dict[str, list[float]] = {"starting": [], "loading": [], "unloading": []}
+    for one in seen.activities:
+        if one.kind in spans and one.model == name and one.role in (kind, "") and not one.what:  # it succeeded
+            spans[one.kind].append(one.end - one.begin)
+    start, load, unload = (sum(some) / len(some) if some else 0.0 for some in spans.values())
     if kind == "edit":
         units = [e.seconds for e in seen.edits if e.edit_model == name and e.status is Status.OK]
     else:
         units = [j.seconds for j in seen.judgements if j.judge == name and j.status is Status.OK]
     if not units:
         return None
-    return Duration(sum(loads) / len(loads) if loads else 0.0, sum(units) / len(units), f"run {seen.name}")
+    return Duration(load, sum(units) / len(units), f"run {seen.name}", start=start, unload=unload)
 
 
 def _known(section: ModelSection, answer: str) -> Duration | None:

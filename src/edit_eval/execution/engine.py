@@ -59,6 +59,7 @@ class Worker:
     last_sign: float
     """On the engine's clock of its waking hours, as no other time here."""
     loading_since: float | None = None
+    """When it was told to load: neither its imports count, nor that others loaded first."""
     running: dict[int, float] = field(default_factory=dict)
     """Tasks that the device is computing, and since when."""
     loaded: bool = False
@@ -102,7 +103,6 @@ class Engine:
         self._looked = 0.0
         self._again = ReadingAgain()
         self._tasks: dict[int, tuple[Worker, Task]] = {}
-        self._freed: dict[str, float] = {}  # device -> when a worker last left it
         self._charges: Counter[tuple[str, tuple[int, ...]]] = Counter()
         self._slot_failures: Counter[int] = Counter()
         self._load_failures: Counter[int] = Counter()
@@ -231,9 +231,7 @@ class Engine:
                 continue
             worker = self._of[replica.number]
             if verb == "load":
-                # Imports that the device had to wait for count as loading.
-                worker.loading_since = max([worker.since, *(self._freed.get(d, 0.0) for d in replica.place)])
-                worker.last_sign = self._awake
+                worker.loading_since, worker.last_sign = self._now, self._awake
                 offload = self._offload.get(replica.model.key, "none")
                 self._driver.submit(worker.number, {"do": "load", "offload": offload})
                 self._watch.replica(replica, "loading", {})
@@ -284,6 +282,7 @@ class Engine:
             if kind == "loaded":
                 self._loaded(worker, message)
             else:
+                self._activity(worker.replica, "starting", worker.since, self._now, "")
                 self._do(self._policy.prepared(worker.replica))
         elif kind == "broken":
             message = with_install_line(message, self._specifications[worker.replica.model.key, worker.replica.place])
@@ -375,14 +374,14 @@ class Engine:
 
     def _died(self, worker: Worker, reason: str) -> None:
         replica = worker.replica
-        self._freed.update(dict.fromkeys(replica.place, self._now))
         del self._workers[worker.number]
         if self._of.get(replica.number) is worker:
             del self._of[replica.number]
         if worker.stopping and not worker.running:
-            if worker.loading_since is not None and not worker.loaded:
+            if worker.loaded:
+                self._activity(replica, "unloading", worker.since, self._now, "")
+            elif worker.loading_since is not None:
                 self._activity(replica, "loading", worker.loading_since, worker.since, "not needed any more")
-            self._activity(replica, "unloading", worker.since, self._now, "")
             self._watch.replica(replica, "ended", {})
             for task in list(replica.hands.values()):
                 self._return(replica, task)

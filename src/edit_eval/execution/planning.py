@@ -161,7 +161,7 @@ def make_plan(
     ways = (
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
     )
-    timing = Durations({key: d.load for key, d in durations.items()}, {key: d.unit for key, d in durations.items()})
+    timing = timing_of(durations)
     capacity = {model.key: _asks_at_once(_section(configuration, model)) for model in models}
     made = []
     for schedule, order, stay in ways:
@@ -188,6 +188,17 @@ def make_plan(
     devices = len({d for model in models for place in model.places for d in place})
     gpu_memory = None if imagined is None else imagined.memory
     return Plan(tuple(made), best, ways.index(own), len(categories), devices, durations, tuple(notes), gpu_memory)
+
+
+def timing_of(durations: Mapping[str, Duration], **more: Any) -> Durations:
+    """The durations as a simulation takes them; `more` are further fields of it."""
+    return Durations(
+        {key: d.load for key, d in durations.items()},
+        {key: d.unit for key, d in durations.items()},
+        prepare={key: d.start for key, d in durations.items()},
+        unload={key: d.unload for key, d in durations.items()},
+        **more,
+    )
 
 
 def _batches(

@@ -39,9 +39,10 @@ class Durations:
     unit: dict[str, float]
     jitter: float = 0.0
     """Relative standard deviation of an edit's duration."""
-    prepare: float = 0.0
-    """Imports, before a load."""
-    unload: float = 0.0
+    prepare: Mapping[str, float] = field(default_factory=dict)
+    """A process's start and imports, before a load; 0 for a model (its key) that is not in it."""
+    unload: Mapping[str, float] = field(default_factory=dict)
+    """Until the process is gone, likewise."""
     known: bool = False
     """Whether the policy knows these means from the start, as after a pilot or an earlier run."""
 
@@ -259,8 +260,8 @@ def _simulated(
     driver = SimulatedDriver(
         load=load,
         task=fate,
-        prepare=lambda model, device: durations.prepare,
-        unload=durations.unload,
+        prepare=lambda model, device: durations.prepare.get(model, 0.0),
+        unload=lambda model: durations.unload.get(model, 0.0),
         capacity=lambda model: (capacity or {}).get(model, 1),
     )
     specifications = {

@@ -37,7 +37,7 @@ class SimulatedDriver:
     """Runs the clock from one event to the next.
 
     `prepare(model, device)` and `load(model, device)` give seconds or a `Fate`; `task(model, message)` gives the fate
-    of a task; `unload` is in seconds; `capacity(model)` is how many tasks a worker computes at a time.
+    of a task; `unload(model)` is in seconds; `capacity(model)` is how many tasks a worker computes at a time.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class SimulatedDriver:
         load: Callable[[str, str], float | Fate],
         task: Callable[[str, Message], Fate],
         prepare: Callable[[str, str], float] = lambda model, device: 0.0,
-        unload: float = 0.0,
+        unload: Callable[[str], float] = lambda model: 0.0,
         capacity: Callable[[str], int] = lambda model: 1,
     ) -> None:
         self._load, self._task, self._prepare = load, task, prepare
@@ -92,7 +92,7 @@ class SimulatedDriver:
         else:
             known.stopping = True
             if not known.running and not known.queue:
-                self._later(self._unload, worker, {"event": "died", "reason": "ended"})
+                self._later(self._unload(known.model), worker, {"event": "died", "reason": "ended"})
 
     def _begin(self, number: int, worker: _Worker) -> None:
         while worker.queue and worker.running < worker.capacity:

@@ -23,7 +23,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement
 from edit_eval.reporting.plain_progress import PlainProgress
 from edit_eval.reporting.progress_state import ProgressState
-from edit_eval.reporting.progress_view import Display, Note, Snapshot
+from edit_eval.reporting.progress_view import Display, Note, Reading, Snapshot
 from edit_eval.reporting.rich_progress import RichProgress
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -31,7 +31,8 @@ from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.matrix import Matrix
 
-Mode = Literal["rich", "plain", "none"]
+Mode = Literal["rich", "plain", "lines", "none"]
+CONFIGURED = "as configured"
 SNAPSHOT_EVERY = 0.1
 """Seconds."""
 PATIENCE = 2.0
@@ -39,7 +40,7 @@ PATIENCE = 2.0
 
 
 def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[str, str] | None = None) -> Progress:
-    """The progress for `auto`, `rich`, `plain` or `none`, on stderr. What was chosen is its `mode` and `reason`.
+    """The progress for a `mode` of `execution.progress`, on stderr. What was chosen is its `mode` and `reason`.
 
     Raises `ConfigurationError` for another mode.
     """
@@ -47,17 +48,17 @@ def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[
     chosen, reason = choose(mode, stream, os.environ if environment is None else environment)
     if chosen == "rich":
         return Progress(RichProgress(terminal(stream)), chosen, reason)
-    if chosen == "plain":
-        return Progress(PlainProgress(unbuffered(stream)), chosen, reason)
+    if chosen != "none":
+        return Progress(PlainProgress(unbuffered(stream), scores=chosen == "lines"), chosen, reason)
     return Progress(None, chosen, reason)
 
 
 def choose(mode: str, stream: TextIO, environment: Mapping[str, str]) -> tuple[Mode, str]:
     """Which progress fits, and why. Bars need a terminal, whoever asks for them."""
-    if mode in ("plain", "none"):
-        return cast(Mode, mode), "as configured"
+    if mode in ("plain", "lines", "none"):
+        return cast(Mode, mode), CONFIGURED
     if mode not in ("auto", "rich"):
-        raise ConfigurationError(f"progress: `{mode}` is not known; use `auto`, `rich`, `plain` or `none`")
+        raise ConfigurationError(f"progress: `{mode}` is not known; use `auto`, `rich`, `plain`, `lines` or `none`")
     if not stream.isatty():
         return "plain", "stderr is no terminal"
     if environment.get("TERM") in ("dumb", "unknown"):
@@ -102,10 +103,23 @@ class Progress:
     # -- what a run tells --
 
     @_harmless
+    def reading(self, items: int, read: int, size: int) -> None:
+        """A benchmark has been read so far: `items` samples, `read` of `size` bytes (0 where that is not known)."""
+        if self._display is not None:
+            self._display.reading(Reading(items, read, size), self._clock())
+
+    @_harmless
+    def has_read(self) -> None:
+        """The benchmark has been read, or could not be."""
+        if self._display is not None:
+            self._display.has_read()
+
+    @_harmless
     def begin(self, matrix: Matrix, policy: Policy, work: Work, estimates: Estimates) -> None:
         """The run starts."""
         if self.mode == "plain" and self._display is not None:
-            self._display.write([Note(f"progress in plain lines: {self.reason}")])
+            more = "" if self.reason == CONFIGURED else "; `progress: lines` says every score, too"
+            self._display.write([Note(f"progress in plain lines: {self.reason}{more}")])
         self._state = ProgressState(matrix, policy, work, estimates, self._clock())
         self._take_snapshot()
         self._over.clear()
@@ -146,7 +160,7 @@ class Progress:
     def finished(self, replica: Replica, task: Task) -> None:
         """A task has come to an end."""
         if self._state:
-            self._state.finished(replica, task)
+            self._state.finished(replica, task, self._clock())
 
     @_harmless
     def note(self, text: str) -> None:

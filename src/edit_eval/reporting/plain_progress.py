@@ -7,8 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from edit_eval.records import Status
-from edit_eval.reporting.progress_view import CategoryDone, Judged, Line, Plan, Snapshot
-from edit_eval.reporting.progress_words import category_sentence, ending, how_far, plan_sentence, told
+from edit_eval.reporting.progress_view import CategoryDone, Judged, Line, Plan, Reading, Snapshot
+from edit_eval.reporting.progress_words import (
+    category_sentence,
+    ending,
+    how_far,
+    plan_sentence,
+    reading_words,
+    steps_of,
+    told,
+)
 from edit_eval.reporting.terminal_text import one_line
 
 CLOSEST = 15.0
@@ -18,7 +26,7 @@ FURTHEST = 300.0
 
 
 class PlainProgress:
-    """Writes lines to `stream`: what happens, without the single scores, and now and then how far it is.
+    """Writes lines to `stream`: what happens, and now and then how far it is; each score only with `scores`.
 
     The lines of progress come at each tenth of the whole, and in between after 15 s, 30 s, 1 min and so on, at last
     every 5 min; never two within 15 s.
@@ -26,16 +34,35 @@ class PlainProgress:
 
     interval = 0.5
 
-    def __init__(self, stream: TextIO, time_of_day: Callable[[], str] = lambda: time.strftime("%H:%M:%S")) -> None:
-        self._stream, self._time_of_day = stream, time_of_day
+    def __init__(
+        self,
+        stream: TextIO,
+        time_of_day: Callable[[], str] = lambda: time.strftime("%H:%M:%S"),
+        *,
+        scores: bool = False,
+    ) -> None:
+        self._stream, self._time_of_day, self._scores = stream, time_of_day, scores
         self._last: float | None = None
+        self._settled = -1
+        self._next_reading, self._reading_pause = 0.0, 5.0
         self._pause = CLOSEST
         self._tenth = 0
+
+    def reading(self, so_far: Reading, now: float) -> None:
+        """Writes a line at once, and again after 5 s, 10 s, 20 s and so on, at last every minute."""
+        if now >= self._next_reading:
+            self._next_reading = now + self._reading_pause
+            self._reading_pause = min(2 * self._reading_pause, 60.0)
+            percent = f" ({int(100 * so_far.fraction)} %)" if so_far.size else ""
+            self._put(f"reading the benchmark: {reading_words(so_far)}{percent}")
+
+    def has_read(self) -> None:
+        """Nothing has to be taken away."""
 
     def write(self, lines: Sequence[Line]) -> None:
         """Writes lines."""
         for line in lines:
-            self._put(*sentences(line))
+            self._put(*sentences(line, scores=self._scores))
 
     def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Writes lines, and how far it is when it is time for that."""
@@ -48,7 +75,10 @@ class PlainProgress:
             if since >= self._pause:
                 self._pause = min(2 * self._pause, FURTHEST)
             self._last, self._tenth = snapshot.seconds, tenth
-            self._put(how_far(snapshot))
+            settled = snapshot.edits.settled + snapshot.judgements.settled
+            steps = steps_of(snapshot) if settled == self._settled else ""  # something takes long: within it, then
+            self._settled = settled
+            self._put(how_far(snapshot) + steps)
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Writes the last lines and the end."""
@@ -61,8 +91,8 @@ class PlainProgress:
         self._stream.flush()
 
 
-def sentences(line: Line) -> Iterator[str]:
-    """A line of the progress in words; nothing for a single score."""
+def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
+    """A line of the progress in words; a single score only with `scores`."""
     if isinstance(line, Plan):
         if line.rows:
             yield f"schedule: {line.schedule}, {line.explanation}"
@@ -71,3 +101,6 @@ def sentences(line: Line) -> Iterator[str]:
         yield f"category {line.label}: {category_sentence(line)}"
     elif not (isinstance(line, Judged) and line.judgement.status is Status.OK):
         yield ": ".join(filter(None, told(line)))
+    elif scores:
+        one = line.judgement
+        yield f"score: {line.label}: {one.score:.3f}: {one.reason or one.answer}"

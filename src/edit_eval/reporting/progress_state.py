@@ -14,6 +14,7 @@ from typing import Any
 
 from edit_eval.records import Edit, Judgement, Status
 from edit_eval.reporting.progress_view import (
+    BatchDone,
     DeviceView,
     Died,
     EditFailed,
@@ -26,7 +27,7 @@ from edit_eval.reporting.progress_view import (
     Skipped,
     Snapshot,
 )
-from edit_eval.reporting.slow_devices import DeviceTimes
+from edit_eval.reporting.slow_devices import DeviceTimes, time_of
 from edit_eval.reporting.tally import Tally
 from edit_eval.reporting.time_left import Demand, TimeLeft, time_left
 from edit_eval.scheduling.estimates import Estimates, Mean
@@ -81,11 +82,11 @@ class ProgressState:
                 self._on_device.setdefault(device, []).append(view)
         self._models_of_kind = Counter(key.partition(":")[0] for key in self._of_model)
         self._loads: Counter[str] = Counter()
-        self._by_batches = policy.schedule == "batch_sync"
-        self._phase = work.phase
-        self._finished: Counter[str] = Counter()  # model -> tasks that ended in this phase
+        self._policy = policy
+        self._batches_began: dict[str, float] = {}  # model -> when its batch under way began
         self._times = DeviceTimes()
-        self._named: set[tuple[str, str, str]] = set()
+        self._times.add_all(matrix.edits)  # of earlier starts: the report counts them, too
+        self._times.add_all(matrix.judgements())
         self._dropped = 0
         self._last_note = ""
         self._say(plan(matrix, policy, work, self.tally.longest_label))
@@ -130,6 +131,7 @@ class ProgressState:
         view = self._replicas[replica.number]
         view.running[task.number] = about
         view.step, view.since = 0, now
+        self._batches_began.setdefault(task.model, now)
         (self.tally.edit_rate if replica.model.kind == "edit" else self.tally.judgement_rate).begin(now)
 
     def step(self, replica: Replica, step: int, steps: int) -> None:
@@ -137,15 +139,15 @@ class ProgressState:
         view = self._replicas[replica.number]
         view.step, view.steps = step, steps
 
-    def finished(self, replica: Replica, task: Task) -> None:
+    def finished(self, replica: Replica, task: Task, now: float) -> None:
         """A task has come to an end, good or bad."""
         view = self._replicas[replica.number]
         view.running.pop(task.number, None)
         view.settled += len(task.units)
-        if self._phase != self._work.phase:
-            self._phase = self._work.phase
-            self._finished.clear()
-        self._finished[replica.model.key] += 1
+        if self._policy.ends_batch(task) and (batch := self._policy.batch(task.model)):
+            began = self._batches_began.pop(task.model, now)
+            model = replica.model.name if self._models_of_kind[replica.model.kind] > 1 else ""
+            self._say(BatchDone(model, *batch, now - began))
 
     def note(self, text: str) -> None:
         """Something to be said."""
@@ -157,8 +159,7 @@ class ProgressState:
         done = self.tally.edit(edit, now)
         if edit.status is Status.EDIT_FAILED:
             self._say(EditFailed(edit, self.tally.label(edit.sample_id, edit.edit_model, edit.edit_seed)))
-        elif edit.seconds:
-            self._timed("editing", edit.edit_model, edit.device, edit.seconds)
+        self._timed(edit)
         self._say_all(done)
 
     def judgement(self, judgement: Judgement, now: float) -> None:
@@ -166,25 +167,25 @@ class ProgressState:
         one = judgement
         label = self.tally.label(one.sample_id, one.edit_model, one.edit_seed, one.judge, one.repeat)
         self._say(Judged(one, label))
-        if one.answers == 1 and one.seconds:  # of several answers only the last one's device is known
-            self._timed("judging", one.judge, one.device, one.seconds)
+        self._timed(one)
         self._say_all(self.tally.judgement(one, now))
 
     def _say_all(self, lines: Iterable[Line]) -> None:
         for line in lines:
             self._say(line)
 
-    def _timed(self, kind: str, model: str, device: str, seconds: float) -> None:
-        """Names a device that is slower than the others, once, when that is no accident of the few things seen."""
-        self._times.add(kind, model, device, seconds)
-        slow = self._times.slow(kind, model, device)
-        if slow is None or (kind, model, device) in self._named:
+    def _timed(self, record: Edit | Judgement) -> None:
+        """Names a device that is slower than the others, when that is no accident of the few things seen."""
+        time = time_of(record)
+        slow = self._times.has_become_slow(*time) if time else None
+        if slow is None:
             return
-        self._named.add((kind, model, device))
-        one = "an edit" if kind == "editing" else "a score"
+        one = "an edit" if slow.kind == "editing" else "a score"
         times = f"{slow.seconds:.3g} s {one} instead of {slow.others:.3g} s"
         percent = round(100 * slow.slower_by)
-        self._say(Note(f"{device} is {percent} % slower than the others at {kind} with {model}: {times}"))
+        self._say(
+            Note(f"{slow.device} is {percent} % slower than the others at {slow.kind} with {slow.model}: {times}")
+        )
 
     # -- what is shown --
 
@@ -199,7 +200,7 @@ class ProgressState:
             seconds=now - self._began,
             left=None if left.seconds is None else math.ceil(left.seconds),
             left_without=left.missing,
-            batch=self._batch() if self._by_batches else None,
+            batch=next(filter(None, map(self._policy.batch, self._of_model)), None),
         )
 
     def _device(self, device: str) -> DeviceView:
@@ -258,17 +259,6 @@ class ProgressState:
             )
         return time_left(demands)
 
-    def _batch(self) -> tuple[int, int] | None:
-        """Which batch of `batch_sync` is under way, of how many; of the first edit model that has something to do."""
-        for key, views in self._of_model.items():
-            left = self._work.left(key)
-            if left and views[0].replica.model.kind == "edit":
-                size = max(1, sum(v.replica.state is not State.RETIRED for v in views))
-                done = self._finished[key] if self._phase == self._work.phase else 0
-                count = math.ceil((done + left) / size)
-                return min(done // size + 1, count), count
-        return None
-
 
 # -- the plan --
 
@@ -283,10 +273,9 @@ def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Plan:
             continue
         replicas = policy.of(model.key)
         everywhere = tuple(dict.fromkeys(device for replica in replicas for device in replica.place))
-        dealt = policy.dealt(model.key)
-        if schedule == "pull" or not any(dealt):
-            first = _first(matrix, model.kind, dealt[0]) if dealt else ()
-            rows.append(PlanRow(model.kind, model.name, everywhere, units, first))
+        dealt = policy.dealt(model.key, work.held(model.key))
+        if schedule == "pull" or model.kind == "judge":
+            rows.append(PlanRow(model.kind, model.name, everywhere, units, _first(matrix, model.kind, dealt[0])))
             continue
         for replica, tasks in zip(replicas, dealt, strict=True):
             count = sum(len(task.units) for task in tasks)

@@ -42,14 +42,14 @@ class Plan:
         """The schedule in a sentence."""
         return {
             "pull": "a free device takes the next sample",
-            "round_robin": "sample i belongs to device i mod N",
-            "batch_sync": "sample i belongs to device i mod N, and all wait for each other after N",
+            "round_robin": "edit i belongs to device i mod N",
+            "batch_sync": "edit i belongs to device i mod N, and all wait for each other after N",
         }[self.schedule]
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model has been loaded. Imports for which its device had to wait count."""
+    """A model has been loaded. Neither its imports count, nor that it had to wait until others were loaded."""
 
     model: str
     place: str
@@ -101,6 +101,19 @@ class CategoryDone:
 
 
 @dataclass(frozen=True)
+class BatchDone:
+    """Under `batch_sync`: each device that is there has made one more edit."""
+
+    model: str
+    """The edit model; empty where there is only one."""
+    number: int
+    count: int
+    """Batches of this phase, as things stand."""
+    seconds: float
+    """From its first beginning to its last end."""
+
+
+@dataclass(frozen=True)
 class Note:
     """Something that a person should know."""
 
@@ -114,7 +127,7 @@ class Skipped:
     count: int
 
 
-Line = Plan | Loaded | Died | Judged | EditFailed | CategoryDone | Note | Skipped
+Line = Plan | Loaded | Died | Judged | EditFailed | CategoryDone | BatchDone | Note | Skipped
 
 
 @dataclass(frozen=True)
@@ -177,11 +190,33 @@ class Snapshot:
         return (self.edits.settled + self.judgements.settled) / total if total else 1.0
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How far the first reading of a benchmark is."""
+
+    items: int
+    """Samples so far."""
+    read: int = 0
+    """Bytes so far; with `size` 0 they are not known."""
+    size: int = 0
+
+    @property
+    def fraction(self) -> float:
+        """The share of the bytes, 0 to 1."""
+        return self.read / self.size if self.size else 0.0
+
+
 class Display(Protocol):
     """Something that shows. It may raise and may block: `Progress` runs it in a thread of its own."""
 
     interval: float
     """Seconds between two looks."""
+
+    def reading(self, so_far: Reading, now: float) -> None:
+        """Shows how far a benchmark has been read, if it is time for that by the clock `now`, in seconds."""
+
+    def has_read(self) -> None:
+        """The reading is over, one way or another."""
 
     def write(self, lines: Sequence[Line]) -> None:
         """Shows lines while no run is going on."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from edit_eval.records import counted
 from edit_eval.reporting.formats import duration, score
 from edit_eval.reporting.progress_view import (
+    BatchDone,
     CategoryDone,
     Died,
     EditFailed,
@@ -14,6 +16,7 @@ from edit_eval.reporting.progress_view import (
     Loaded,
     Note,
     PlanRow,
+    Reading,
     Skipped,
     Snapshot,
 )
@@ -59,6 +62,9 @@ def told(line: Line) -> tuple[str, str, str]:
         case Judged(judgement=judgement):
             status = judgement.status.value.replace("_", " ")
             return "failed", line.label, f"{status}: {judgement.reason or judgement.answer}"
+        case BatchDone():
+            of_model = f" of {line.model}" if line.model else ""
+            return "batch", "", f"{line.number}/{line.count}{of_model} in {duration(line.seconds)}"
         case Note():
             return "note", "", line.text
         case Skipped():
@@ -71,6 +77,12 @@ def loaded_sentence(line: Loaded) -> str:
     order = f"{line.order} of {line.replicas}" if line.order <= line.replicas else "once more"
     memory = f", {line.memory / 2**30:.1f} GiB" if line.memory else ""
     return f"{line.model} on {line.place} in {duration(line.seconds)} ({order}){memory}"
+
+
+def reading_words(so_far: Reading) -> str:
+    """`120 samples, 577 of 1,280 MB`."""
+    count = counted(so_far.items, "sample")
+    return f"{count}, {so_far.read / 1e6:,.0f} of {so_far.size / 1e6:,.0f} MB" if so_far.size > 1e6 else count
 
 
 def category_sentence(line: CategoryDone) -> str:
@@ -113,6 +125,14 @@ def how_far(snapshot: Snapshot) -> str:
     failed = f", {snapshot.failed} failed" if snapshot.failed else ""
     percent = f"{int(100 * snapshot.fraction)} %"
     return f"progress: {percent}, {', '.join(counts(snapshot))}{failed}, {left(snapshot)}"
+
+
+def steps_of(snapshot: Snapshot) -> str:
+    """`; cuda:0 at step 32/50, cuda:1 at step 31/50`: how far the edits under way are, where that is known."""
+    editing = [view for view in snapshot.devices if view.activity == "editing" and view.figures]
+    parts = [f"{view.device} at step {view.figures}" for view in editing[:DEVICES_NAMED]]
+    more = [f"and {len(editing) - len(parts)} more"] if len(editing) > len(parts) else []
+    return "; " + ", ".join([*parts, *more]) if parts else ""
 
 
 def ending(snapshot: Snapshot) -> str:

@@ -25,10 +25,20 @@ from edit_eval.reporting.progress_view import (
     Judged,
     Line,
     Plan,
+    Reading,
     Skipped,
     Snapshot,
 )
-from edit_eval.reporting.progress_words import category_sentence, counts, devices, ending, first_samples, left, told
+from edit_eval.reporting.progress_words import (
+    category_sentence,
+    counts,
+    devices,
+    ending,
+    first_samples,
+    left,
+    reading_words,
+    told,
+)
 from edit_eval.reporting.terminal_text import Beginning, Name, one_line, padded
 
 BAR = 16
@@ -64,6 +74,24 @@ class RichProgress:
         self._live: Live | None = None
         self._drawn: tuple[object, ...] = ()
         self._label = 0
+        self._next_reading = 0.0
+
+    def reading(self, so_far: Reading, now: float) -> None:
+        """Shows a bar of its own."""
+        if now < self._next_reading:
+            return
+        self._next_reading = now + self.interval
+        if self._live is None:
+            self._begin_live()
+        row = Table.grid(padding=(0, 2, 0, 0))
+        bar = ProgressBar(1.0, so_far.fraction, width=BAR, complete_style="green") if so_far.size else Text("")
+        row.add_row(Text("reading the benchmark"), bar, Text(reading_words(so_far)))
+        assert self._live is not None
+        self._live.update(row, refresh=True)
+
+    def has_read(self) -> None:
+        """Takes the bar away."""
+        self._end_live()
 
     def write(self, lines: Sequence[Line]) -> None:
         """Shows lines."""
@@ -84,26 +112,33 @@ class RichProgress:
         now = self._clock()
         if self._live is None:
             self._meters.start(view.device for view in snapshot.devices)
-            self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
-            self._live.start()
+            self._begin_live()
         drawn = (snapshot.devices, snapshot.edits, snapshot.judgements, int(now), self._console.size)
         if drawn == self._drawn and not lines:
             return
         self._drawn = drawn
         width, height = self._console.size
         bars = bars_of(snapshot, self._meters.latest, now, width, height)
+        assert self._live is not None
         self._live.update(bars, refresh=not lines)  # with lines, writing those draws the bars below them
         self.write(lines)
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Takes the bars away and shows the last lines and the end."""
         self._meters.stop()
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        self._end_live()
         self.write(lines)
         tag, _, words = ending(snapshot).partition(": ")
         self._console.print(tagged(tag, "bold", Text(words)))
+
+    def _begin_live(self) -> None:
+        self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
+        self._live.start()
+
+    def _end_live(self) -> None:
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
 
 
 class Meters:

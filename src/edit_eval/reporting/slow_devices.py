@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from edit_eval.records import Results, Status
+from edit_eval.records import Edit, Judgement, Results, Status
 
 SLOWER_BY = 0.10
 """A device whose mean time is longer than that of the others by this share is named."""
-SEEN_ENOUGH = 5
+SEEN_ENOUGH = 10
 """Edits or answers of a device, and of the others, before that is said."""
+SURE = 4.0
+"""Standard errors by which the difference exceeds `SLOWER_BY`. While a run goes on the question is asked after each of
+hundreds of results, and what else the machine does makes results that follow each other alike: both need far more than
+the two of a single question. Nor does a single slow stretch count: see `DeviceTimes.has_become_slow`."""
 
 
 @dataclass(frozen=True)
@@ -66,23 +70,38 @@ class DeviceTimes:
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], dict[str, _Spread]] = defaultdict(lambda: defaultdict(_Spread))
         self._all: dict[tuple[str, str], _Spread] = defaultdict(_Spread)
+        self._slow_for: Counter[tuple[str, str, str]] = Counter()
 
     def add(self, kind: str, model: str, device: str, seconds: float) -> None:
         """Takes in one edit (`editing`) or answer (`judging`)."""
         self._seen[kind, model][device].add(seconds)
         self._all[kind, model].add(seconds)
 
+    def add_all(self, records: Iterable[Edit | Judgement]) -> None:
+        """Takes in what records show."""
+        for time in filter(None, map(time_of, records)):
+            self.add(*time)
+
     def slow(self, kind: str, model: str, device: str) -> SlowDevice | None:
-        """The device, if it is slower by `SLOWER_BY` and by more than three standard errors of the difference."""
+        """The device, if it is slower by `SLOWER_BY` and by `SURE` standard errors more."""
         mine = self._seen[kind, model][device]
         others = self._all[kind, model].without(mine)
         if min(mine.count, others.count) < SEEN_ENOUGH:
             return None
-        difference = mine.mean - others.mean
-        uncertainty = math.hypot(mine.standard_error, others.standard_error)
-        if difference < SLOWER_BY * others.mean or difference <= 3 * uncertainty:
+        bound = 1 + SLOWER_BY
+        uncertainty = math.hypot(mine.standard_error, bound * others.standard_error)
+        if mine.mean - bound * others.mean <= SURE * uncertainty:
             return None
         return SlowDevice(device, kind, model, mine.mean, others.mean)
+
+    def has_become_slow(self, kind: str, model: str, device: str, seconds: float) -> SlowDevice | None:
+        """Takes in a result, and tells, once, of a device that has been slow after each of its last `SEEN_ENOUGH`."""
+        self.add(kind, model, device, seconds)
+        key, found = (kind, model, device), self.slow(kind, model, device)
+        told = self._slow_for[key] >= SEEN_ENOUGH
+        if not told:
+            self._slow_for[key] = 0 if found is None else self._slow_for[key] + 1
+        return found if not told and self._slow_for[key] == SEEN_ENOUGH else None
 
     def all_slow(self) -> list[SlowDevice]:
         """Every slow device, in the order of kinds, models and devices."""
@@ -93,16 +112,16 @@ class DeviceTimes:
 def slow_devices(results: Results) -> list[SlowDevice]:
     """Every device that was slower than the others, from the recorded times."""
     times = DeviceTimes()
-    for kind, model, device, seconds in _times(results):
-        times.add(kind, model, device, seconds)
+    times.add_all(results.edits)
+    times.add_all(results.judgements)
     return times.all_slow()
 
 
-def _times(results: Results) -> Iterator[tuple[str, str, str, float]]:
-    for edit in results.edits:
-        if edit.status is Status.OK and edit.seconds > 0 and edit.device:
-            yield "editing", edit.edit_model, edit.device, edit.seconds
-    for one in results.judgements:
-        # Of several answers only the last one's device is known.
-        if one.answers == 1 and one.seconds > 0 and one.device:
-            yield "judging", one.judge, one.device, one.seconds
+def time_of(record: Edit | Judgement) -> tuple[str, str, str, float] | None:
+    """Kind, model, device and seconds of what a device has done; None where it has done nothing that can be timed."""
+    if not (record.seconds > 0 and record.device):
+        return None
+    if isinstance(record, Edit):
+        return ("editing", record.edit_model, record.device, record.seconds) if record.status is Status.OK else None
+    # Of several answers only the last one's device is known.
+    return ("judging", record.judge, record.device, record.seconds) if record.answers == 1 else None

@@ -13,8 +13,10 @@ from edit_eval.reporting.chart_parts import AnyChart
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.reporting.texts import name_of, text
 
-KINDS = ("loading", "editing", "judging", "unloading")
+KINDS = ("starting", "loading", "editing", "judging", "unloading")
+"""In the order in which they are drawn: imports, which hold no device, lie under whatever is done on it meanwhile."""
 COLOURS = {
+    "starting": "#dcd9d3",
     "loading": "#a8a29a",
     "editing": "#3f6fd8",
     "judging": "#d98a2b",
@@ -34,7 +36,8 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
     present = {one_line(one.device) for one in results.activities}
     devices = [name for name in dict.fromkeys(map(one_line, results.devices)) if name in present]
     devices += sorted(present.difference(devices))
-    rows = [_activity_row(one, begins[one.start_number], seconds, language) for one in results.activities]
+    in_layers = sorted(results.activities, key=lambda one: KINDS.index(one.kind) if one.kind in KINDS else len(KINDS))
+    rows = [_activity_row(one, begins[one.start_number], seconds, language) for one in in_layers]
     x = alt.X("begin:Q", title=text(f"axis.{unit}", language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
     bars = (
         alt.Chart({"values": rows}, width="container", height=max(2, len(devices)) * 26)

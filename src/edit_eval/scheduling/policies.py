@@ -181,9 +181,17 @@ class Policy:
         """Whether something of the pilot is left."""
         return self._work.piloting
 
-    def dealt(self, name: str) -> list[list[Task]]:
-        """The tasks of a model that can start: those of each replica, or all in one list where nobody owns any."""
-        return self._queues[name].dealt()
+    def dealt(self, name: str, later: Sequence[Task] = ()) -> list[list[Task]]:
+        """A model's tasks that can start, and those of `later` phases: each replica's, or one list of nobody's."""
+        return self._queues[name].dealt(later)
+
+    def batch(self, name: str) -> tuple[int, int] | None:
+        """Which batch of a model is under way, of how many in this phase; None where it has none."""
+        return self._queues[name].batch()
+
+    def ends_batch(self, task: Task) -> bool:
+        """Whether a task that has come to its end, of which the policy was not told yet, is the last of its batch."""
+        return self._queues[task.model].ends_batch(task)
 
     def of(self, name: str) -> list[Replica]:
         """The replicas of a model."""

@@ -8,6 +8,7 @@ replica than it failed on, while the model has another one: so a bad device is t
 from __future__ import annotations
 
 import heapq
+import math
 from collections import deque
 from collections.abc import Sequence
 
@@ -105,9 +106,17 @@ class PullQueue:
         """Whether a task waits for this replica and for no other."""
         return False
 
-    def dealt(self) -> list[list[Task]]:
-        """The tasks that can start: those of each replica, or all of them in one list where nobody owns any."""
-        return [self._tasks.in_order()]
+    def dealt(self, later: Sequence[Task] = ()) -> list[list[Task]]:
+        """The tasks that can start, and those of `later` phases: each replica's, or one list where nobody owns any."""
+        return [[*self._tasks.in_order(), *later]]
+
+    def batch(self) -> tuple[int, int] | None:
+        """Which batch is under way, of how many in this phase as things stand; None where there are none."""
+        return None
+
+    def ends_batch(self, task: Task) -> bool:
+        """Whether this task, which has just come to its end, is the last of the batch under way."""
+        return False
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -124,7 +133,10 @@ class RoundRobinQueue(PullQueue):
     def put(self, task: Task) -> None:
         if task.alone:
             return super().put(task)
-        self._own[self._owners[task.units[0] % len(self._owners)]].put(task)
+        self._own[self._owner(task)].put(task)
+
+    def _owner(self, task: Task) -> int:
+        return self._owners[task.units[0] % len(self._owners)]
 
     def take(self, replica: Replica) -> Task | None:
         own, everybodys = self._own[replica.index], self._tasks
@@ -145,30 +157,40 @@ class RoundRobinQueue(PullQueue):
     def belongs_to(self, index: int) -> bool:
         return len(self._own[index]) > 0
 
-    def dealt(self) -> list[list[Task]]:
-        return [own.in_order() for own in self._own]
+    def dealt(self, later: Sequence[Task] = ()) -> list[list[Task]]:
+        shares = [own.in_order() for own in self._own]
+        for task in later:
+            shares[self._owner(task)].append(task)
+        return shares
 
     def __len__(self) -> int:
         return len(self._tasks) + sum(map(len, self._own))
 
 
-class BatchSyncQueue(PullQueue):
-    """Round robin with a barrier: the next N tasks are handed out when the last N are finished.
+class BatchSyncQueue(RoundRobinQueue):
+    """Round robin with a barrier: each gets the next of its tasks when the last one of everybody is finished.
 
     One that is away, for the pilot or because its process died, is left out of the batches that begin meanwhile:
-    nobody waits for it. Nobody ever has two in hand, so suspects run alone without more ado.
+    nobody waits for it, and its tasks wait for it. Nobody ever has two in hand, so suspects run alone without more ado.
     """
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         super().__init__(replicas)
         self._batch: dict[int, Task] = {}
         self._out: set[int] = set()
-        self._owners = list(range(len(replicas)))
         self._away: set[int] = set()
+        self._number = 0  # of the batch under way, among those since the queue was last empty
+
+    def put(self, task: Task) -> None:
+        if not len(self) and not self._out:
+            self._number = 0
+        super().put(task)
 
     def take(self, replica: Replica) -> Task | None:
         if not self._batch and not self._out:
-            self._batch = {owner: self._tasks.pop() for owner in self._next_round()}
+            there = [self._replicas[owner] for owner in self._in_turn() if owner not in self._away]
+            self._batch = {one.index: task for one in there if (task := super(BatchSyncQueue, self).take(one))}
+            self._number += bool(self._batch)
         task = self._batch.pop(replica.index, None)
         if task is not None:
             self._out.add(task.number)
@@ -178,48 +200,52 @@ class BatchSyncQueue(PullQueue):
         self._out.discard(task.number)
 
     def _in_turn(self) -> list[int]:
-        """The owners, in the order in which they get the next tasks: the one that a suspect failed on is the last."""
+        """The owners, in the order in which they get what is everybody's: whom a suspect failed on is the last."""
         first = self._tasks.first
         if first is None or first.failed_on not in self._owners:
             return self._owners
         after = self._owners.index(first.failed_on) + 1
         return self._owners[after:] + self._owners[:after]
 
-    def _next_round(self) -> list[int]:
-        """The owners that have a task in the batch that begins next."""
-        return [owner for owner in self._in_turn() if owner not in self._away][: len(self._tasks)]
-
     def go(self, index: int) -> None:
         if self.awaits(index):  # one that is stopped because nothing is left for it is waited for in the next phase
             self._away.add(index)
         if index in self._batch:
-            self._tasks.put(self._batch.pop(index))
+            self.put(self._batch.pop(index))
 
     def come(self, index: int) -> None:
         self._away.discard(index)
 
     def retire(self, index: int) -> None:
         self.go(index)
-        if index in self._owners and len(self._owners) > 1:
-            self._owners.remove(index)
+        super().retire(index)
 
     def open_to(self, index: int) -> int:
         return int(self.belongs_to(index))
 
     def awaits(self, index: int) -> bool:
-        if index in self._batch or index in self._in_turn()[: len(self._tasks)]:
+        if index in self._batch or len(self._own[index]):
             return True
-        return bool(self._away) and index in self._next_round()
+        # What is everybody's goes to those who have nothing of their own.
+        free = [owner for owner in self._in_turn() if not len(self._own[owner])]
+        there = [owner for owner in free if owner not in self._away]
+        return index in free[: len(self._tasks)] or index in there[: len(self._tasks)]
 
     def belongs_to(self, index: int) -> bool:
         return index in self._batch or (not self._batch and self.awaits(index))
 
-    def dealt(self) -> list[list[Task]]:
-        count = len(self._owners)
-        return [self._tasks.in_order()[index::count] for index in range(count)]
+    def batch(self) -> tuple[int, int] | None:
+        if not len(self) and not self._out:
+            return None
+        left = max(*map(len, self._own), math.ceil((len(self) - len(self._batch)) / len(self._owners)))
+        number = max(1, self._number)
+        return number, self._number + left
+
+    def ends_batch(self, task: Task) -> bool:
+        return not self._batch and self._out == {task.number}
 
     def __len__(self) -> int:
-        return len(self._tasks) + len(self._batch)
+        return super().__len__() + len(self._batch)
 
 
 QUEUES = {"pull": PullQueue, "round_robin": RoundRobinQueue, "batch_sync": BatchSyncQueue}

@@ -138,6 +138,10 @@ class Work:
         """Units of `model` that are not finished, in all phases."""
         return self._units[model]
 
+    def held(self, model: str) -> list[Task]:
+        """Tasks of `model` that could start but for their phase, in their order."""
+        return [task for phase in sorted(self._held) for task in self._held[phase] if task.model == model]
+
     def pilot_left(self, model: str) -> int:
         """Tasks of `model` that are not finished, in the pilot."""
         return self._left[PILOT].get(model, 0) if PILOT in self._left else 0

@@ -32,6 +32,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
+from PIL import Image
+
 from edit_eval.errors import ChangedError, LoadError, ModelError, PictureError, UnreadableError
 from edit_eval.pictures import check_edit, open_picture, own_copy, pixel_digest, write_png
 from edit_eval.privacy import hide_secrets, secrets_of
@@ -218,6 +220,7 @@ class Worker:
         prepare = getattr(self._model, "prepare", None)
         if prepare is not None:
             prepare()
+        Image.init()  # Pillow's formats are imports, too, and else come with the first picture
         self.send(event="prepared")
 
     def _load(self, order: Message) -> None:
