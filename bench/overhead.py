@@ -30,7 +30,7 @@ from typing import Any
 from PIL import Image
 
 from edit_eval import evaluate
-from edit_eval.evaluation import Run
+from edit_eval.run import Run
 
 RECORDS = 100_000
 REPEATS = 7

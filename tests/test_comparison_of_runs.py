@@ -16,10 +16,10 @@ from rich.console import Console
 
 from edit_eval import cli, evaluate, evaluation
 from edit_eval.errors import ConfigurationError, RunDirectoryError
-from edit_eval.evaluation import Run
 from edit_eval.reporting.agreement import print_agreement
 from edit_eval.reporting.comparison import p_value, print_comparison, signed, signed_span
 from edit_eval.reporting.gate import gate_lines
+from edit_eval.run import Run
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import people_agreement, read_people_file
 from edit_eval.store.comparable import compare_runs

@@ -14,8 +14,8 @@ import yaml
 
 from edit_eval import evaluate
 from edit_eval.errors import EditEvalError
-from edit_eval.evaluation import Run
 from edit_eval.reporting.status import status_document
+from edit_eval.run import Run
 from small_benchmark import configuration
 
 

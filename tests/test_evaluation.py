@@ -19,9 +19,9 @@ import yaml
 from edit_eval import evaluate, evaluation
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError, Stopped
-from edit_eval.evaluation import Run
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
+from edit_eval.run import Run
 from faults.faulty_runs import Ears
 from small_benchmark import configuration, sample_id, write_benchmark
 

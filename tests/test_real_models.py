@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from edit_eval import evaluate
-from edit_eval.evaluation import Run
+from edit_eval.run import Run
 
 ROOT = Path(__file__).parents[1]
 JUDGE = ROOT / ".venv" / "environments" / "judge" / "bin" / "python"

@@ -178,7 +178,7 @@ def _print_json(document: Any) -> None:
 
 def _print_what_is_there(run_dir: Path) -> None:
     """The document of a run that ended early; nothing where nothing was recorded yet."""
-    from edit_eval.evaluation import Run
+    from edit_eval.run import Run
 
     with contextlib.suppress(EditEvalError):
         _print_json(Run(run_dir).summary)
@@ -254,7 +254,8 @@ def run(
 ) -> None:
     """Edits, judges and reports. The same command goes on where it ended."""
     from edit_eval.config.loading import load_configuration
-    from edit_eval.evaluation import Run, RunInterrupted, evaluate
+    from edit_eval.evaluation import RunInterrupted, evaluate
+    from edit_eval.run import Run
 
     configuration = load_configuration(config, **options, progress=progress)
     for note in configuration.notes:
@@ -296,7 +297,7 @@ def report(
     debug: Debug = False,
 ) -> None:
     """Makes the report again, from the records alone."""
-    from edit_eval.evaluation import Run
+    from edit_eval.run import Run
 
     made = Run(run)
     made.summary  # noqa: B018 (what is no run is said here, not by the process that draws)
@@ -354,10 +355,10 @@ def compare(
     debug: Debug = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values, ranks with ties; of runs, or of models within one."""
-    from edit_eval.evaluation import Run
     from edit_eval.evaluation import compare as compare_runs
     from edit_eval.reporting.comparison import comparison_document, print_comparison
     from edit_eval.reporting.gate import gate_lines
+    from edit_eval.run import Run
 
     if margin is not None and not fail_if_worse:
         raise ConfigurationError("--margin needs --fail-if-worse: give both, or neither")
@@ -385,8 +386,8 @@ def agreement(
     debug: Debug = False,
 ) -> None:
     """How far the judges agree with themselves, with each other and with people, and how often they are mute."""
-    from edit_eval.evaluation import Run
     from edit_eval.reporting.agreement import print_agreement
+    from edit_eval.run import Run
 
     made = Run(run)
     document = made.agreement(people)
@@ -406,8 +407,8 @@ def status(
     debug: Debug = False,
 ) -> None:
     """What is done, failed, set aside; of a sample, all."""
-    from edit_eval.evaluation import Run
     from edit_eval.reporting.status import print_sample, print_status, sample_document, status_document
+    from edit_eval.run import Run
 
     results = Run(run).results
     if as_json:

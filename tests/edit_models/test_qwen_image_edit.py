@@ -418,7 +418,7 @@ def test_the_same_pixels_in_another_process_prepared_first_with_weights_read_by_
 )
 def test_a_changed_switch_changes_the_key(switch: dict[str, Any], copy: Path, tmp_path: Path) -> None:
     from edit_eval.config.loading import load_configuration
-    from edit_eval.evaluation import identity
+    from edit_eval.experiment import identity
     from edit_eval.store.keys import edit_key
 
     def key(**parameters: Any) -> str:

@@ -21,7 +21,7 @@ import edit_eval
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.evaluation import Run, evaluate
+from edit_eval.evaluation import evaluate
 from edit_eval.execution import environments, installation
 from edit_eval.execution.environments import (
     conda_interpreter,
@@ -32,6 +32,7 @@ from edit_eval.execution.environments import (
     uv_interpreter,
     worker_command,
 )
+from edit_eval.run import Run
 
 ROOT = Path(edit_eval.__file__).parent
 

@@ -21,10 +21,10 @@ from edit_eval import evaluation
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, Stopped
-from edit_eval.evaluation import checked_protocol, load_samples
 from edit_eval.execution import examination, machine, obstacles
 from edit_eval.execution.examination import Finding, examine, refusal
 from edit_eval.execution.fitting import GIB
+from edit_eval.experiment import checked_protocol, load_samples
 
 
 @pytest.fixture(autouse=True)

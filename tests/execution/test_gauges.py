@@ -18,10 +18,10 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
 from fake_nvml import GIB, FakeNvml, gpu, install
 
 from edit_eval import evaluate
-from edit_eval.evaluation import Run
 from edit_eval.execution import gauges as module
 from edit_eval.execution.gauges import Gauges
 from edit_eval.records import MemoryUse, Utilisation
+from edit_eval.run import Run
 from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import Model, Task
 from edit_eval.store.run_directory import CannotWrite, RunDirectory

@@ -11,10 +11,10 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.evaluation import Run
 from edit_eval.execution import session
 from edit_eval.execution.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.records import Answer, Status
+from edit_eval.run import Run
 from edit_eval.store.matrix import Matrix
 from small_benchmark import configuration, sample_id, write_benchmark
 from small_matrix import CATEGORIES, small_matrix, small_samples

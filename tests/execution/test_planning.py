@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError
-from edit_eval.evaluation import Run, evaluate, plan
+from edit_eval.evaluation import evaluate, plan
 from edit_eval.execution import planning
 from edit_eval.execution.durations import durations_of
 from edit_eval.execution.pilot import choose_pilot
@@ -24,6 +24,7 @@ from edit_eval.execution.planning import ImaginedGpus, Plan, imagined_gpus, make
 from edit_eval.execution.prediction import Durations, pilot_samples, simulate
 from edit_eval.execution.workload import fill_work
 from edit_eval.records import Activity, Results, Status
+from edit_eval.run import Run
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import PILOT, Model, Work
 from small_benchmark import configuration, write_benchmark

@@ -15,9 +15,9 @@ import yaml
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.evaluation import Run
 from edit_eval.execution.session import Session, seen_before
 from edit_eval.records import Status
+from edit_eval.run import Run
 from edit_eval.statistics.timing import timing
 from edit_eval.store.run_directory import RunDirectory
 from small_benchmark import configuration, sample_id, write_benchmark

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from edit_eval.evaluation import Run
+from edit_eval.run import Run
 from faults.faulty_runs import Nursery, nursery, run
 
 

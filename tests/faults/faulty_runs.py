@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edit_eval import evaluate
-from edit_eval.evaluation import Run
+from edit_eval.run import Run
 from edit_eval.store.journal import Damage, Record, read
 from small_benchmark import configuration, sample_id
 

@@ -12,7 +12,7 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.errors import RunDirectoryError
-from edit_eval.evaluation import Run
+from edit_eval.run import Run
 from edit_eval.store.provenance import (
     ModelsSay,
     changed_since_the_last_start,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.evaluation import Run
+from edit_eval.run import Run
 from faults.faulty_runs import lines, run, verdicts
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import Stopped
-from edit_eval.evaluation import Run
 from edit_eval.execution.space import space_needed, what_is_short
 from edit_eval.records import Status
+from edit_eval.run import Run
 from edit_eval.store.journal import Segment
 from edit_eval.store.run_directory import CannotWrite
 from faults.faulty_runs import (

@@ -13,9 +13,9 @@ import pytest
 
 from edit_eval import cli, evaluate, evaluation
 from edit_eval.errors import RunDirectoryError
-from edit_eval.evaluation import Run
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import Status
+from edit_eval.run import Run
 from faults.faulty_runs import (
     Ears,
     Nursery,

@@ -19,8 +19,8 @@ from PIL import Image
 
 from edit_eval import evaluate
 from edit_eval.errors import EditEvalError
-from edit_eval.evaluation import Run
 from edit_eval.records import Status
+from edit_eval.run import Run
 from faults.faulty_runs import run
 from faults.hostile_benchmark import EVIL, IDS
 from small_benchmark import configuration, write_benchmark

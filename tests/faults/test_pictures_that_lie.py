@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from edit_eval import evaluate
-from edit_eval.evaluation import Run
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
+from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears, copied, faulty, images, lines, run, settings, verdicts
 from small_benchmark import sample_id, write_benchmark
@@ -183,7 +183,7 @@ def test_a_record_cannot_make_us_read_elsewhere(tmp_path: Path, undisturbed: Run
 OPENED = """
 import os, runpy, sys
 run, *known = (os.path.realpath(path) for path in sys.argv[1:])
-import edit_eval.evaluation, edit_eval.reporting.files
+import edit_eval.run, edit_eval.reporting.files
 inside = (run + os.sep, *(path + os.sep for path in (*sys.path, sys.prefix, sys.base_prefix, *known) if path))
 def heard(event, arguments):
     if event == "open" and isinstance(arguments[0], (str, bytes)):
@@ -193,7 +193,7 @@ def heard(event, arguments):
 sys.addaudithook(heard)
 sys.argv = ["evaluation", sys.argv[1]]
 try:
-    runpy.run_module("edit_eval.evaluation", run_name="__main__")
+    runpy.run_module("edit_eval.run", run_name="__main__")
 except SystemExit as end:
     print("ended", end.code)
 """

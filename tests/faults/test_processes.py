@@ -15,8 +15,8 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.evaluation import Run
 from edit_eval.records import Status
+from edit_eval.run import Run
 from faults.faulty_runs import (
     Ears,
     Nursery,

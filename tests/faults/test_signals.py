@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edit_eval import evaluate
-from edit_eval.evaluation import Run
+from edit_eval.run import Run
 from faults.faulty_runs import (
     Command,
     Said,

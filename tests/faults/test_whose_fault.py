@@ -15,9 +15,9 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.errors import Stopped
-from edit_eval.evaluation import Run
 from edit_eval.execution import local, reading_again
 from edit_eval.records import Status
+from edit_eval.run import Run
 from edit_eval.store.run_directory import CannotWrite
 from faults.faulty_runs import (
     COUNT,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from edit_eval.evaluation import Run
+from edit_eval.run import Run
 from small_benchmark import configuration
 
 

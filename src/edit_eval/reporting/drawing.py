@@ -20,12 +20,12 @@ REFUSED, FULL = 2, 4
 
 
 def draw_apart(run: Path) -> None:
-    """Has `edit_eval.evaluation`, as a program, draw the report of the run in `run`.
+    """Has `edit_eval.run`, as a program, draw the report of the run in `run`.
 
     Raises `NotDrawn` when it cannot be written; the run's records are as they were.
     """
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "edit_eval.evaluation", str(run)],
+        [sys.executable, "-P", "-m", "edit_eval.run", str(run)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
