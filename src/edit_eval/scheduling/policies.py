@@ -118,13 +118,10 @@ class Policy:
     def done(self, replica: Replica, task: Task, seconds: float) -> list[Command]:
         """The task has come to an end, with whatever result; `seconds` is how long the device computed."""
         self._estimates.unit[task.model].add(seconds, len(task.units))
-        return self._over(replica, task)
+        return self.failed(replica, task)
 
     def failed(self, replica: Replica, task: Task) -> list[Command]:
-        """The task failed; whatever is to be tried again has been added to the work as new tasks."""
-        return self._over(replica, task)
-
-    def _over(self, replica: Replica, task: Task) -> list[Command]:
+        """The task took no time worth knowing; whatever is to be tried again has been added as new tasks."""
         self.lost(replica, task)
         self._take_turns(replica)
         self._fill_a_free_place()
