@@ -47,6 +47,7 @@ class Tasks:
                 "task": f"{name}-{number}",
                 "kind": "edit",
                 "source": self._pictures[number % PICTURES][0],
+                "digest": "",
                 # Lengths differ from sample to sample, as they do in a benchmark.
                 "instruction": text_of(INSTRUCTION_TOKENS + number, self._tokenizer),
                 "seed": number,
@@ -69,6 +70,7 @@ class Tasks:
                     "system": self._rubric,
                     "user": text_of(QUESTION_TOKENS + number - row % 8, self._tokenizer),
                     "source": source,
+                    "digest": "",
                     "edited": edited,
                     "pixels": pixels,
                     "sample": str(row),

@@ -61,7 +61,7 @@ class Worker:
         os.close(child_in)
         os.close(child_out)
         order = {"role": "", "class_path": class_path, "parameters": dict(parameters)}
-        self.send(do="prepare", **order, path=[str(SOURCES), str(HERE)], devices=[device])
+        self.send(do="prepare", **order, path=[str(SOURCES), str(HERE)], revision="", devices=[device])
 
     def send(self, **message: Any) -> None:
         """Tells the worker something."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from edit_eval.execution.recorder import Recorder, is_edit
-from edit_eval.records import Edit, Judgement, Status
+from edit_eval.execution.recorder import Recorder, digest_of, is_edit
+from edit_eval.records import Edit, Judgement, Sample, Status
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
@@ -120,9 +121,25 @@ def test_an_edit_is_ordered_with_all_that_a_worker_needs(desk: Desk) -> None:
     order = desk.recorder.order(desk.take(editing=True))
     edit = desk.matrix.edits[0]
     output = desk.directory.path / "images" / "painter" / f"s0-{edit.key[:12]}.png"
-    about = {"source": "/sources/0.png", "instruction": "do 0", "seed": 0, "sample": "s0", "output": str(output)}
-    assert order == {"do": "run", "task": 0, "kind": "edit", **about}
+    files = {"source": "/sources/0.png", "digest": "", "output": str(output)}
+    about = {"instruction": "do 0", "seed": 0, "sample": "s0"}
+    assert order == {"do": "run", "task": 0, "kind": "edit", **files, **about}
     assert output.parent.is_dir(), "the worker only writes"
+
+
+def test_a_worker_compares_the_source_with_its_digest_where_that_is_one() -> None:
+    sample = Sample("s", 0, "physical", "/sources/0.png", "ab" * 32, "do")
+    assert digest_of(sample) == "ab" * 32
+    assert digest_of(replace(sample, source_digest="a word of the benchmark's own")) == ""
+
+
+def test_an_edit_that_is_left_for_another_start_takes_its_judgements_with_it(desk: Desk) -> None:
+    desk.add()
+    before = desk.work.left("judge:critic")
+    desk.recorder.leave(desk.take(editing=True))
+    assert desk.work.left("judge:critic") == before - 1
+    assert desk.matrix.edits[0].status is Status.PENDING
+    assert desk.matrix.judgement(0).status is Status.PENDING
 
 
 def test_a_judgement_is_ordered_with_the_pictures_and_what_they_were(desk: Desk) -> None:
@@ -140,6 +157,7 @@ def test_a_judgement_is_ordered_with_the_pictures_and_what_they_were(desk: Desk)
             "system": prompt.system,
             "user": prompt.user,
             "source": "/sources/0.png",
+            "digest": "",
             "edited": str(desk.directory.path / edit.image),
             "pixels": edit.pixels,
             "sample": "s0",

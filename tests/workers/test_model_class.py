@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import os
+import py_compile
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from edit_eval.errors import LoadError
-from edit_eval.workers.model_class import find_class, make_parameters
+from edit_eval.errors import ChangedError, LoadError
+from edit_eval.workers.model_class import find_class, make_parameters, refuse_changed
 
 
 def test_a_class_in_a_module_or_in_a_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,3 +88,41 @@ def test_an_annotation_that_cannot_be_read_changes_nothing() -> None:
             size: NoSuchType = None  # type: ignore[name-defined]  # noqa: F821
 
     assert make_parameters(Careless, {"size": [1, 2]}).size == [1, 2]
+
+
+# -- the class of which keys speak --
+
+
+@pytest.mark.parametrize("by", ["file", "module"])
+def test_it_is_the_file_that_is_run_and_no_compiled_one_of_a_moment_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """Python's cache knows a file by its size and its second."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    path = tmp_path / f"zz_changing_{by}.py"
+    class_path = f"{path}:One" if by == "file" else f"{path.stem}:One"
+    for text in ("class One: colour = 'red'\n", "class One: colour = 'tan'\n"):
+        path.write_text(text)
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        sys.modules.pop(path.stem, None)
+        importlib.invalidate_caches()
+        if by == "module" and "red" in text:
+            py_compile.compile(str(path), doraise=True)
+        found = find_class(class_path, [str(tmp_path)])
+        assert found.colour in text
+        refuse_changed(hashlib.sha256(text.encode()).hexdigest(), class_path, found, {})
+        with pytest.raises(ChangedError, match=r"zz_changing_.*\.py has changed since the run began; run the same"):
+            refuse_changed(hashlib.sha256(b"another").hexdigest(), class_path, found, {})
+    sys.modules.pop(path.stem, None)
+
+
+def test_what_a_class_says_itself_counts(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("class Mine:\n    @staticmethod\n    def revision(p): return p['weights']\n")
+    found = find_class(f"{path}:Mine", [])
+    refuse_changed("one", f"{path}:Mine", found, {"weights": "one"})
+    refuse_changed("", f"{path}:Mine", found, {"weights": "two"})
+    with pytest.raises(ChangedError, match=r"changed since the run began \(revision 'one', now 'two'\)"):
+        refuse_changed("one", f"{path}:Mine", found, {"weights": "two"})
+    with pytest.raises(ChangedError, match="cannot be told any more"):
+        refuse_changed("one", f"{path}:Mine", found, {})
