@@ -115,7 +115,7 @@ def edits_of(run: Path) -> int:
 
 def test_the_same_evaluation_goes_on_and_no_edit_is_made_twice(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = interrupted(monkeypatch)
-    goes_on = f"run directory: {folder} (the same evaluation as before goes on; `--run-dir NEW` makes all of it anew)"
+    goes_on = f"run directory: {folder} (same evaluation as before; `--run-dir NEW` starts from scratch)"
     made, said = start(overrides=["diffusion_model.params.device_ids=cpu:1", "evaluation.min_coverage=0.5"])
     assert made.path == folder, "devices and gates change no key"
     assert said[0] == goes_on
@@ -132,7 +132,7 @@ def test_another_evaluation_takes_over_what_is_the_same(here: Path) -> None:
     first, _ = start(overrides=["benchmark.limit=1"])
     second, said = start(overrides=["reward_model.params.default_answer='Score: 6'"])
     assert second.path != first.path
-    taken = "what is the same is taken over from earlier runs ({}); `--run-dir NEW` takes nothing"
+    taken = "reusing matching results from earlier runs ({}); `--run-dir NEW` starts from scratch"
     assert said[1:] == [
         taken.format(first.path),
         f"{first.path}: 3 edits and 0 judgements are reused",

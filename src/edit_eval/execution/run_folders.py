@@ -139,11 +139,11 @@ class Place:
         """What whoever starts the run should know of the folder: where it is, what it was, what it could reuse."""
         end = ""
         if self.found:
-            end = " (the same evaluation as before goes on; `--run-dir NEW` makes all of it anew)"
+            end = " (same evaluation as before; `--run-dir NEW` starts from scratch)"
         taken = ""
         if self.sources:
             runs = ", ".join(map(str, self.sources))
-            taken = f"what is the same is taken over from earlier runs ({runs}); `--run-dir NEW` takes nothing"
+            taken = f"reusing matching results from earlier runs ({runs}); `--run-dir NEW` starts from scratch"
         said = (f"run directory: {directory.path}{end}", was_another(directory, now), taken)
         return [note for note in said if note]
 
