@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from edit_eval import evaluate, evaluation
-from edit_eval.config.loading import load_configuration
+from edit_eval import evaluate
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError, Stopped
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
@@ -438,65 +436,3 @@ def test_python_is_told_the_notes_and_a_spectator_stands_in_for_the_screen(
     assert capsys.readouterr().err == ""
     run(tmp_path, "silent", execution={"progress": "none"})
     assert capsys.readouterr().err == ""
-
-
-class Reader(Ears):
-    """Hears how far the benchmark has been read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heard: list[tuple[int, ...]] = []
-
-    def reading(self, *so_far: int) -> None:
-        self.heard.append(so_far)
-
-    def has_read(self) -> None:
-        self.heard.append(())
-
-
-def test_the_first_reading_of_a_benchmark_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "READ_IN_SILENCE", 0.0)
-    size = write_benchmark(tmp_path, 60, size=(200, 200)).stat().st_size
-    read = load_configuration(configuration(tmp_path))
-    reader = Reader()
-    evaluation.load_samples(read, reader)  # type: ignore[arg-type]
-    *told, over = reader.heard
-    assert over == ()
-    assert [items for items, _, _ in told] == list(range(1, 61))
-    assert {of for _, _, of in told} == {size}
-    positions = [position for _, position, _ in told]
-    assert positions == sorted(positions)
-    assert 0 < positions[0] < size / 2
-    assert positions[-1] == size
-
-
-def test_a_reading_that_fails_is_over_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "READ_IN_SILENCE", 0.0)
-    path = write_benchmark(tmp_path, 5)
-    path.write_text(path.read_text("utf-8")[:-40], "utf-8")
-    reader = Reader()
-    with pytest.raises(ConfigurationError, match="was cut off"):
-        evaluation.load_samples(load_configuration(configuration(tmp_path)), reader)  # type: ignore[arg-type]
-    assert reader.heard[-1] == ()
-
-
-@pytest.mark.parametrize("verb", ["plan", "examine"])
-def test_whoever_reads_the_benchmark_shows_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
-) -> None:
-    monkeypatch.setattr(evaluation, "READ_IN_SILENCE", 0.0)
-    write_benchmark(tmp_path, 4)
-    file = tmp_path / "configuration.yaml"
-    file.write_text(yaml.safe_dump(configuration(tmp_path)), "utf-8")
-    getattr(evaluation, verb)(file)
-    assert "reading the benchmark: 1 sample (" in capsys.readouterr().err
-
-
-def test_a_benchmark_that_does_not_say_how_far_it_is_counts_its_samples(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(evaluation, "READ_IN_SILENCE", 0.0)
-    scenes = {"type": "scenes", "count": 2, "size": 128, "cache_dir": str(tmp_path)}
-    reader = Reader()
-    evaluation.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": scenes}), reader)  # type: ignore[arg-type]
-    assert reader.heard == [(1, 0, 0), (2, 0, 0), ()]

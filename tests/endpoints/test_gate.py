@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import email.utils
 import time
 
 from edit_eval.endpoints.gate import Gate, retry_after
+from endpoints.own_loop import run_apart
 
 
 def test_the_gate_halves_once_for_those_that_were_under_way_together() -> None:
@@ -25,7 +25,7 @@ def test_the_gate_halves_once_for_those_that_were_under_way_together() -> None:
             gate.faster()
         assert gate.width == 16
 
-    asyncio.run(scene())
+    run_apart(scene())
 
 
 def test_seconds_and_dates_of_retry_after() -> None:

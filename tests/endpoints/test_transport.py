@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import resource
 import socketserver
@@ -19,6 +18,7 @@ from edit_eval.endpoints.transport import LONGEST, Unacceptable, http_client
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.testing.judge_server import JudgeServer, Reply
+from endpoints.own_loop import run_apart
 
 pytest.importorskip("openai")
 
@@ -81,7 +81,7 @@ def get(url: str, **options: Any) -> Any:
         async with http_client(**options) as client:
             return await client.get(url)
 
-    return asyncio.run(ask())
+    return run_apart(ask())
 
 
 @pytest.mark.parametrize(
