@@ -59,11 +59,14 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Clock]:
 # -- the timeline --
 
 
-def test_each_start_takes_as_long_as_another_watch_says(watched: tuple[Run, Clock]) -> None:
-    run, clock = watched
-    assert len(run.results.wall_seconds) == len(clock.seconds) == 2
-    for recorded, measured in zip(run.results.wall_seconds, clock.seconds, strict=True):
-        assert recorded == pytest.approx(measured, rel=0.01, abs=0.2)  # processes are started and ended outside of it
+def test_each_start_takes_at_most_as_long_as_another_watch_says_and_holds_all_that_was_done(
+    watched: tuple[Run, Clock],
+) -> None:
+    results, clock = watched[0].results, watched[1]
+    assert len(results.wall_seconds) == len(clock.seconds) == 2
+    for start, (recorded, measured) in enumerate(zip(results.wall_seconds, clock.seconds, strict=True), 1):
+        last = max(activity.end for activity in results.activities if activity.start_number == start)
+        assert last <= recorded + 0.001 <= measured + 0.002  # they are recorded in milliseconds
 
 
 def test_the_timeline_of_each_device_adds_up_to_the_wall_time(watched: tuple[Run, Clock]) -> None:
