@@ -70,7 +70,7 @@ def configuration(folder: Path, count: int, size: int, seconds: float, devices: 
             "params": {"device_ids": f"cpu:{devices}", "seconds": seconds, "steps": 1},
         },
         "reward_model": {"type": "testing", "params": {"device_ids": f"cpu:{devices}"}},
-        "execution": {"pilot": False},
+        "execution": {"pilot": False, "progress": "none"},
     }
 
 
