@@ -94,7 +94,7 @@ def test_the_advice_for_want_of_memory_names_settings_that_there_are(tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["run", "x.yaml", "--resume"], "no such option: --resume; leave it out: the same command goes on where it"),
+        (["run", "x.yaml", "--resume"], "no such option: --resume; leave it out: rerun the same command to resume"),
         (["--config", "x.yaml"], "no such option: --config; the file stands by itself: `edit-eval run CONFIG`"),
         (["run", "x.yaml", "--dry-run"], "no such option: --dry-run; `edit-eval doctor CONFIG` looks whether it would"),
         (

@@ -49,7 +49,7 @@ AsJson = Annotated[
     bool,
     typer.Option("--json", callback=_set_document_apart, help="One JSON document on stdout; all else on stderr."),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Adds the trace to an error.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
 Options = dict[str, Any]
@@ -57,17 +57,17 @@ Options = dict[str, Any]
 
 
 def _options(
-    limit: Annotated[int | None, typer.Option(help="The first N samples of each category.")] = None,
-    categories: Annotated[str | None, typer.Option(metavar="A,B", help="Only these categories.")] = None,
-    difficulty: Annotated[str | None, typer.Option(metavar="A,B", help="Only these difficulties.")] = None,
-    tags: Annotated[str | None, typer.Option(metavar="A,B", help="Only samples with one of these tags.")] = None,
-    sample_ids: Annotated[str | None, typer.Option(metavar="A,B", help="Only these samples.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Take the first N samples of each category.")] = None,
+    categories: Annotated[str | None, typer.Option(metavar="A,B", help="Take only these categories.")] = None,
+    difficulty: Annotated[str | None, typer.Option(metavar="A,B", help="Take only these difficulties.")] = None,
+    tags: Annotated[str | None, typer.Option(metavar="A,B", help="Take only samples with one of these tags.")] = None,
+    sample_ids: Annotated[str | None, typer.Option(metavar="A,B", help="Take only these samples.")] = None,
     devices: Annotated[
-        str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replaces every model's devices.")
+        str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace every model's devices.")
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Replaces one value of the YAML, by dotted key."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Replace one value of the YAML, by dotted key."),
     ] = None,
 ) -> Options:
     return {
@@ -215,10 +215,10 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def edit_eval(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Shows the version.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Measures instruction-based image editing models: edits on every GPU, a judge, scores with their uncertainty."""
+    """Measure instruction-based image editing models: edits on every GPU, a judge, scores with their uncertainty."""
 
 
 @app.command()
@@ -228,31 +228,32 @@ def run(
     *,
     run_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where; an existing run goes on. Default: a folder in runs/."),
+        typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),
     ] = None,
     options: Options,
     reuse: Annotated[
-        list[Path] | None, typer.Option(metavar="DIR", help="Takes edits and judgements with equal keys from a run.")
+        list[Path] | None, typer.Option(metavar="DIR", help="Reuse matching edits and judgements of another run.")
     ] = None,
-    retry: Annotated[
-        str | None, typer.Option(metavar="STATUS,...", help="Tries failures with these statuses again.")
-    ] = None,
+    retry: Annotated[str | None, typer.Option(metavar="STATUS,...", help="Retry failures with these statuses.")] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Compares every source and every picture with what was recorded, first.")
+        bool, typer.Option("--verify", help="First check every source and every edit against the records.")
     ] = False,
     strict_environment: Annotated[
         bool,
         typer.Option(
-            "--strict-environment", help="Refuses other libraries or GPUs than before, and workers that differ."
+            "--strict-environment", help="Refuse libraries or GPUs that have changed since, and workers that differ."
         ),
     ] = False,
     progress: Annotated[
-        str | None, typer.Option(metavar="auto|rich|plain|lines|none", help="Bars, few lines, each score, nothing.")
+        str | None,
+        typer.Option(
+            metavar="auto|rich|plain|lines|none", help="Progress display: bars, a few lines, every score, or none."
+        ),
     ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Edits, judges and reports. The same command goes on where it ended."""
+    """Edit, judge and report. Rerun the same command to resume."""
     from edit_eval.config.loading import load_configuration
     from edit_eval.evaluation import RunInterrupted, evaluate
     from edit_eval.run import Run
@@ -296,7 +297,7 @@ def report(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Makes the report again, from the records alone."""
+    """Make the report again, from the records alone."""
     from edit_eval.run import Run
 
     made = Run(run)
@@ -309,22 +310,22 @@ def report(
     _print_numbers(made, as_json)
 
 
-@app.command(short_help="How long a run takes under every schedule, by simulation.")
+@app.command(short_help="Predict how long a run takes under every schedule.")
 @takes_options
 def plan(
     config: Config,
     *,
-    gpus: Annotated[int | None, typer.Option(metavar="N", help="As if there were so many GPUs.")] = None,
+    gpus: Annotated[int | None, typer.Option(metavar="N", help="Simulate N GPUs.")] = None,
     gpu_memory: Annotated[
-        float | None, typer.Option(metavar="GIB", help="With --gpus: free on each, in GiB (80 of an 80 GB card).")
+        float | None, typer.Option(metavar="GIB", help="With --gpus: free memory on each, in GiB.")
     ] = None,
-    samples: Annotated[int | None, typer.Option(metavar="M", help="As if there were so many samples.")] = None,
-    from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="With the times that a run took.")] = None,
+    samples: Annotated[int | None, typer.Option(metavar="M", help="Simulate M samples.")] = None,
+    from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="Use timings from RUN.")] = None,
     options: Options,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Predicts how long a run takes under every schedule, by simulating it."""
+    """Predict how long a run takes under every schedule, by simulating it."""
     from edit_eval.evaluation import plan as make
     from edit_eval.reporting.plans import print_plan
     from edit_eval.reporting.terminal_text import stdout_console
@@ -400,13 +401,11 @@ def agreement(
 @app.command()
 def status(
     run: RunFolder,
-    sample: Annotated[
-        str | None, typer.Argument(metavar="SAMPLE", help="A sample's id: everything known about it.")
-    ] = None,
+    sample: Annotated[str | None, typer.Argument(metavar="SAMPLE", help="Show one sample in full.")] = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """What is done, failed, set aside; of a sample, all."""
+    """Show run progress, or one sample in full."""
     from edit_eval.reporting.status import print_sample, print_status, sample_document, status_document
     from edit_eval.run import Run
 
@@ -419,9 +418,9 @@ def status(
         print_sample(results, sample)
 
 
-@app.command(name="list", short_help="What a configuration can name: benchmarks, models, judges.")
+@app.command(name="list", short_help="List benchmarks, edit models, judges and configurations.")
 def list_(as_json: AsJson = False, debug: Debug = False) -> None:
-    """The benchmarks, edit models and judges that a configuration can name, and configurations to start from."""
+    """List what a configuration can name: benchmarks, edit models, judges; and configurations to start from."""
     from edit_eval.reporting.components import components_document, print_components
 
     if as_json:
@@ -430,13 +429,13 @@ def list_(as_json: AsJson = False, debug: Debug = False) -> None:
         print_components()
 
 
-@app.command(short_help="The parameters of one of them.")
+@app.command(short_help="Show the parameters of a benchmark, an edit model or a judge.")
 def describe(
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="A registered name, or a class path.")],
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """The parameters of a benchmark, an edit model or a judge."""
+    """Show the parameters of a benchmark, an edit model or a judge."""
     from edit_eval.reporting.components import description_document, print_description
 
     if as_json:
@@ -445,7 +444,7 @@ def describe(
         print_description(type_)
 
 
-@app.command(short_help="Whether a configuration would run here, and what is missing.")
+@app.command(short_help="Check whether a configuration would run here.")
 @takes_options
 def doctor(
     config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="The YAML file.")] = None,
@@ -454,7 +453,7 @@ def doctor(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Looks at this machine, and whether a configuration would run on it. Exit code 3 when something would stop it."""
+    """Check this machine, and whether a configuration would run on it. Exit with 3 if something would stop it."""
     from edit_eval.evaluation import examine
     from edit_eval.reporting.examination import print_findings
 
@@ -471,17 +470,17 @@ env = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Environment
 app.add_typer(env, name="env")
 
 
-@env.command("create", short_help="Makes one, and prints its line for the YAML.")
+@env.command("create", short_help="Create one, and print its line for the YAML.")
 def env_create(
     folder: Annotated[Path, typer.Argument(metavar="DIR")],
-    for_: Annotated[str, typer.Option("--for", metavar="edit|judge", help="What is to run in it.")],
+    for_: Annotated[str, typer.Option("--for", metavar="edit|judge", help="What will run in it.")],
     constraint: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Versions, as `pip install -c` takes them.")
     ] = None,
-    python: Annotated[str, typer.Option(help="The interpreter it is made from.")] = "",
+    python: Annotated[str, typer.Option(help="The interpreter to make it from.")] = "",
     debug: Debug = False,
 ) -> None:
-    """Makes an environment for a model, and prints its line for the YAML."""
+    """Create an environment for a model, and print its line for the YAML."""
     from edit_eval.execution.environments import create_environment
 
     print(create_environment(folder, for_, constraints=constraint or (), python=python, shown=True))

@@ -217,6 +217,17 @@ def test_what_is_reused_is_said_before_anything_starts(tmp_path: Path, undisturb
     assert is_said("nothing to do", said(judge=other_judge))
 
 
+def test_a_finished_run_is_not_drawn_again_for_other_devices(tmp_path: Path) -> None:
+    made = run(tmp_path)
+    made.page.parent.mkdir()
+    made.page.write_text("as it was drawn")
+    before = {path: path.stat().st_mtime_ns for path in made.path.rglob("*") if path.is_file()}
+    moved = {"device_ids": "cpu:1", "timeout": 99}
+    evaluate(settings(tmp_path, edit=moved, judge={**moved, "batch_size": 3}), run_dir=made.path, spectator=Ears())
+    assert made.page.read_text() == "as it was drawn"
+    assert {path: path.stat().st_mtime_ns for path in made.path.rglob("*") if path.is_file()} == before
+
+
 # -- --retry --
 
 

@@ -44,7 +44,7 @@ def test_a_run_with_every_kind_of_trouble(tmp_path: Path) -> None:
         " 135 progress: 16 %, edits 2/6 (1.2/min), scores 0/6, 2 min 40 s left for the edits",
         " 175 progress: 25 %, edits 3/6 (1.3/min), scores 0/6, 2 min 00 s left for the edits",
         " 185 died: edit model qwen_image_edit on cuda:0: its process was killed by SIGKILL",
-        " 220 loaded: edit model qwen_image_edit on cuda:0 in 30 s (once more)",
+        " 220 loaded: edit model qwen_image_edit on cuda:0 in 30 s (again)",
         " 260 progress: 33 %, edits 4/6 (1.1/min), scores 0/6, 1 min 20 s left for the edits",
         " 280 failed: 00001_物理_hard: no edit: failed 2 times; the last time: RuntimeError: no",
         " 280 progress: 50 %, edits 4/6 (1.2/min), scores 0/6, 1 failed, 40 s left for the edits",

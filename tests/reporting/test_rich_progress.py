@@ -122,7 +122,7 @@ DEVICES = (
     DeviceView("cuda:3", "loading", "qwen_image_edit", since=88.0),
     DeviceView("cuda:4", "starting", "qwen3_vl"),
     DeviceView("cuda:5", "waiting", "qwen3_vl", "", "12 judged", 0.9),
-    DeviceView("cuda:6", "given up", "qwen3_vl"),
+    DeviceView("cuda:6", "retired", "qwen3_vl"),
     DeviceView("cuda:7", ""),
 )
 SNAPSHOT = Snapshot(
@@ -151,7 +151,7 @@ def test_bars() -> None:
         "  cuda:3                    12 s       loading qwen_image_e…    3 %",
         "  cuda:4                               starting qwen3_vl",
         "  cuda:5  ━━━━━━━━━━━━━━    12 judged  waiting",
-        "  cuda:6                               given up",
+        "  cuda:6                               retired",
         "  cuda:7                               free",
         " overall  ━━━━╸             28 %       1 h 02 min left for the edits     0:31:20",
         "          edits 130/270 (3.2/min), scores 20/270 (12/min), batch 20/45  2 failed",

@@ -105,7 +105,7 @@ only for a key that is unknown at that place."""
 
 FLAGS = {
     "--config": "the file stands by itself: `edit-eval run CONFIG`",
-    "--resume": "leave it out: the same command goes on where it ended",
+    "--resume": "leave it out: rerun the same command to resume",
     "--dry-run": "`edit-eval doctor CONFIG` looks whether it would run, `edit-eval plan CONFIG` predicts how long",
     "--output": "`--run-dir DIR` says where",
     "--output-dir": "`--run-dir DIR` says where",

@@ -84,6 +84,16 @@ PLACEMENT_KEYS_BEFORE = ("python_path", "use_batch_inference", "enable_batch_syn
 """Of these, the ones that only the base system's files have: read, and shown to nobody."""
 
 
+def without_placement(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """A resolved configuration (as in the YAML) without what says where and how it runs, which decides no result."""
+    left = {key: value for key, value in plain.items() if key != "execution"}
+    for section in ("edit_models", "judges"):
+        for name, model in (left.get(section) or {}).items():
+            params = {key: value for key, value in model.get("params", {}).items() if key not in PLACEMENT_KEYS}
+            left[section] = {**left[section], name: {**model, "params": params}}
+    return left
+
+
 def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, notes: list[str]) -> Placement:
     """Makes a `Placement` of the placement keys found in the `params` at `place`; faults are noted, not raised."""
     try:

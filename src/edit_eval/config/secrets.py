@@ -66,5 +66,6 @@ def _carries_secret(address: str) -> bool:
         parts = urlsplit(address)
     except ValueError:
         return "@" in address
-    names = [pair.partition("=")[0] for pair in parts.query.split("&") if not pair.endswith("=")]
+    pairs = f"{parts.query}&{parts.fragment}".split("&")
+    names = [pair.partition("=")[0] for pair in pairs if not pair.endswith("=")]
     return "@" in parts.netloc or any(_is_secret_name(name, in_request=True) for name in names)

@@ -162,7 +162,7 @@ class Engine:
         if not self._work.finished:
             self._explain()
         if left := self._again.left:
-            raise Stopped(f"{left}; all else is done: see that it can be read, and run the same command again")
+            raise Stopped(f"{left}; all else is done: make sure that it can be read, then run the same command again")
 
     def _explain(self) -> None:
         for model in self._unprepared:
@@ -172,9 +172,7 @@ class Engine:
                 "`edit-eval doctor CONFIG` says what is missing"
             )
         reasons = [f"{model_title(model)}: {error}" for model, error in self._first_load_error.items()]
-        raise Stopped(
-            "nothing is left that could do the rest; " + ("; ".join(reasons) or "every replica failed too often")
-        )
+        raise Stopped("no worker is left to do the rest; " + ("; ".join(reasons) or "every replica failed too often"))
 
     def _look(self) -> None:
         if self._now - self._looked < LOOK_EVERY or self._simulated:
@@ -366,7 +364,7 @@ class Engine:
             self._records.leave(task)
         else:
             if ticket == FIRST_TICKET:  # of perhaps a thousand
-                self._watch.note(f"{reason}; what cannot be read is tried again for a minute")
+                self._watch.note(f"{reason}; unreadable pictures are retried for a minute")
             self._work.add(
                 task.model, task.units, after=[ticket], phase=task.phase, alone=task.alone, failed_on=task.failed_on
             )
@@ -468,7 +466,7 @@ class Engine:
             self._load_failures[replica.number] += 1
             retired = bool(worker.broken or worker.killed) or self._load_failures[replica.number] >= LOAD_ATTEMPTS
         if retired:
-            self._watch.note(f"{replica.name} is given up: {reason}")
+            self._watch.note(f"{replica.name} has been retired: {reason}")
             self._records.event("retired", replica=replica.name, reason=reason)
         return retired
 

@@ -203,7 +203,7 @@ class LocalDriver:
                     self._events.append(Event(process.number, message))
                 process.heard = True
         except ValueError as error:  # a model that writes into every descriptor, or an answer without end
-            process.fault = f"it wrote something else into the pipe that is edit-eval's own, and was killed ({error})"
+            process.fault = f"it was killed, because it wrote into the pipe that is reserved for edit-eval ({error})"
             self.kill(process.number)
         return True
 

@@ -39,7 +39,7 @@ from edit_eval.store.matrix import Matrix
 LINES_KEPT = 1_000
 """Lines that wait for a slow display; older ones are dropped, and their number said."""
 
-_ORDER = ("", "given up", "starting", "waiting", "unloading", "loading", "judging", "editing")
+_ORDER = ("", "retired", "starting", "waiting", "unloading", "loading", "judging", "editing")
 """Of several models on one device the last of these is shown."""
 
 
@@ -48,7 +48,7 @@ class _ReplicaView:
     replica: Replica
     since: float
     state: str = ""
-    """`starting`, `loading`, `loaded`, `given up`, or empty."""
+    """`starting`, `loading`, `loaded`, `retired`, or empty."""
     running: dict[int, str] = field(default_factory=dict)
     """What the device computes: task -> its samples."""
     step: int = 0
@@ -115,7 +115,7 @@ class ProgressState:
         model, place = replica.model.title, "+".join(replica.place)
         view.since = now
         view.running.clear()
-        view.state = {"preparing": "starting", "retired": "given up", "ended": "", "died": ""}.get(state, state)
+        view.state = {"preparing": "starting", "ended": "", "died": ""}.get(state, state)
         if state == "loaded":
             self._loads[replica.model.key] += 1
             order, replicas = self._loads[replica.model.key], len(self._of_model[replica.model.key])

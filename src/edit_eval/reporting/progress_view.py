@@ -136,7 +136,7 @@ class DeviceView:
 
     device: str
     activity: str
-    """`starting`, `loading`, `editing`, `judging`, `waiting`, `unloading`, `given up`, or empty: nothing."""
+    """`starting`, `loading`, `editing`, `judging`, `waiting`, `unloading`, `retired`, or empty: nothing."""
     model: str = ""
     about: str = ""
     """The samples it is working on."""

@@ -74,7 +74,7 @@ def told(line: Line) -> tuple[str, str, str]:
 
 def loaded_sentence(line: Loaded) -> str:
     """`qwen_image_edit on cuda:0 in 41 s (3 of 8), 57.7 GiB`."""
-    order = f"{line.order} of {line.replicas}" if line.order <= line.replicas else "once more"
+    order = f"{line.order} of {line.replicas}" if line.order <= line.replicas else "again"
     memory = f", {line.memory / 2**30:.1f} GiB" if line.memory else ""
     return f"{line.model} on {line.place} in {duration(line.seconds)} ({order}){memory}"
 

@@ -278,7 +278,7 @@ def _device(view: DeviceView, now: float, length: int) -> tuple[ConsoleRenderabl
     elif view.activity in ("starting", "loading", "unloading"):
         about = Text(one_line(f"{view.activity} {view.model}"), style="dim")
     else:
-        about = Text(view.activity or "free", style="red" if view.activity == "given up" else "dim")
+        about = Text(view.activity or "free", style="red" if view.activity == "retired" else "dim")
     return bar, figures, about
 
 

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import yaml
 from filelock import FileLock, Timeout
 
+from edit_eval.config.placement import without_placement
 from edit_eval.errors import RunDirectoryError, Stopped
 from edit_eval.pictures import TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Activity, MemoryUse, Sample, Utilisation
@@ -280,13 +281,16 @@ class RunDirectory:
         return found
 
     def says(self, configuration: dict[str, Any], resolved: dict[str, Any], samples: tuple[Sample, ...]) -> bool:
-        """Whether what was written last describes the run like this; not, where any of it is damaged or missing."""
+        """Whether what was written last describes the run like this; not, where any of it is damaged or missing.
+
+        Where and how it was to run is not looked at: a finished run is what it is, on whichever devices.
+        """
         seen = Damage()
         try:
-            written = [self.configuration(), self.resolved()]
-        except RunDirectoryError:
+            written = [without_placement(self.configuration()), self.resolved()]
+        except (RunDirectoryError, AttributeError):  # the latter for a file of another shape
             return False
-        plain = json.loads(json.dumps([configuration, resolved]))
+        plain = json.loads(json.dumps([without_placement(configuration), resolved]))
         return bool(written == plain and self._samples(seen) == samples and not seen.total)
 
     def environment(self) -> dict[str, Any]:
