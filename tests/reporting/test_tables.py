@@ -61,6 +61,13 @@ def test_a_row_for_each_edit_model_and_judge(several: Report) -> None:
         assert f"{entry['overall']['mean']:.2f}" in row
 
 
+def test_the_mean_of_categories_says_of_how_many_it_is(complete: Report) -> None:
+    entry = complete.summary["results"][0]
+    row = next(line for line in printed(complete.summary).splitlines() if line.startswith("Mean of categories"))
+    counts = f"{entry['coverage']['scored']}/{entry['coverage']['total']}", str(entry["overall"]["clusters"])
+    assert row.split()[3:6] == [*counts, f"{entry['category_mean']:.2f}"]
+
+
 def test_devices_with_their_times(complete: Report) -> None:
     row = next(line for line in printed(complete.summary).splitlines() if line.startswith("cuda:0"))
     assert row.endswith("%")
