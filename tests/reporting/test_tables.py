@@ -35,7 +35,7 @@ def test_coverage_comes_first(incomplete: Report) -> None:
 
 @pytest.mark.parametrize(
     ("language", "words"),
-    [("en", "3 of 10 scores needed a second asking."), ("zh", "10 个分数中有 3 个是再次询问才得到的。")],
+    [("en", "3 of 10 scores came only when asked again."), ("zh", "10 个分数中有 3 个是再次询问才得到的。")],
 )
 def test_second_askings_are_told_where_there_were_any(complete: Report, language: str, words: str) -> None:
     assert complete.summary["coverage"]["asked_again"] == 0
