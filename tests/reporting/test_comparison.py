@@ -255,6 +255,8 @@ def test_one_common_sample_is_not_called_a_tie() -> None:
     assert row(one, "A - B")[-4:] == ["–", "same", "on", "1"]
     assert "identical" not in printed(one)
     assert [column.no_ci95 for column in one.columns] == ["one_image", "too_uneven"]
+    unread = compare([column("a", [None, None]), column("b", [7, 3])]).columns[0]
+    assert (unread.ci95, unread.no_ci95) == (None, "no_scores")
     assert "This says nothing about other samples." in " ".join(printed(one).split())
     assert FEW_IMAGES in " ".join(printed(one).split())
     ten = compare([column("a", [7] * 9 + [6], clusters=[0] * 10), column("b", [7] * 10, clusters=[0] * 10)])
