@@ -233,7 +233,7 @@ def test_a_model_without_edits_does_not_pass_for_one_that_is_no_worse(apart: tup
     comparison = compared(apart[0], made)
     assert not comparison.gate.passed
     assert gate_lines(comparison.gate) == [
-        "broken cannot be held against night by judge judge: no sample is scored in both"
+        "broken cannot be compared with night by judge judge: no sample is scored in both"
     ]
 
 
@@ -339,7 +339,7 @@ def test_the_verb_compare(apart: tuple[Run, Run], edit_eval: Callable[..., Ended
     assert [reason["kind"] for reason in candidate["reasons"]] == ["worse"]
     worse = edit_eval("compare", a, b, "--fail-if-worse", "--json")
     assert worse.code == 3
-    assert worse.err.startswith("b/night is worse than a/night by judge judge: -")
+    assert worse.err.startswith("b/night scores lower than a/night by judge judge: -")
     assert json.loads(worse.out) == found
     assert edit_eval("compare", b, a, "--fail-if-worse").code == 0
     margins = ((a, b, "--margin", "0.5"), (a, b, "--fail-if-worse", "--margin", "nan"))

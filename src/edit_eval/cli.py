@@ -343,14 +343,14 @@ def compare(
         list[Path], typer.Argument(metavar="RUN...", help="Run directories, or one with several edit models.")
     ],
     detect: Annotated[
-        float | None, typer.Option(metavar="D", help="Also: how many samples would show a difference of D points.")
+        float | None, typer.Option(metavar="D", help="Also show how many samples a difference of D points would take.")
     ] = None,
     fail_if_worse: Annotated[
-        bool, typer.Option("--fail-if-worse", help="Exit code 3 when any scores lower or fails more than the first.")
+        bool, typer.Option("--fail-if-worse", help="Exit with 3 if any scores lower or fails more than the first.")
     ] = False,
     margin: Annotated[
         float | None,
-        typer.Option(metavar="D", help="With it: 3 unless all are shown to be less than D points worse."),
+        typer.Option(metavar="D", help="With --fail-if-worse: 3 unless all are shown to be less than D points worse."),
     ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -386,7 +386,7 @@ def agreement(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """How far the judges agree with themselves, with each other and with people, and how often they are mute."""
+    """How far the judges agree with themselves, with each other and with people, and how often they give no score."""
     from edit_eval.reporting.agreement import print_agreement
     from edit_eval.run import Run
 

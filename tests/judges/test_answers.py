@@ -1,6 +1,8 @@
 """Raw answers of judges are read, refused or left alone; a score is never guessed."""
 
 import ast
+import random
+import re
 import sys
 import time
 from pathlib import Path
@@ -130,6 +132,36 @@ def test_no_beginning_of_an_answer_is_another_score_when_it_was_cut_off_there(fo
             if found.score is not None and (found.score != whole or "\n" not in text[:end]):
                 wrong.append((text, text[:end]))
     assert not wrong
+
+
+PARTS = ["1", "0", "7", ".5", "7.5", "10", "/10", "分"]
+DRESS = [
+    "{}",
+    "**{}**",
+    "*{}*",
+    "`{}`",
+    "_{}_",
+    "\\boxed{{{}}}",
+    "${}$",
+    "{}\n",
+    " {}",
+    "Score: {}",
+    "<think>{}</think>",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_score_stands_in_its_answer_in_one_piece(form):
+    """Whatever is taken off: what is left is never joined to a number that the judge did not write."""
+    chance, found = random.Random(3), 0
+    for _ in range(10_000):
+        pieces = [chance.choice(DRESS).format(chance.choice(PARTS)) for _ in range(chance.randint(1, 3))]
+        text = chance.choice(DRESS).format("".join(pieces))
+        score = read_answer(text, form).score
+        if score is not None:
+            found += 1
+            assert score in map(float, re.findall(r"[0-9]+(?:\.[0-9]+)?", text)), text
+    assert found > 300
 
 
 def test_what_the_server_withheld_is_refused_whatever_it_looks_like():

@@ -23,7 +23,7 @@ from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.comparable import NOTES, Note
 from small_columns import column, drawn, failing
 
-FEW_IMAGES = "With fewer than 24 source images there is no interval, and only a difference counts"
+FEW_IMAGES = "With fewer than 24 source images there is no interval, and a difference counts only"
 CATEGORIES = ("physical", "environmental", "social") * 30
 WORDS = "影子与光线一致，但边缘略有瑕疵；The shadow follows the light, but its edge bleeds slightly into the sky."
 
@@ -117,7 +117,7 @@ def test_few_large_losses_that_decide_are_named() -> None:
     b = [score + (0.5 if index not in (4, 20) else -7) for index, score in enumerate(a)]
     b[9] += 0.1
     text = " ".join(printed(compare([column("a", a), column("b", b)])).split())
-    assert "A - B: few large losses of B decide: see s0004, s0020, " in text
+    assert "A - B: a few large losses of B decide: see s0004, s0020, " in text
     assert "decide" not in printed(compare([column("a", drawn(2)), column("b", drawn(3))]))
 
 
@@ -126,7 +126,7 @@ def test_one_image_with_nearly_all_samples_is_too_uneven() -> None:
     columns = [column(name, drawn(seed, count=330), clusters=clusters) for name, seed in (("a", 2), ("b", 3))]
     text = printed(compare(columns))
     assert row(compare(columns), "A - B")[-2:] == ["too", "uneven"]
-    assert "a few source images have so many of the samples" in " ".join(text.split())
+    assert "a few source images hold so many of the samples" in " ".join(text.split())
 
 
 def test_one_category_is_the_whole_and_not_printed_again() -> None:
@@ -163,14 +163,14 @@ def test_missing_scores_are_bounds_and_a_star() -> None:
     assert row(comparison, "A - B")[-2:] == ["B", "better*"]
     assert "67/90" in row(comparison, "A - B", 1)
     assert signed_span([pair.worst_case_difference, pair.best_case_difference]) in printed(comparison)
-    assert "* The missing scores could turn this" in printed(comparison)
+    assert "* Missing scores could reverse this" in printed(comparison)
     whole = compare([column("a", drawn(3)), column("b", drawn(2, 1.5))])
     assert "Worst to best" not in printed(whole)
     assert "*" not in printed(whole)
 
 
 FAILURES = [
-    (drawn(3), range(20), "B fails more", "A - B: by their scores neither is better, but B fails more edits: 20 of 90"),
+    (drawn(3), range(20), "B fails more", "A - B: neither is shown to score higher, but B fails more edits: 20 of 90"),
     (drawn(3, 2.0), range(20), "trade", "A - B is a trade: B scores higher on what both made, but B fails more edits:"),
     (
         drawn(3, -2.0),
@@ -225,10 +225,28 @@ def test_identical_untested_and_hopeless_pairs_have_words() -> None:
     assert "the samples that differ most" not in printed(same)
     nothing = compare([column("a", [None, 4]), column("b", [4, None])])
     assert row(nothing, "A - B")[3:] == ["0", "0", "–", "–", "–", "–", "–", "no", "test"]
+    assert "No test: no sample is scored in both." in printed(nothing)
+    assert "Holm over 0 tests." in " ".join(printed(nothing).split())
+    assert "No interval: one source image." in printed(nothing), "of the columns"
     few = compare([column("a", [9, 8, 9, 7, 9]), column("b", [1, 2, 1, 1, 3])])
     assert row(few, "A - B")[-4:] == ["–", "too", "few:", "5"]
     assert FEW_IMAGES in " ".join(printed(few).split())
     assert "A tie is not equality" not in printed(few), "nothing here is called a tie"
+
+
+def test_a_pair_without_a_common_sample_costs_the_others_nothing() -> None:
+    columns = [column("a", drawn(2)), column("b", drawn(3)), column("c", [None] * 90)]
+    two, three = compare(columns[:2]), compare(columns)
+    assert three.document()["tests"] == 1
+    assert three.pairs[0].detectable == two.pairs[0].detectable
+    assert three.pairs[0].p_adjusted == two.pairs[0].p_adjusted
+
+
+def test_a_difference_that_is_always_the_same_has_no_interval_and_says_why() -> None:
+    scores = [round(4 * score) / 4 for score in drawn(2)]
+    constant = compare([column("a", scores), column("b", [score - 1 for score in scores])])
+    assert row(constant, "A - B")[6:8] == ["–", "0.0004"]
+    assert "No interval: no spread." in printed(constant)
 
 
 def test_one_common_sample_is_not_called_a_tie() -> None:
@@ -236,7 +254,10 @@ def test_one_common_sample_is_not_called_a_tie() -> None:
     one = compare([column("a", [7, None]), column("b", [7, 3])])
     assert row(one, "A - B")[-4:] == ["–", "same", "on", "1"]
     assert "identical" not in printed(one)
-    assert "Of other samples that says nothing." in " ".join(printed(one).split())
+    assert [column.no_ci95 for column in one.columns] == ["one_image", "too_uneven"]
+    unread = compare([column("a", [None, None]), column("b", [7, 3])]).columns[0]
+    assert (unread.ci95, unread.no_ci95) == (None, "no_scores")
+    assert "This says nothing about other samples." in " ".join(printed(one).split())
     assert FEW_IMAGES in " ".join(printed(one).split())
     ten = compare([column("a", [7] * 9 + [6], clusters=[0] * 10), column("b", [7] * 10, clusters=[0] * 10)])
     assert row(ten, "A - B")[-3:] == ["too", "few:", "1"], "ten samples, one image"

@@ -21,11 +21,11 @@ WHOLE = failing(column("a", drawn(2)), [])
 EXACT = [round(4 * score) / 4 for score in drawn(2)]
 CASES: list[tuple[Sequence[Column], float | None, list[str]]] = [
     ([column("a", BAD), column("b", GOOD)], None, []),
-    ([column("a", GOOD), column("b", BAD)], None, ["b is worse than a by judge judge: -1.57, adjusted p <0.0001"]),
+    ([column("a", GOOD), column("b", BAD)], None, ["b scores lower than a by judge judge: -1.57, adjusted p <0.0001"]),
     (
         [column("a", [5, 6]), column("b", [None, None])],
         None,
-        ["b cannot be held against a by judge judge: no sample is scored in both"],
+        ["b cannot be compared with a by judge judge: no sample is scored in both"],
     ),
     (
         [column("a", [5, 6]), column("b", [5, 6])],
@@ -58,8 +58,9 @@ def test_a_margin_that_is_not_shown_comes_with_what_it_takes() -> None:
     values = compare(columns, margin=0.2).gate.candidates[0].reasons[0].values
     (line,) = said(*columns, margin=0.2)
     assert line.startswith("b is not shown to be less than 0.2 worse than a by judge judge: ")
-    assert line.endswith(f"; if it is truly {values['assumed']:+.2f}, {values['samples']} samples on "
-                         f"{values['images']} source images show it 4 times in 5".replace("+0.00", "0.00"))  # fmt: skip
+    assumed = f"{values['assumed']:+.2f}".replace("+0.00", "0.00")
+    counts = f"{values['samples']} samples on {values['images']} source images"
+    assert line.endswith(f"; if it is truly {assumed}, {counts} would show it 4 times in 5")
     assert said(*columns, margin=0.2, language="zh")[0].startswith("由 judge 评分，无法证明 b 比 a 差不到 0.2：")
 
 

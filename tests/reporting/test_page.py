@@ -111,10 +111,10 @@ def test_hostile_words_make_no_elements(hostile: Report, several: Report) -> Non
 
 def test_second_askings_stand_beside_the_coverage(complete: Report) -> None:
     told = {**complete.summary, "coverage": {**complete.summary["coverage"], "asked_again": 3}}
-    words = "3 of 10 scores needed a second asking."
+    words = "3 of 10 scores came only when asked again."
     assert words in "".join(page(complete.results, told, Path(complete.results.directory), language="en"))
     assert words in markdown(complete.results, told, "en")
-    assert "second asking." not in markdown(complete.results, complete.summary, "en")
+    assert "asked again." not in markdown(complete.results, complete.summary, "en")
 
 
 def test_coverage_stands_before_the_mean(incomplete: Report) -> None:

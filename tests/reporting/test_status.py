@@ -258,7 +258,7 @@ def test_status() -> None:
         "to go on:",
         "  edit-eval run CONFIG --run-dir /runs/run1",
         "",
-        "to try once more what failed:",
+        "to retry what failed:",
         "  edit-eval run CONFIG --run-dir /runs/run1 --retry edit_failed,refused",
     ]
 

@@ -35,7 +35,7 @@ def test_coverage_comes_first(incomplete: Report) -> None:
 
 @pytest.mark.parametrize(
     ("language", "words"),
-    [("en", "3 of 10 scores needed a second asking."), ("zh", "10 个分数中有 3 个是再次询问才得到的。")],
+    [("en", "3 of 10 scores came only when asked again."), ("zh", "10 个分数中有 3 个是再次询问才得到的。")],
 )
 def test_second_askings_are_told_where_there_were_any(complete: Report, language: str, words: str) -> None:
     assert complete.summary["coverage"]["asked_again"] == 0
@@ -59,6 +59,13 @@ def test_a_row_for_each_edit_model_and_judge(several: Report) -> None:
         coverage = entry["coverage"]
         assert f"{coverage['scored']}/{coverage['total']}" in row
         assert f"{entry['overall']['mean']:.2f}" in row
+
+
+def test_the_mean_of_categories_says_of_how_many_it_is(complete: Report) -> None:
+    entry = complete.summary["results"][0]
+    row = next(line for line in printed(complete.summary).splitlines() if line.startswith("Mean of categories"))
+    counts = f"{entry['coverage']['scored']}/{entry['coverage']['total']}", str(entry["overall"]["clusters"])
+    assert row.split()[3:6] == [*counts, f"{entry['category_mean']:.2f}"]
 
 
 def test_devices_with_their_times(complete: Report) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edit_eval.statistics.corrections import benjamini_hochberg, holm
-from edit_eval.statistics.intervals import Estimate, estimate, mean_interval
+from edit_eval.statistics.intervals import Estimate, estimate
 from edit_eval.statistics.power import detectable_difference
 
 
@@ -45,7 +45,7 @@ def test_equal_images_have_the_cluster_robust_interval():
         cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True
     )
     assert estimate(values, clusters).standard_error == pytest.approx(float(fit.bse[0]))
-    assert mean_interval(values, clusters) == pytest.approx(fit.conf_int()[0].tolist())
+    assert estimate(values, clusters).interval() == pytest.approx(fit.conf_int()[0].tolist())
 
 
 def test_the_detectable_difference_is_close_to_that_of_the_t_test():

@@ -112,6 +112,18 @@ def test_how_many_samples_would_show_it():
     assert reasons(column("a", drawn(2, 1.0)), column("b", drawn(3)), margin=0.2) == [["beyond_margin"]]
 
 
+def test_where_a_few_losses_decide_nobody_can_say_how_many_would_show_it():
+    """Two failures beside ninety equal scores: these ninety do not show it, so no smaller number would."""
+    a, b = failing(column("a", drawn(2)), []), failing(column("b", drawn(2)), [3, 4])
+    (candidate,) = compare([a, b], margin=0.3).gate.candidates
+    assert candidate.lower_with_failures < -0.3
+    assert [reason.kind for reason in candidate.reasons] == ["cannot_say_with_failures"]
+    assert "samples" not in candidate.reasons[0].values
+    skewed = column("c", [score - (n < 4) * min(score, 4.0) for n, score in enumerate(drawn(2))])
+    (pair,) = compare([a, skewed], detect=0.2).pairs
+    assert (pair.few_losses.column, pair.detectable, pair.needed) == ("c", None, None)
+
+
 def test_more_columns_take_a_wider_interval():
     columns = [column(str(n), drawn(n + 2)) for n in range(5)]
     alone, among = (compare(of, margin=1.0).gate.candidates[0].lower for of in (columns[:2], columns))

@@ -27,7 +27,9 @@ def test_a_difference_of_the_reported_size_is_found_four_times_in_five(images):
     found = []
     for _ in range(400):
         shift = detectable_difference(estimate(draw(), clusters), 10)
-        found.append(paired_p_value(estimate(shift + draw(), clusters), 10) <= 0.05)
+        if shift is not None:  # a skewed draw now and then says nothing
+            found.append(paired_p_value(estimate(shift + draw(), clusters), 10) <= 0.05)
+    assert len(found) > 370
     assert np.mean(found) == pytest.approx(0.8, abs=0.05)
 
 
@@ -64,7 +66,9 @@ def test_where_the_samples_do_not_say_there_is_no_number():
     assert one.doubt == "one_image"
     assert few.freedom == 3
     assert uneven.freedom < 4
-    for found in (one, few, uneven):
+    skewed = estimate(np.array([0.0] * 58 + [-4.6, -4.3]), np.arange(60))
+    assert skewed.asymmetry < 0
+    for found in (one, few, uneven, skewed):
         assert detectable_difference(found, 10) is None
         assert clusters_needed(found, 1.0, 10) is None
     assert detectable_difference(seen(7), 10, alpha=0.001) is None, "beyond the scale"

@@ -18,7 +18,7 @@ Any other answer that was cut off is none, whatever it looks like: `Score: 1` ma
 
 Where the grammar leaves room, a doubt is never resolved in favour of a score:
 
-* A number has digits on both sides of its point, and no sign but a minus: `8.` may have been cut off, `+0.5` may be a
+* A number has digits on both sides of its point, and no sign but a minus: `8.` may be the start of `8.500`, `+0.5` a
   step from the baseline, `8,5` may be two numbers, `.5`, `1e1` and `NaN` are not how a score is asked for.
 * Digits, point, slash, minus, plus, equals, colon and brackets of full width (`８．５`) are the same signs in another
   width, and are read.
@@ -71,7 +71,10 @@ _WIDTHS = str.maketrans("０１２３４５６７８９．／－−＋＝：（�
 _FIGURES = r"[0-9]+(?:\.[0-9]+)?"
 _TEN = r"[0-9]+(?:\.0+)?"
 _BEHIND = rf"/ ?{_TEN}|out of {_TEN}|\( ?out of {_TEN} ?\)|分? ?\( ?满分 ?{_TEN} ?分 ?\)|分"
-_STOP = r"(?:。|(?(decimals)\.|(?(behind)\.|(?!))))"  # behind digits alone a point may be that of decimals to come
+# Behind digits alone a point is no full stop. A plain text, which is what most classes return, does not say how it
+# ended, and three decimals are asked for: `8.` is more likely the start of `8.500` than a sentence. The same words are
+# to mean the same from every judge, so it is asked again even where the answer is whole: one question, no wrong score.
+_STOP = r"(?:。|(?(decimals)\.|(?(behind)\.|(?!))))"
 _NUMBER = rf"(?P<number>-?[0-9]+(?P<decimals>\.[0-9]+)?) ?(?P<behind>{_BEHIND})? ?{_STOP}?"
 _LABELS = r"(?:(?:final|overall|total) )?score|总评分|最终评分|最终得分|综合评分|评分|分数|得分|总分"
 _LABEL = rf"(?:#{{1,6}} )?(?:{_LABELS})\s*:\s*"
@@ -288,9 +291,10 @@ def _plain(line: str) -> tuple[str, bool]:
     if len(line) > _LONGEST_SCORE_LINE:
         return "", False
     plain = re.sub(r"[ \t]+", " ", line.translate(_WIDTHS))
-    while (barer := _EMPHASIS.sub(r"\g<inside>", plain)) != plain:
+    # One at a time: the next is looked at beside what has come off, so `1``0` and two boxes that touch are no 10.
+    while (barer := _EMPHASIS.sub(r"\g<inside>", plain, count=1)) != plain:
         plain = barer.strip()
-    plain, boxes = _BOX.subn(r"\g<inside>", plain)
+    plain, boxes = _BOX.subn(r"\g<inside>", plain, count=1)
     return plain, boxes == 1
 
 

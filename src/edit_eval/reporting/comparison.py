@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
+from edit_eval.reporting.tables import without_interval
 from edit_eval.reporting.terminal_text import Name, one_line, print_beside, readable, stdout_console
 from edit_eval.reporting.texts import short_category, text
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
@@ -50,10 +51,12 @@ def print_comparison(comparison: Comparison, console: Console | None = None, *, 
                 )
         console.print()
         console.print(columns_table(columns, letters, language))
+        _print_reasons(console, [column.no_ci95 for column in columns], language)
         if not number:
             _print_differing_models(console, columns, letters, language)
         console.print()
         console.print(pairs_table(pairs, letters, language))
+        _print_reasons(console, [pair.no_ci95 for pair in pairs if pair.clusters >= FEWEST_IMAGES], language)
         console.print()
         console.print(counts_table(pairs, letters, language))
         _print_failures(console, pairs, letters, language, with_table=not number)
@@ -364,6 +367,12 @@ def _note(note: str, language: str) -> str:
     return text(f"compare.note.{note.kind}", language, **note.values) if isinstance(note, Note) else note
 
 
+def _print_reasons(console: Console, reasons: Sequence[str | None], language: str) -> None:
+    """Why there is a dash in place of an interval; what has its own sentence elsewhere is not said twice."""
+    if words := without_interval(reasons, language):
+        _print_dim(console, words)
+
+
 def _print_differing_models(
     console: Console, columns: Sequence[ColumnSummary], letters: Mapping[str, str], language: str
 ) -> None:
@@ -378,12 +387,14 @@ def _print_differing_models(
 
 def _print_explanation(console: Console, pairs: Sequence[Pair], letters: Mapping[str, str], language: str) -> None:
     """What the columns mean, and what the verdicts that are there do not mean."""
-    tests = len(pairs)
+    tests = sum(pair.p is not None for pair in pairs)
     console.print()
     _print_dim(console, text("compare.explanation", language, tests=_tests(tests, language)))
     if any(pair.failures.a or pair.failures.b for pair in pairs):
         edit_models = len({(pair.a, pair.b) for pair in pairs})
         _print_dim(console, text("compare.failed.explanation", language, tests=_tests(edit_models, language)))
+    if any(pair.n == 0 for pair in pairs):
+        _print_dim(console, text("compare.no_test.hint", language))
     if any(pair.identical for pair in pairs):
         _print_dim(console, text("compare.same.hint", language))
     verdicts = {verdict(pair, letters, language) for pair in pairs}

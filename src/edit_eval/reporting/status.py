@@ -254,7 +254,7 @@ def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
         found.append(("to go on:", again))
     statuses = ",".join(dict.fromkeys(failure["status"] for failure in document["failures"]))
     if statuses:
-        found.append(("to try once more what failed:", f"{again} --retry {statuses}"))
+        found.append(("to retry what failed:", f"{again} --retry {statuses}"))
     return found
 
 

@@ -36,7 +36,8 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
         for table in tables:
             console.print()
             console.print(table)
-        if reasons := _without_interval(of_judge, language):
+        blocks = [b for part in of_judge for b in (part.overall, part.category_interval, *part.categories.values())]
+        if reasons := without_interval([block.get("no_ci95") for block in blocks], language):
             console.print(_plain(reasons), style="dim")
     if (summary.get("timing") or {}).get("devices"):
         console.print()
@@ -106,15 +107,15 @@ def categories_table(parts: Sequence[Entry], language: str = "en") -> Table:
     for part in parts:
         first = Name(part.edit_model, indent=2) if len(parts) > 1 else means
         mean = Text(formats.score(part.category_mean), style="bold")
-        table.add_row(first, "", "", mean, formats.span(part.category_interval["ci95"]))
+        counts = _scored(part.coverage), formats.images(part.overall)
+        table.add_row(first, *counts, mean, formats.span(part.category_interval["ci95"]))
     return table
 
 
-def _without_interval(parts: Sequence[Entry], language: str) -> str:
-    """Why there is no interval where there is none, each reason once."""
-    blocks = [block for part in parts for block in (part.overall, part.category_interval, *part.categories.values())]
-    reasons = dict.fromkeys(block.get("no_ci95") for block in blocks)
-    known = [text(f"no_ci95.{reason}", language) for reason in reasons if reason not in (None, "no_scores")]
+def without_interval(reasons: Iterable[str | None], language: str = "en") -> str:
+    """Why there is no interval where there is none, each reason once; where there is no mean either, nothing."""
+    said = [reason for reason in dict.fromkeys(reasons) if reason not in (None, "no_scores")]
+    known = [text(f"no_ci95.{reason}", language) for reason in said]
     return text("no_ci95", language, reasons=text("list.separator", language).join(known)) if known else ""
 
 
@@ -188,13 +189,17 @@ def _numbers(block: Mapping[str, Any], coverage: Mapping[str, Any] | None, with_
     complete = formats.is_complete(coverage)
     bounds = [formats.NOTHING if complete else formats.worst_to_best(block)] if with_bounds else []
     return [
-        Text(formats.coverage(coverage), style="" if complete else _PROBLEM),
+        _scored(coverage),
         formats.images(block),
         Text(formats.score(block.get("mean")), style="bold"),
         formats.span(block.get("ci95")),
         *bounds,
         *(formats.score(block.get(key)) for key in ("std", "median", "min", "max")),
     ]
+
+
+def _scored(coverage: Mapping[str, Any] | None) -> Text:
+    return Text(formats.coverage(coverage), style="" if formats.is_complete(coverage) else _PROBLEM)
 
 
 def _plain(words: str) -> Text:

@@ -32,7 +32,6 @@ from edit_eval.statistics.intervals import (
     IntArray,
     cluster_codes,
     estimate,
-    mean_interval,
 )
 from edit_eval.statistics.paired import beyond_the_unseen, no_interval, paired_interval, paired_p_value
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
@@ -164,6 +163,8 @@ class ColumnSummary:
     """Source images of the scored samples."""
     mean: float | None
     ci95: list[float] | None
+    no_ci95: str | None
+    """Why there is no interval: `no_scores`, `unknown_source`, `one_image`, `too_uneven`, `no_spread`."""
     rank: int
     """1 + the number of columns of the judge that are better: what no test separates shares a rank."""
     failed: FailedEdits
@@ -191,7 +192,7 @@ class Comparison:
             "schema": SCHEMA,
             "alpha": ALPHA,
             "power": POWER,
-            "tests": len(self.pairs),
+            "tests": sum(pair.p is not None for pair in self.pairs),
             "columns": [{**asdict(column), "differs": list(column.differs)} for column in self.columns],
             "pairs": [asdict(pair) for pair in self.pairs],
             "gate": asdict(self.gate),
@@ -224,7 +225,8 @@ def compare(
     for of_judge in of_judges.values() or [[]]:
         refuse_incomparable(of_judge)
     both = [(a, b) for of_judge in of_judges.values() for a, b in combinations(of_judge, 2)]
-    by_scores = _corrected([_pair(a, b, len(both), detect, lowest, highest) for a, b in both])
+    tests = sum(bool(_common(a, b)) for a, b in both)
+    by_scores = _corrected([_pair(a, b, tests, detect, lowest, highest) for a, b in both])
     failures = paired_failures(both)
     pairs = [_with_failures(pair, failures[pair.a, pair.b]) for pair in by_scores]
     return Comparison(
@@ -237,7 +239,7 @@ def compare(
 
 def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float, highest: float) -> Pair:
     shared = sorted(sample for sample in a.scores if sample in b.scores)
-    common = [sample for sample in shared if a.scores[sample] is not None and b.scores[sample] is not None]
+    common = _common(a, b)
     scores_a, scores_b = _scores(a, common), _scores(b, common)
     differences = scores_a - scores_b
     clusters = cluster_codes([a.clusters[sample] for sample in common])
@@ -245,7 +247,7 @@ def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float,
         raise ValueError("a sample with a score has no digest of its source image; it cannot be put in a cluster")
     worst, best = _bounds(a, b, shared, lowest, highest)
     found = estimate(differences, clusters) if common else None
-    alpha, spread = ALPHA / tests, highest - lowest
+    alpha, spread = ALPHA / max(1, tests), highest - lowest
     images = found.clusters if found else 0
     return Pair(
         judge=a.judge,
@@ -267,7 +269,7 @@ def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float,
         better_whatever_is_missing=None,
         identical=bool(common) and not differences.any(),
         testable=found is not None and beyond_the_unseen(found, spread, alpha) <= spread,
-        detectable=detectable_difference(found, spread, alpha=alpha) if found and not found.asymmetry else None,
+        detectable=detectable_difference(found, spread, alpha=alpha) if found else None,
         worst_case_difference=worst,
         best_case_difference=best,
         wins=int((differences > 0).sum()),
@@ -277,6 +279,11 @@ def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float,
         largest=_largest(a, b, common, scores_a, scores_b),
         needed=_needed(found, alpha, detect, spread, len(common)),
     )
+
+
+def _common(a: Column, b: Column) -> list[str]:
+    """The samples with a score in both, sorted."""
+    return sorted(sample for sample, score in a.scores.items() if None not in (score, b.scores.get(sample)))
 
 
 def _scores(column: Column, samples: Sequence[str]) -> FloatArray:
@@ -426,6 +433,8 @@ def _column_summary(column: Column, pairs: Sequence[Pair], lowest: float, highes
         for pair in pairs
         if pair.judge == column.judge and column.name in (pair.a, pair.b)
     )
+    images = [column.clusters[sample] for sample in scored]
+    found = estimate(scores, cluster_codes(images)) if scored and all(images) else None
     return ColumnSummary(
         name=column.name,
         run=column.run,
@@ -434,9 +443,10 @@ def _column_summary(column: Column, pairs: Sequence[Pair], lowest: float, highes
         differs=column.differs,
         scored=len(scored),
         total=len(column.scores),
-        clusters=len({column.clusters[sample] for sample in scored}),
+        clusters=len(set(images)),
         mean=_mean(scores),
-        ci95=mean_interval(scores, [column.clusters[sample] for sample in scored], lowest=lowest, highest=highest),
+        ci95=found.interval(lowest=lowest, highest=highest) if found else None,
+        no_ci95=found.doubt if found else "unknown_source" if scored else "no_scores",
         rank=1 + beaten_by,
         failed=failed_edits(column),
     )

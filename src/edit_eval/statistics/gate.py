@@ -30,8 +30,8 @@ class Reason:
     """Why a column does not pass."""
 
     kind: str
-    """`not_held`, `too_few`, `too_uneven`, `worse`, `fails_more`; with a margin `no_interval`, `margin` and
-    `beyond_margin`, and the same three with `_with_failures`."""
+    """`not_held`, `too_few`, `too_uneven`, `worse`, `fails_more`; with a margin `no_interval`, `margin`,
+    `beyond_margin` and `cannot_say`, and the same four with `_with_failures`."""
     values: Mapping[str, float | int | None]
     """The numbers that say so."""
 
@@ -74,7 +74,8 @@ class _Loss:
     difference: float
     lower: float | None
     needed: tuple[int, int] | None
-    """Samples and source images that would show that it is above -margin, were it truly what was seen (at most 0)."""
+    """Samples and source images that would show that it is above -margin, were it truly what was seen (at most 0); None
+    where none would, and where these samples do not say how many."""
 
 
 def hold_against_first(
@@ -150,7 +151,7 @@ def _of_loss(loss: _Loss | None, which: str, margin: float) -> Iterator[Reason]:
     if loss.lower is None:
         yield Reason(f"no_interval{which}", values)
     elif loss.lower <= -margin and loss.needed is None:
-        yield Reason(f"beyond_margin{which}", values)
+        yield Reason(f"{'beyond_margin' if loss.difference <= -margin else 'cannot_say'}{which}", values)
     elif loss.lower <= -margin and loss.needed is not None:
         samples, images = loss.needed
         yield Reason(

@@ -165,34 +165,6 @@ def _asymmetry(means: FloatArray) -> float:
     return found if abs(found) > max(0.2, 2 * chance) else 0.0
 
 
-def mean_interval(
-    values: Sequence[float] | FloatArray,
-    clusters: Sequence[Any] | IntArray,
-    *,
-    confidence: float = CONFIDENCE,
-    lowest: float = -math.inf,
-    highest: float = math.inf,
-) -> list[float] | None:
-    """`[low, high]` of the mean, see `estimate`, cut at `lowest` and `highest`, beyond which no mean can lie.
-
-    `clusters` names for each value what it shares with others (the digest of the source image). None where the data
-    do not say, and where the cluster of a value is not known (an empty label). Raises `ValueError` when the lengths
-    differ.
-    """
-    if len(values) != len(clusters):
-        raise ValueError(f"{len(values)} values, but {len(clusters)} clusters: one cluster a value is needed")
-    if isinstance(clusters, np.ndarray):
-        codes: IntArray = clusters.astype(np.int64)
-    elif any(label is None or label == "" for label in clusters):
-        return None
-    else:
-        codes = cluster_codes(clusters)
-    if not len(codes):
-        return None
-    found = estimate(np.asarray(values, dtype=np.float64), codes)
-    return found.interval(confidence=confidence, lowest=lowest, highest=highest)
-
-
 def wilson_interval(successes: int, total: int, *, confidence: float = CONFIDENCE) -> list[float] | None:
     """`[low, high]` of a rate, 0 to 1, by Wilson's score method (JASA 22, 1927); None for a total of 0.
 

@@ -30,8 +30,9 @@ def detectable_difference(found: Estimate, scale: float, *, alpha: float = ALPHA
     the standard error for known: with 10 clusters it promises .80 and keeps .75. `scale` is the largest difference
     there can be; see `paired_p_value` for what few images ask for.
 
-    None where the samples do not say: no interval for want of spread or of images that count, fewer than
-    `FEWEST_FREEDOM` degrees of freedom, or no difference within the scale is large enough.
+    None where the samples do not say: no interval for want of spread or of images that count, a few large losses that
+    decide (`asymmetry`), fewer than `FEWEST_FREEDOM` degrees of freedom, or no difference within the scale is large
+    enough.
     """
     if not _says(found):
         return None
@@ -87,7 +88,7 @@ def clusters_needed(
 
 
 def _says(found: Estimate) -> bool:
-    return found.doubt is None and found.freedom_between >= FEWEST_FREEDOM - 1e-9
+    return found.doubt is None and not found.asymmetry and found.freedom_between >= FEWEST_FREEDOM - 1e-9
 
 
 def _beyond(found: Estimate, scale: float, alpha: float, power: float) -> float:
