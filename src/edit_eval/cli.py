@@ -47,9 +47,9 @@ def _set_document_apart(context: typer.Context, wanted: bool) -> bool:
 
 AsJson = Annotated[
     bool,
-    typer.Option("--json", callback=_set_document_apart, help="One JSON document on stdout; all else on stderr."),
+    typer.Option("--json", callback=_set_document_apart, help="Print one JSON document; all else goes to stderr."),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Adds the trace to an error.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
 
 Options = dict[str, Any]
@@ -63,11 +63,11 @@ def _options(
     tags: Annotated[str | None, typer.Option(metavar="A,B", help="Only samples with one of these tags.")] = None,
     sample_ids: Annotated[str | None, typer.Option(metavar="A,B", help="Only these samples.")] = None,
     devices: Annotated[
-        str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replaces every model's devices.")
+        str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Run every model on these devices.")
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Replaces one value of the YAML, by dotted key."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Set one value of the YAML, by dotted key."),
     ] = None,
 ) -> Options:
     return {
@@ -228,31 +228,28 @@ def run(
     *,
     run_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where; an existing run goes on. Default: a folder in runs/."),
+        typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: in runs/."),
     ] = None,
     options: Options,
     reuse: Annotated[
-        list[Path] | None, typer.Option(metavar="DIR", help="Takes edits and judgements with equal keys from a run.")
+        list[Path] | None, typer.Option(metavar="DIR", help="Reuse matching edits and judgements of another run.")
     ] = None,
-    retry: Annotated[
-        str | None, typer.Option(metavar="STATUS,...", help="Tries failures with these statuses again.")
-    ] = None,
+    retry: Annotated[str | None, typer.Option(metavar="STATUS,...", help="Retry failures with these statuses.")] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Compares every source and every picture with what was recorded, first.")
+        bool, typer.Option("--verify", help="First check every source and edit against its recorded digest.")
     ] = False,
     strict_environment: Annotated[
         bool,
-        typer.Option(
-            "--strict-environment", help="Refuses other libraries or GPUs than before, and workers that differ."
-        ),
+        typer.Option("--strict-environment", help="Refuse changed libraries or GPUs, and workers that differ."),
     ] = False,
     progress: Annotated[
-        str | None, typer.Option(metavar="auto|rich|plain|lines|none", help="Bars, few lines, each score, nothing.")
+        str | None,
+        typer.Option(metavar="auto|rich|plain|lines|none", help="Progress display."),
     ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Edits, judges and reports. The same command goes on where it ended."""
+    """Edits, judges and reports. Rerun the same command to resume."""
     from edit_eval.config.loading import load_configuration
     from edit_eval.evaluation import RunInterrupted, evaluate
     from edit_eval.run import Run
@@ -314,12 +311,10 @@ def report(
 def plan(
     config: Config,
     *,
-    gpus: Annotated[int | None, typer.Option(metavar="N", help="As if there were so many GPUs.")] = None,
-    gpu_memory: Annotated[
-        float | None, typer.Option(metavar="GIB", help="With --gpus: free on each, in GiB (80 of an 80 GB card).")
-    ] = None,
-    samples: Annotated[int | None, typer.Option(metavar="M", help="As if there were so many samples.")] = None,
-    from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="With the times that a run took.")] = None,
+    gpus: Annotated[int | None, typer.Option(metavar="N", help="Simulate N GPUs.")] = None,
+    gpu_memory: Annotated[float | None, typer.Option(metavar="GIB", help="With --gpus: GiB free on each.")] = None,
+    samples: Annotated[int | None, typer.Option(metavar="M", help="Simulate M samples.")] = None,
+    from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="Use timings from RUN.")] = None,
     options: Options,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -336,20 +331,20 @@ def plan(
         print_plan(made, stdout_console())
 
 
-@app.command(short_help="Runs, or the edit models within one, against each other.")
+@app.command(short_help="Compare runs, or the edit models of one run.")
 def compare(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run directories, or one with several edit models.")
     ],
     detect: Annotated[
-        float | None, typer.Option(metavar="D", help="Also: how many samples would show a difference of D points.")
+        float | None, typer.Option(metavar="D", help="Also say how many samples would show a difference of D points.")
     ] = None,
     fail_if_worse: Annotated[
         bool, typer.Option("--fail-if-worse", help="Exit code 3 when any scores lower or fails more than the first.")
     ] = False,
     margin: Annotated[
         float | None,
-        typer.Option(metavar="D", help="With it: 3 unless all are shown to be less than D points worse."),
+        typer.Option(metavar="D", help="With --fail-if-worse: exit code 3 unless all are shown to be within D."),
     ] = None,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -385,7 +380,7 @@ def agreement(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """How far the judges agree with themselves, with each other and with people, and how often they are mute."""
+    """How far judges agree with themselves, each other and people, and how often they give no score."""
     from edit_eval.reporting.agreement import print_agreement
     from edit_eval.run import Run
 
@@ -406,7 +401,7 @@ def status(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """What is done, failed, set aside; of a sample, all."""
+    """Show run progress, or one sample in full."""
     from edit_eval.reporting.status import print_sample, print_status, sample_document, status_document
     from edit_eval.run import Run
 
@@ -430,7 +425,7 @@ def list_(as_json: AsJson = False, debug: Debug = False) -> None:
         print_components()
 
 
-@app.command(short_help="The parameters of one of them.")
+@app.command(short_help="The parameters of a benchmark, an edit model or a judge.")
 def describe(
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="A registered name, or a class path.")],
     as_json: AsJson = False,
@@ -471,7 +466,7 @@ env = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Environment
 app.add_typer(env, name="env")
 
 
-@env.command("create", short_help="Makes one, and prints its line for the YAML.")
+@env.command("create", short_help="Make one, and print its line for the YAML.")
 def env_create(
     folder: Annotated[Path, typer.Argument(metavar="DIR")],
     for_: Annotated[str, typer.Option("--for", metavar="edit|judge", help="What is to run in it.")],

@@ -172,9 +172,7 @@ class Engine:
                 "`edit-eval doctor CONFIG` says what is missing"
             )
         reasons = [f"{model_title(model)}: {error}" for model, error in self._first_load_error.items()]
-        raise Stopped(
-            "nothing is left that could do the rest; " + ("; ".join(reasons) or "every replica failed too often")
-        )
+        raise Stopped("no device is left to do the rest; " + ("; ".join(reasons) or "every replica failed too often"))
 
     def _look(self) -> None:
         if self._now - self._looked < LOOK_EVERY or self._simulated:
@@ -468,7 +466,7 @@ class Engine:
             self._load_failures[replica.number] += 1
             retired = bool(worker.broken or worker.killed) or self._load_failures[replica.number] >= LOAD_ATTEMPTS
         if retired:
-            self._watch.note(f"{replica.name} is given up: {reason}")
+            self._watch.note(f"{replica.name} has been retired: {reason}")
             self._records.event("retired", replica=replica.name, reason=reason)
         return retired
 
