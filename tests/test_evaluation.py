@@ -408,8 +408,8 @@ def test_scores_are_a_table_with_a_row_for_every_judgement(tmp_path: Path) -> No
     ("progress", "said", "unsaid"),
     [
         ("plain", ["note: to do: 4 edits, 4 judgements", "end: 4 of 4 edits, 4 of 4 scores"], [" score: "]),
-        ("auto", ["progress in plain lines: stderr is no terminal", "end: 4 of 4 edits"], [" score: "]),
-        ("lines", [f"score: {sample_id(3)}: 5.000: Score: 5.000", "end: 4 of 4 edits"], []),
+        ("auto", ["progress: plain lines (stderr is not a terminal", "end: 4 of 4 edits"], [" score: "]),
+        ("lines", [f"score: {sample_id(3)}: 5.000\n", "end: 4 of 4 edits"], []),
     ],
 )
 def test_python_sees_what_the_configuration_asks_for(

@@ -47,7 +47,7 @@ def _set_document_apart(context: typer.Context, wanted: bool) -> bool:
 
 AsJson = Annotated[
     bool,
-    typer.Option("--json", callback=_set_document_apart, help="One JSON document on stdout; all else on stderr."),
+    typer.Option("--json", callback=_set_document_apart, help="Print one JSON document; all else goes to stderr."),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
@@ -337,7 +337,7 @@ def plan(
         print_plan(made, stdout_console())
 
 
-@app.command(short_help="Runs, or the edit models within one, against each other.")
+@app.command(short_help="Compare runs, or the edit models of one run.")
 def compare(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run directories, or one with several edit models.")
@@ -350,7 +350,7 @@ def compare(
     ] = False,
     margin: Annotated[
         float | None,
-        typer.Option(metavar="D", help="With --fail-if-worse: 3 unless all are shown to be less than D points worse."),
+        typer.Option(metavar="D", help="With --fail-if-worse: also exit with 3 unless all are shown within D points."),
     ] = None,
     as_json: AsJson = False,
     debug: Debug = False,

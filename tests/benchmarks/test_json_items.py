@@ -135,7 +135,6 @@ class TestBrokenJson:
         place_of_error = whole.index(b'"subset"', whole.index(b'"subset"', 10) + 1)
         message = self.broken(place, whole[:place_of_error] + b"oops" + whole[place_of_error:])
         assert f"byte {place_of_error} " in message
-        assert "after 2 whole items" in message or "after 1 whole items" in message
 
     def test_far_inside_a_large_file_and_in_a_long_string(self, place: Place) -> None:
         """The parser takes a megabyte at a time: the place is found all the same, to the byte."""

@@ -104,17 +104,17 @@ def test_its_public_files_are_read_as_they_are(here: Path, path: Path) -> None:
     assert (list(editors), list(judges)) == (["qwen_image_edit"], ["qwen3_vl"])
     replaced, passed_over, otherwise = [note for note in configuration.notes if "device: auto" not in note]
     assert replaced == f"{REPLACED} diffusion_model by type qwen_image_edit, reward_model by type qwen3_vl"
-    assert passed_over.startswith("keys of the base system that decide nothing here: evaluation.output_dir")
+    assert passed_over.startswith("keys of the base system without effect here: evaluation.output_dir")
     if path.stem == "multi_gpu":
         parameters = judges["qwen3_vl"].parameters
         assert (parameters["images"], parameters["attn_implementation"]) == (["edited"], "sdpa")
         assert otherwise == f"not as in the base system: {OTHERWISE}"
         assert passed_over.endswith(
-            "evaluation.output_dir, evaluation.results_dir (all results lie in the run directory, `--run-dir`);"
-            " evaluation.images_dir, evaluation.save_generated_images (every edit is kept there, under images/);"
-            " evaluation.logs_dir, logging (each worker's log lies there, under logs/; `execution.progress` says what"
-            " is shown); evaluation.resume_from_checkpoint, evaluation.checkpoint_path (a run is always kept, and goes"
-            " on when the same command is given again); evaluation.metrics (every report has n, mean, std, median, min"
+            "evaluation.output_dir, evaluation.results_dir (all results are in the run directory, `--run-dir`);"
+            " evaluation.images_dir, evaluation.save_generated_images (every edit is kept there, in images/);"
+            " evaluation.logs_dir, logging (each worker's log is there, in logs/; `execution.progress` sets what"
+            " is shown); evaluation.resume_from_checkpoint, evaluation.checkpoint_path (a run is always kept;"
+            " rerun the same command to resume); evaluation.metrics (every report has n, mean, std, median, min"
             " and max)"
         )
     else:
@@ -158,8 +158,8 @@ def test_a_type_that_is_mistyped_is_to_blame_and_not_the_class_beside_it(here: P
     with pytest.raises(ConfigurationError) as caught:
         load(raw)
     assert str(caught.value) == (
-        "old.yaml: diffusion_model.type: `multi_gpu_qwen_image_edt` is not an edit model; did you mean "
-        "`multi_gpu_qwen_image_edit`? leave it out for `qwen_image_edit`, which replaced the class beside it"
+        "old.yaml: diffusion_model.type: `multi_gpu_qwen_image_edt` is not an edit model; write "
+        "`multi_gpu_qwen_image_edit`, or leave it out for `qwen_image_edit`, which replaced the class beside it"
     )
 
 

@@ -156,7 +156,7 @@ def test_every_other_key_is_documented() -> None:
 
 @pytest.mark.parametrize("place", sorted({*PASSED_OVER, *REFUSED}))
 def test_every_key_of_the_base_system_is_documented(place: str) -> None:
-    passed_over, refused = PAGE.split("These keys decide nothing here")[1].split("These would change what comes out")
+    passed_over, refused = PAGE.split("These keys have no effect here")[1].split("These would change what comes out")
     for text, rows in ((passed_over, PASSED_OVER), (refused, REFUSED)):
         assert (place not in rows) or re.search(rf"[`.]{place.rpartition('.')[2]}`", text)
 

@@ -48,9 +48,9 @@ class Stream(io.StringIO):
     [
         ("auto", True, "xterm", "rich", "stderr is a terminal"),
         ("auto", True, "dumb", "plain", "TERM is dumb"),
-        ("auto", False, "xterm", "plain", "stderr is no terminal"),
+        ("auto", False, "xterm", "plain", "stderr is not a terminal"),
         ("rich", True, "xterm", "rich", "stderr is a terminal"),
-        ("rich", False, "xterm", "plain", "stderr is no terminal"),
+        ("rich", False, "xterm", "plain", "stderr is not a terminal"),
         ("plain", True, "xterm", "plain", "as configured"),
         ("none", True, "xterm", "none", "as configured"),
     ],
@@ -108,7 +108,7 @@ def test_none_says_nothing(tmp_path: Path) -> None:
 def test_why_lines_are_plain_is_said(tmp_path: Path) -> None:
     stream = Stream()
     SimulatedRun(tmp_path, count=2).play(live_progress("auto", stream))
-    assert "note: progress in plain lines: stderr is no terminal; `progress: lines` says every" in stream.getvalue()
+    assert "note: progress: plain lines (stderr is not a terminal; `progress: lines` also shows" in stream.getvalue()
     assert "end: 2 of 2 edits, 2 of 2 scores" in stream.getvalue()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -120,8 +119,18 @@ def test_single_scores_are_said_where_they_are_asked_for() -> None:
     judged = Judged(Judgement("", "s", "c", "m", "j", 0, 0, Status.OK, 5.0, reason="Too dark.", answer="5"), "s · m")
     assert list(sentences(judged)) == []
     assert list(sentences(judged, scores=True)) == ["score: s · m: 5.000: Too dark."]
-    bare = replace(judged, judgement=replace(judged.judgement, reason=""))
-    assert list(sentences(bare, scores=True)) == ["score: s · m: 5.000: 5"]
+
+
+@pytest.mark.parametrize("answer", ["5", "5.000", "Score: 5.000", "评分：5.000", '{"score": 5}'])
+def test_a_bare_score_is_said_once(answer: str) -> None:
+    judged = Judged(Judgement("", "s", "c", "m", "j", 0, 0, Status.OK, 5.0, answer=answer), "s · m")
+    assert list(sentences(judged, scores=True)) == ["score: s · m: 5.000"]
+
+
+def test_what_a_judge_says_beside_its_score_is_shown() -> None:
+    answer = "5.000\nThe shadow of the lamp points the wrong way."
+    judged = Judged(Judgement("", "s", "c", "m", "j", 0, 0, Status.OK, 5.0, answer=answer), "s · m")
+    assert list(sentences(judged, scores=True)) == [f"score: s · m: 5.000: {answer}"]
 
 
 def test_a_log_file_gets_every_score_as_it_comes(tmp_path: Path) -> None:
@@ -131,7 +140,7 @@ def test_a_log_file_gets_every_score_as_it_comes(tmp_path: Path) -> None:
     lines = file.getvalue().splitlines()
     scored = [one.sample_id for one in run.matrix.judgements() if one.status is Status.OK]
     said = [line.split(": ")[1:] for line in lines if " score: " in line]
-    assert sorted(said) == sorted([name, "6.500", "Score", "6.500"] for name in scored)
+    assert sorted(said) == sorted([name, "6.500"] for name in scored)
     assert len(scored) == 8
     assert sum("failed: 00002_物理_hard: unparseable" in line for line in lines) == 1
 

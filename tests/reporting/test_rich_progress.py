@@ -192,9 +192,10 @@ def test_nothing_is_wider_than_the_terminal(width: int) -> None:
 
 
 def test_colours_are_few() -> None:
-    assert drawn(rendered(judged(7.25, "fine"), 17), colours=True)[0] == (
-        "\x1b[1m   7.250\x1b[0m  00012_物理_medium  \x1b[2mfine\x1b[0m"
+    assert drawn(rendered(judged(7.25, "A fine edit indeed."), 17), colours=True)[0] == (
+        "\x1b[1m   7.250\x1b[0m  00012_物理_medium  \x1b[2mA fine edit indeed.\x1b[0m"
     )
+    assert drawn(rendered(judged(7.25, "Score: 7.250"), 17))[0].split() == ["7.250", "00012_物理_medium"]
     failed = drawn(rendered(judged(None, "?", status=Status.REFUSED), 17), colours=True)[0]
     assert failed == "\x1b[31m  failed\x1b[0m  00012_物理_medium  refused: ?"
 
@@ -248,14 +249,14 @@ def test_the_bars_go_and_the_cursor_comes_back() -> None:
     file = io.StringIO()
     progress = RichProgress(terminal(file), lambda: [], Clock())
     progress.draw([Note("first")], SNAPSHOT)
-    progress.draw([judged(7.25, "fine")], SNAPSHOT)
+    progress.draw([judged(7.25, "A fine edit indeed.")], SNAPSHOT)
     progress.close([Note("last")], SNAPSHOT)
     text = file.getvalue()
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1
     visible = screen(text)
     assert [line for line in visible if line] == [
         "    note  first",
-        "   7.250  00012_物理_medium  fine",
+        "   7.250  00012_物理_medium  A fine edit indeed.",
         "    note  last",
         "     end  130 of 270 edits, 20 of 270 scores, 2 failed, 388 not done, in 31 min",
         "          20 s",
@@ -365,11 +366,11 @@ def test_a_run_leaves_its_lines_and_no_bar(tmp_path: Path) -> None:
         "          scores by qwen3_vl        cuda:0      4  as they come",
         "  loaded  edit model qwen_image_edit on cuda:0 in 30 s (1 of 1)",
         "  loaded  judge qwen3_vl on cuda:0 in 1 min 00 s (1 of 1)",
-        "   6.500  00000_物理_hard  Score: 6.500",
-        "   2.125  00001_物理_hard  Score: 2.125",
+        "   6.500  00000_物理_hard",
+        "   2.125  00001_物理_hard",
         "Physical  mean 4.31, min 2.12, max 6.50, 2/2 scored ────────────────────────────",
-        "   6.500  00002_环境_hard  Score: 6.500",
-        "   6.500  00003_环境_hard  Score: 6.500",
+        "   6.500  00002_环境_hard",
+        "   6.500  00003_环境_hard",
         "Environmental  mean 6.50, min 6.50, max 6.50, 2/2 scored ───────────────────────",
         "     end  4 of 4 edits, 4 of 4 scores, in 4 min 27 s",
     ]

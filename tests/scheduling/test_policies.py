@@ -240,6 +240,25 @@ def test_at_most_so_many_replicas_load_at_once() -> None:
     assert [c.verb for c in following].count("load") == 1
 
 
+def test_who_waits_for_a_load_gets_it_in_the_order_of_models_and_devices_not_of_their_imports() -> None:
+    """Or how long a run takes would be chance, and no plan could know it."""
+    work = Work()
+    policy = Policy(models(2), work, Estimates(), load_concurrency=1, placement="together")
+    for sample in range(4):
+        work.add("edit:editor", (sample,))
+        work.add("judge:judge", (sample,), after=(sample,))
+    policy.begin()
+    editors, judges = policy.of("edit:editor"), policy.of("judge:judge")
+    order = []
+    commands = [*policy.prepared(judges[1]), *policy.prepared(judges[0])]
+    commands += [*policy.prepared(editors[1]), *policy.prepared(editors[0])]
+    while loading := [command.replica for command in commands if command.verb == "load"]:
+        order += loading
+        (replica,) = loading
+        commands = policy.loaded(replica, 3.0, 1)
+    assert order == [judges[1], editors[0], editors[1], judges[0]]
+
+
 def two_that_edit(policy: Policy, edits: int, work: Work) -> tuple[Replica, Replica]:
     """Two replicas, prepared, with as many edits to do; the first of them is loaded."""
     for number in range(edits):

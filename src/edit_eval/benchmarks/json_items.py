@@ -258,7 +258,7 @@ class ItemReader:
             reason = f"a whole number of more than {sys.get_int_max_str_digits()} digits"
         return ConfigurationError(
             f"benchmark.data_path: {self.path} is broken JSON at byte {block.start} (line "
-            f"{_line_of(file, block.start)}), after {self._count} whole items: {reason}"
+            f"{_line_of(file, block.start)}): {reason}"
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from edit_eval.config.faults import Faults, Place, did_you_mean, shown, unknown_key
+from edit_eval.config.faults import Faults, Place, nearest, shown, unknown_key
 from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE
 
 TYPES = {
@@ -38,10 +38,10 @@ OURS = frozenset((*TYPES.values(), *CLASSES.values()))
 
 METRICS = frozenset({"mean", "std", "median", "min", "max"})
 
-_RUN_DIRECTORY = "all results lie in the run directory, `--run-dir`"
-_IMAGES = "every edit is kept there, under images/"
-_RESUME = "a run is always kept, and goes on when the same command is given again"
-_LOGS = "each worker's log lies there, under logs/; `execution.progress` says what is shown"
+_RUN_DIRECTORY = "all results are in the run directory, `--run-dir`"
+_IMAGES = "every edit is kept there, in images/"
+_RESUME = "a run is always kept; rerun the same command to resume"
+_LOGS = "each worker's log is there, in logs/; `execution.progress` sets what is shown"
 _STATISTICS = "every report has n, mean, std, median, min and max"
 _TEMPLATE = "a placeholder of the template's"
 _DEVICES = "give `device_ids` in each model's `params`"
@@ -104,11 +104,11 @@ REFUSED = {
 only for a key that is unknown at that place."""
 
 FLAGS = {
-    "--config": "the file stands by itself: `edit-eval run CONFIG`",
+    "--config": "leave it out: `edit-eval run CONFIG`",
     "--resume": "leave it out: rerun the same command to resume",
-    "--dry-run": "`edit-eval doctor CONFIG` looks whether it would run, `edit-eval plan CONFIG` predicts how long",
-    "--output": "`--run-dir DIR` says where",
-    "--output-dir": "`--run-dir DIR` says where",
+    "--dry-run": "`edit-eval doctor CONFIG` checks whether it would run, `edit-eval plan CONFIG` predicts how long",
+    "--output": "use `--run-dir DIR`",
+    "--output-dir": "use `--run-dir DIR`",
     "--max-samples": "`--limit N` takes the first N of each category",
     "--gpu": "`--devices 0,2,3` says on which GPUs",
     "--device": "`--devices 0,2,3` says on which GPUs",
@@ -151,7 +151,8 @@ def wrong_type(written: str, class_path: str, problem: str, names: Iterable[str]
     """The text for an unknown `type` beside a class of the base system's; `problem` says that it is unknown."""
     ours = CLASSES.get(class_path.rpartition(".")[2])
     without = f"leave it out for `{ours}`, which replaced the class beside it" if ours else "`edit-eval list` shows all"
-    return f"{problem}{did_you_mean(written, [*names, *TYPES]) or ';'} {without}"
+    meant = nearest(written, [*names, *TYPES])
+    return f"{problem}; write `{meant}`, or {without}" if meant else f"{problem}; {without}"
 
 
 class BaseFile:
@@ -195,7 +196,7 @@ class BaseFile:
             said.append(f"the base system's classes are replaced: {', '.join(self._replaced)}")
         if self._passed_over:
             each = "; ".join(f"{', '.join(keys)} ({why})" for why, keys in self._passed_over.items())
-            said.append(f"keys of the base system that decide nothing here: {each}")
+            said.append(f"keys of the base system without effect here: {each}")
         others = ["a sample's seed is `seed` + its index in the whole benchmark, not in its category"]
         others += ["what failed is counted, never scored"]
         shown_more = [

@@ -172,7 +172,7 @@ class Engine:
                 "`edit-eval doctor CONFIG` says what is missing"
             )
         reasons = [f"{model_title(model)}: {error}" for model, error in self._first_load_error.items()]
-        raise Stopped("no worker is left to do the rest; " + ("; ".join(reasons) or "every replica failed too often"))
+        raise Stopped("no device is left to do the rest; " + ("; ".join(reasons) or "every replica failed too often"))
 
     def _look(self) -> None:
         if self._now - self._looked < LOOK_EVERY or self._simulated:

@@ -41,8 +41,7 @@ def print_agreement(document: Mapping[str, Any], console: Console | None = None,
         console.print(Text(text("judges.median", language, count=judges), style="bold"))
         console.print()
         console.print(results_table(entries({"results": document["median"]}), language))
-        hints = ["judges.median.hint"] + (["judges.median.of_two"] if judges == 2 else [])
-        _print_dim(console, _sentences([text(key, language) for key in hints], language))
+        _print_dim(console, text("judges.median.hint", language))
     if document.get("people"):
         console.print()
         _print_people(document["people"], console, language)

@@ -60,7 +60,7 @@ def choose(mode: str, stream: TextIO, environment: Mapping[str, str]) -> tuple[M
     if mode not in ("auto", "rich"):
         raise ConfigurationError(f"progress: `{mode}` is not known; use `auto`, `rich`, `plain`, `lines` or `none`")
     if not stream.isatty():
-        return "plain", "stderr is no terminal"
+        return "plain", "stderr is not a terminal"
     if environment.get("TERM") in ("dumb", "unknown"):
         return "plain", f"TERM is {environment['TERM']}"
     return "rich", "stderr is a terminal"
@@ -118,8 +118,8 @@ class Progress:
     def begin(self, matrix: Matrix, policy: Policy, work: Work, estimates: Estimates) -> None:
         """The run starts."""
         if self.mode == "plain" and self._display is not None:
-            more = "" if self.reason == CONFIGURED else "; `progress: lines` says every score, too"
-            self._display.write([Note(f"progress in plain lines: {self.reason}{more}")])
+            more = "" if self.reason == CONFIGURED else "; `progress: lines` also shows every score"
+            self._display.write([Note(f"progress: plain lines ({self.reason}{more})")])
         self._state = ProgressState(matrix, policy, work, estimates, self._clock())
         self._take_snapshot()
         self._over.clear()

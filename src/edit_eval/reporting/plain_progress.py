@@ -16,6 +16,7 @@ from edit_eval.reporting.progress_words import (
     reading_words,
     steps_of,
     told,
+    words_of,
 )
 from edit_eval.reporting.terminal_text import one_line
 
@@ -103,4 +104,4 @@ def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
         yield ": ".join(filter(None, told(line)))
     elif scores:
         one = line.judgement
-        yield f"score: {line.label}: {one.score:.3f}: {one.reason or one.answer}"
+        yield ": ".join(filter(None, ("score", line.label, f"{one.score:.3f}", words_of(one))))

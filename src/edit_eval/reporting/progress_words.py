@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edit_eval.records import counted
+from edit_eval.judges.answers import is_prose
+from edit_eval.records import Judgement, counted
 from edit_eval.reporting.formats import duration, score
 from edit_eval.reporting.progress_view import (
     BatchDone,
@@ -70,6 +71,11 @@ def told(line: Line) -> tuple[str, str, str]:
         case Skipped():
             return "", "", f"({line.count} lines were left out)"
     raise TypeError(f"a {type(line).__name__} has a form of its own in each display")
+
+
+def words_of(judgement: Judgement) -> str:
+    """What the judge says beside the score; nothing where the score is all there is."""
+    return judgement.reason or (judgement.answer if is_prose(judgement.answer) else "")
 
 
 def loaded_sentence(line: Loaded) -> str:

@@ -38,6 +38,7 @@ from edit_eval.reporting.progress_words import (
     left,
     reading_words,
     told,
+    words_of,
 )
 from edit_eval.reporting.terminal_text import Beginning, Name, one_line, padded
 
@@ -178,7 +179,7 @@ def rendered(line: Line, label: int) -> ConsoleRenderable:
         case Plan():
             return plan_table(line)
         case Judged(judgement=judgement) if judgement.status is Status.OK:
-            words = Beginning(judgement.reason or judgement.answer, "dim")
+            words = Beginning(words_of(judgement), "dim")
             return tagged(f"{judgement.score:.3f}", "bold", Text(padded(line.label, label)), words)
         case CategoryDone():
             title = Text.assemble((one_line(line.label), "bold"), f"  {one_line(category_sentence(line))}")

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 
 from edit_eval.scheduling.replicas import Command, Replica, State
@@ -35,7 +34,7 @@ class Fleet:
         self._residents = residents
         self._holders: dict[str, list[Replica]] = {device: [] for device in self.on}
         self._load_limit = load_concurrency or 1 << 30
-        self._to_load: deque[Replica] = deque()
+        self._to_load: dict[int, Replica] = {}  # by number
         self._loading = 0
         self._commands: list[Command] = []
 
@@ -135,20 +134,20 @@ class Fleet:
     def _count_out(self, replica: Replica) -> None:
         if replica.state is State.LOADING:
             self._loading -= 1
-        if replica in self._to_load:
-            self._to_load.remove(replica)
+        self._to_load.pop(replica.number, None)
         if replica.wanted:
             self.active[replica.key] -= 1
             self.coming[replica.key] -= replica.state is not State.LOADED
             replica.wanted = False
 
     def _queue_load(self, replica: Replica) -> None:
-        self._to_load.append(replica)
+        self._to_load[replica.number] = replica
         self._load_next()
 
     def _load_next(self) -> None:
         while self._to_load and self._loading < self._load_limit:
-            replica = self._to_load.popleft()
+            # Edit models first, in the order of the devices: whose imports were quicker is chance.
+            replica = self._to_load.pop(min(self._to_load))
             replica.state = State.LOADING
             self._loading += 1
             self._commands.append(Command("load", replica))

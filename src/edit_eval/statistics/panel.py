@@ -1,8 +1,8 @@
 """Several judges as one panel: the median of what they say of each edit.
 
-A median, because one judge that is far off, or harsher than the others, moves a mean but not it. With two judges it is
-their mean. An edit that any of the judges has no score for has no median: over fewer judges it would be another
-instrument, and edits that are hard to judge would be measured with it.
+A median, because one judge that is far off, or harsher than the others, moves a mean but not it. Two judges have none:
+it would be their mean. An edit that any of the judges has no score for has no median: over fewer judges it would be
+another instrument, and edits that are hard to judge would be measured with it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Panel:
 
 
 def panel(results: Results, *, lowest: float = 0.0, highest: float = 10.0) -> Panel | None:
-    """The median over the judges of each judge's mean over its repeats; None with fewer than two judges."""
-    if len(results.judges) < 2:
+    """The median over the judges of each judge's mean over its repeats; None with fewer than three judges."""
+    if len(results.judges) < 3:
         return None
     answers: dict[tuple[str, str, int], dict[str, list[Judgement]]] = {}
     for judgement in results.judgements:

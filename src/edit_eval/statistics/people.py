@@ -96,7 +96,7 @@ def people_agreement(results: Results, people: Sequence[PersonScore], *, resampl
     """`{"judges": {NAME: agreement}, "median", "raters", "people", "scores", "unmatched"}`, as plain data.
 
     Each judge (its mean over repeats) against the mean over people, as in `rank_agreement`; `median` is the same
-    for the median of several judges (`panel`), None with one. `raters` is the
+    for the median of several judges (`panel`), None with one or two. `raters` is the
     mean agreement of two people over all pairs of them, in the same measure: what a judge can be compared
     with; None with one person. `people` counts them, `scores` their scores that are used, `unmatched` the lines
     about edits that this run does not have. Raises `ConfigurationError` when that is all of them.

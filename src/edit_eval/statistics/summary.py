@@ -103,8 +103,8 @@ def judges_document(
 ) -> dict[str, Any]:
     """What a run says of its judges, as `agreement.judge_agreement`, and with several of them their `median`.
 
-    `median` has an entry for every edit model like those of `results` in the summary, None with one judge. It counts
-    edits, not answers; see `panel`.
+    `median` has an entry for every edit model like those of `results` in the summary, None with fewer than three. It
+    counts edits, not answers; see `panel`.
     """
     median = panel(results, lowest=lowest, highest=highest)
     entries = None
