@@ -363,14 +363,15 @@ def test_the_verb_agreement(whole: Run, tmp_path: Path, edit_eval: Callable[...,
 
 
 def test_the_verbs_speak_the_runs_language(folder: Path, whole: Run, edit_eval: Callable[..., Ended]) -> None:
-    asked = {"judges": {"strict": judge(0.6), "kind": judge(0.4)}, "evaluation": {"answer": "score"}}
+    three = {"strict": judge(0.6), "kind": judge(0.4), "third": judge(0.5)}
+    asked = {"judges": three, "evaluation": {"answer": "score"}}
     chinese = run(folder, "zh", "50_steps", "distilled", benchmark={"language": "zh", "limit": 1}, **asked)
     compared_in_it = edit_eval("compare", chinese.path).out
     assert compared_in_it.startswith("由 strict 评分\n")
     assert "B 与 A 不同  steps: 2, not 3" in compared_in_it
     agreement = edit_eval("agreement", chinese.path).out
     assert agreement.startswith("评审模型\n")
-    assert "2 位评审的中位数" in agreement
+    assert "3 位评审的中位数" in agreement
     assert agreement.rstrip() in edit_eval("report", chinese.path).out, "and where they are part of the results"
     refused = edit_eval("compare", whole.path, chinese.path).err.splitlines()
     assert refused[0].endswith("they differ in answer: 'reason_then_score' and 'score' (and 1 more)")

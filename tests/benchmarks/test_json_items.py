@@ -181,5 +181,5 @@ class TestBrokenJson:
 @pytest.mark.parametrize("before", [0, 2_000_000])
 def test_a_whole_number_that_python_refuses_is_said_with_its_place(place: Place, name: str, before: int) -> None:
     text = json.dumps([item(0, padding="x" * before), {**item(1), name: 7}]).replace(": 7", ": " + "9" * 10_000)
-    with pytest.raises(ConfigurationError, match=r"at byte \d+ \(line 1\), after \d whole .*: a whole number of more"):
+    with pytest.raises(ConfigurationError, match=r"at byte \d+ \(line 1\): a whole number of more"):
         place.samples(text)
