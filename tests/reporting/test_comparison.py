@@ -111,13 +111,15 @@ def test_the_mean_of_categories_stands_below_them(clear: Comparison) -> None:
     assert found.split()[8:] == [signed(mean.difference), *signed_span(mean.ci95).split()]
 
 
-def test_few_large_losses_that_decide_are_named() -> None:
+@pytest.mark.parametrize(("count", "allowed"), [(40, True), (22, False)])
+def test_few_large_losses_that_decide_are_named(count: int, allowed: bool) -> None:
     generator = random.Random(3)
-    a = [7 + generator.gauss(0, 0.1) for _ in range(40)]
+    a = [7 + generator.gauss(0, 0.1) for _ in range(count)]
     b = [score + (0.5 if index not in (4, 20) else -7) for index, score in enumerate(a)]
     b[9] += 0.1
     text = " ".join(printed(compare([column("a", a), column("b", b)])).split())
     assert "A - B: a few large losses of B decide: see s0004, s0020, " in text
+    assert ("The interval and p allow for it." in text) == allowed, "there is no interval with few images"
     assert "decide" not in printed(compare([column("a", drawn(2)), column("b", drawn(3))]))
 
 

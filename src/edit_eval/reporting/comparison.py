@@ -411,6 +411,7 @@ def _print_explanation(console: Console, pairs: Sequence[Pair], letters: Mapping
             names = {"pair": _pair_name(pair, letters), "name": letters[pair.few_losses.column]}
             samples = text("list.separator", language).join(pair.few_losses.samples)
             words = text("compare.few_losses", language, **names, samples=samples)
+            words += text("compare.few_losses.allowed", language) if pair.ci95 else ""
             print_beside(console, "", Text(one_line(words), style=_PROBLEM))
     if any(pair.scores_higher and not pair.trade and not pair.better_whatever_is_missing for pair in pairs):
         print_beside(console, "* ", Text(text("compare.star.hint", language), style=_PROBLEM))
