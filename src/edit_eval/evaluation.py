@@ -104,8 +104,15 @@ def evaluate(
         sources += [RunDirectory(folder) for folder in place.sources]
     else:
         place = named_place(Path(run_dir), everything_pending, again.__contains__)
-    if not sources:
-        session.refuse_what_cannot_load(place.recalled.matrix if place.recalled else matrix)
+    expected = place.recalled.matrix if place.recalled else matrix
+    if sources:  # what they have is looked up before anything is written, so that a refusal leaves nothing behind
+        expected = everything_pending()
+        for source in sources:
+            expected.recall(source.read("edits"), source.read("judgements"), source.path, lambda status: True)
+        if place.recalled:
+            own = RunDirectory(place.folder)
+            expected.recall(own.read("edits"), own.read("judgements"), own.path, again.__contains__)
+    session.refuse_what_cannot_load(expected)
 
     directory = place.begin()
     try:
@@ -117,8 +124,6 @@ def evaluate(
             spectator.note(note)
         for source in sources:
             spectator.note(reuse(source, directory, matrix))
-        if sources:
-            session.refuse_what_cannot_load(matrix)
         if directory.damage.note:
             spectator.note(directory.damage.note)
         spectator.note(what_is_left(matrix))
