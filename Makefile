@@ -18,7 +18,7 @@ chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every b
 	$(BIN)/pytest tests/statistics -m chaos -n 2
 
 lint: .venv/.dev  ## style, types, layers
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff check src tests bench examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 

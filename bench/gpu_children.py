@@ -60,7 +60,7 @@ def stock(settings: dict[str, Any], say: Say) -> None:
     watch_pipeline(times, pipeline)
 
     def edit(task: dict[str, Any], steps: int) -> tuple[Image.Image, dict[str, Any]]:
-        source = Image.open(task["source"]).convert("RGB")
+        source = Image.open(task["pictures"][0]["path"]).convert("RGB")
         times.begin()
         edited = call(
             pipeline,

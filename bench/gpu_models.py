@@ -28,6 +28,8 @@ from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer, toke
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from edit_eval.edit_models.contract import EditRequest
+
 SETTINGS = ("experts_implementation", "shared_prefix", "fused_norms")
 """The judge's parameters that a batch may be answered with others of."""
 ANSWER = "7.500"
@@ -263,10 +265,10 @@ class RandomQwenImageEdit(QwenImageEdit):
         pipeline = self._pipeline
         self._about["bytes"] = str(weight_bytes(pipeline.transformer, pipeline.text_encoder, pipeline.vae))
 
-    def edit(self, image: Image, instruction: str, seed: int, on_step: Any) -> Image:
+    def edit(self, request: EditRequest, on_step: Any) -> Image:
         """Edits as the adapter does."""
         self._times.begin()
-        edited = super().edit(image, instruction, seed, on_step)
+        edited = super().edit(request, on_step)
         self._times.end()
         return edited
 

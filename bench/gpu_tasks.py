@@ -46,8 +46,7 @@ class Tasks:
             {
                 "task": f"{name}-{number}",
                 "kind": "edit",
-                "source": self._pictures[number % PICTURES][0],
-                "digest": "",
+                "pictures": [{"name": "source", "path": self._pictures[number % PICTURES][0], "digest": ""}],
                 # Lengths differ from sample to sample, as they do in a benchmark.
                 "instruction": text_of(INSTRUCTION_TOKENS + number, self._tokenizer),
                 "seed": number,
@@ -64,20 +63,26 @@ class Tasks:
         """
         requests = []
         for row in range(rows):
-            (source, _), (edited, pixels) = (self._pictures[(row + shift) % PICTURES] for shift in (0, 1))
+            (source, _), (edit, pixels) = (self._pictures[(row + shift) % PICTURES] for shift in (0, 1))
+            pictures = [
+                {"name": "source", "path": source, "digest": "", "steps": []},
+                {"name": "edit", "path": edit, "pixels": pixels, "steps": []},
+            ]
             requests.append(
                 {
                     "system": self._rubric,
                     "user": text_of(QUESTION_TOKENS + number - row % 8, self._tokenizer),
-                    "source": source,
-                    "digest": "",
-                    "edited": edited,
-                    "pixels": pixels,
+                    "form": "score",
+                    "question": "score",
+                    "seed": 0,
                     "sample": str(row),
                     "edit_model": json.dumps(settings or {}),  # see RandomQwen3VL
+                    "edit_seed": 0,
+                    "repeat": 0,
+                    "reading": 0,
                     "instruction": "",
                     "category": "physical",
-                    "form": "score",
+                    "pictures": pictures,
                 }
             )
         return {"task": name, "kind": "judge", "requests": requests}

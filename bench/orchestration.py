@@ -31,9 +31,9 @@ from PIL import Image
 
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
-from edit_eval.execution.durations import durations_of
-from edit_eval.execution.planning import timing_of
-from edit_eval.execution.prediction import Durations, Prediction, simulate
+from edit_eval.execution.advice.durations import durations_of
+from edit_eval.execution.advice.planning import timing_of
+from edit_eval.execution.advice.prediction import Durations, Prediction, simulate
 from edit_eval.scheduling.tasks import Model
 
 SIZES = {"physical": 50, "environmental": 50, "social": 70, "causal": 50, "referential": 50}
@@ -113,6 +113,7 @@ def real(edit: float, jitter: float, devices: int) -> tuple[float, float, float]
                     "load_seconds": LOAD * REAL_SCALE,
                 },
             },
+            "evaluation": {"controls": 0},
             "execution": {"pilot": False, "progress": "none"},
         }
         evaluate(configuration, run_dir=folder / "run", report=False, limit=1)

@@ -104,22 +104,29 @@ def write_run(folder: Path, count: int) -> Path:
     evaluate(settings, run_dir=run, report=False)
     from dataclasses import asdict, replace
 
-    from edit_eval.records import Status
+    from edit_eval.records import Picture, Status
     from edit_eval.store.journal import Segment
-    from edit_eval.store.matrix import Matrix, edit_record
+    from edit_eval.store.matrix import Matrix
+    from edit_eval.store.recall import edit_record, where_of
 
     made = Run(run)
     sample, edit = made.results.samples[0], made.results.edits[0]
     samples = [
-        replace(sample, id=f"{n:06d}", index=n, instruction=f"less noise {n}", source_digest=f"{n:064x}")
+        replace(
+            sample,
+            id=f"{n:06d}",
+            index=n,
+            instruction=f"less noise {n}",
+            pictures={"source": Picture(path=sample.source, digest=f"{n:064x}")},
+            cluster=f"{n:064x}",
+        )
         for n in range(count)
     ]
-    old = made.matrix
-    matrix = Matrix(samples, old.edit_models, old.judges, old.protocol)
-    for journal in ("samples", "edits", "judgements"):
+    matrix = Matrix(replace(made.experiment, samples=tuple(samples)))
+    for journal in ("samples", "edits", "replies"):
         for path in (run / journal).glob("*.jsonl"):
             path.unlink()
-    journals = {name: Segment(run / name / "0001.jsonl") for name in ("samples", "edits", "judgements")}
+    journals = {name: Segment(run / name / "0001.jsonl") for name in ("samples", "edits", "replies")}
     for number, one in enumerate(samples):
         journals["samples"].append(asdict(one))
         image = run / "images" / "many" / f"{number // 1000:03d}" / f"{number}.png"
@@ -138,24 +145,21 @@ def write_run(folder: Path, count: int) -> Path:
         )
         journals["edits"].append({**edit_record(mine), "at": 0.0})
         matrix.edits[number] = mine
-        journals["judgements"].append(
+        journals["replies"].append(
             {
-                "key": matrix.judgement_key(number),
-                "sample": one.id,
-                "edit_model": "testing",
-                "edit_seed": 0,
-                "judge": "testing",
-                "repeat": 0,
+                "key": matrix.key(number),
+                **where_of(matrix.address(number)),
                 "ask": 0,
                 "text": "Score: 5.000",
-                "error": "",
+                "values": {},
+                "ended": "ok",
+                "length": 0,
                 "final": False,
                 "seconds": 0.2,
                 "device": "cuda:0",
                 "batch": 2,
-                "parser": 1,
                 "status": "ok",
-                "score": 5.0,
+                "read": {"score": 5.0},
                 "at": 0.0,
             }
         )

@@ -23,9 +23,9 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from edit_eval.records import Results
-from edit_eval.reporting.files import write_report
+from edit_eval.reporting.page.files import write_report
 from edit_eval.statistics.summary import summarise
-from reporting.reported_runs import build_run, landscape
+from reporting.reported_runs import build_run, landscape, pictured
 
 MODELS = ("first", "second", "third")
 SIZE = (1472, 1104)
@@ -41,7 +41,7 @@ def large_run(directory: Path, samples: int) -> Results:
     sources = []
     for number, sample in enumerate(results.samples):
         _link(pictures[number % DISTINCT], Path(sample.source).with_suffix(".png"))
-        sources.append(replace(sample, source=str(Path(sample.source).with_suffix(".png"))))
+        sources.append(pictured(sample, Path(sample.source).with_suffix(".png")))
     for number, edit in enumerate(results.edits):
         if edit.image:
             _link(pictures[number % DISTINCT], directory / edit.image)

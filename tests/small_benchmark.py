@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import random
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,13 @@ def write_benchmark(folder: Path, count: int = 9, size: tuple[int, int] = (24, 1
     return path
 
 
+def numbers(summary: Mapping[str, Any], pair: int = 0) -> Mapping[str, Any]:
+    """What a summary says of the headline of one of its pairs of edit model and judge."""
+    found = summary["results"][pair]
+    block: Mapping[str, Any] = found["scores"][found["headline"]]
+    return block
+
+
 def sample_id(number: int) -> str:
     """The id of the benchmark's item with that number."""
     return f"{number:05d}_{SUBSETS[number % len(SUBSETS)]}_easy"
@@ -48,7 +56,7 @@ def sample_id(number: int) -> str:
 def configuration(
     folder: Path, *, edit: dict[str, Any] | None = None, judge: dict[str, Any] | None = None, **more: Any
 ) -> dict[str, Any]:
-    """A configuration with the testing models; `edit` and `judge` are their `params`."""
+    """A configuration with the testing models and no controls; `edit` and `judge` are their `params`."""
     path = folder / "benchmark.json"
     if not path.exists():
         write_benchmark(folder)
@@ -56,5 +64,6 @@ def configuration(
         "benchmark": {"data_path": str(path), "cache_dir": str(folder / "cache"), **more.pop("benchmark", {})},
         "diffusion_model": {"type": "testing", "params": {"device_ids": "cpu:2", **(edit or {})}},
         "reward_model": {"type": "testing", "params": {"device_ids": "cpu:2", **(judge or {})}},
+        "evaluation": {"controls": 0, **more.pop("evaluation", {})},
         **more,
     }

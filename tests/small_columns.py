@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from edit_eval.records import Scale
 from edit_eval.statistics.columns import Column
 
+TEN = Scale(lowest=0, highest=10)
 IDENTITY = {
     "judge": {"name": "qwen3_vl", "params": {"dtype": "bfloat16"}},
     "answer": "score",
@@ -26,17 +28,22 @@ def column(
     identity: Mapping[str, object] = IDENTITY,
     first: int = 0,
     judge: str = "judge",
+    scale: Scale = TEN,
     **more: Any,
 ) -> Column:
     """A column with the samples `s0000`, `s0001`, ... (from `first`), each of a source image of its own."""
     ids = [f"s{index:04d}" for index in range(first, first + len(scores))]
     of_clusters = range(first, first + len(scores)) if clusters is None else clusters
+    digests = {key: f"digest-{cluster:04d}" for key, cluster in zip(ids, of_clusters, strict=True)}
     return Column(
         name=name,
         judge=judge,
+        score="score",
+        scale=scale,
         identity=identity,
         scores={key: None if score is None else float(score) for key, score in zip(ids, scores, strict=True)},
-        clusters={key: f"digest-{cluster:04d}" for key, cluster in zip(ids, of_clusters, strict=True)},
+        clusters=digests,
+        pictures={key: {"source": digest} for key, digest in digests.items()},
         categories=dict(zip(ids, ["all"] * len(ids) if categories is None else categories, strict=True)),
         **more,
     )

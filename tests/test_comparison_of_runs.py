@@ -23,7 +23,7 @@ from edit_eval.run import Run
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import people_agreement, read_people_file
 from edit_eval.store.comparable import compare_runs
-from small_benchmark import sample_id, write_benchmark
+from small_benchmark import numbers, sample_id, write_benchmark
 
 DOCUMENTATION = Path(__file__).parents[1] / "docs" / "trust.md"
 
@@ -93,7 +93,7 @@ def run(folder: Path, name: str, *models: str, reuse: tuple[Path, ...] = (), **m
 
 
 def compared(*runs: Run, detect: float | None = None) -> Comparison:
-    return compare_runs([one.results for one in runs], detect=detect)
+    return compare_runs(runs, detect=detect)
 
 
 def shown(comparison: Comparison) -> str:
@@ -200,9 +200,9 @@ def test_a_run_with_a_limit_is_compared_on_the_common_samples(apart: tuple[Run, 
             {"judges": {"judge": {"type": "testing", "params": {"device_ids": "cpu:1"}}}},
             r"differ in judge\.parameters\.",
         ),
-        ({"evaluation": {"answer": "score"}}, "differ in answer: 'reason_then_score' and 'score'"),
-        ({"benchmark": {"language": "zh"}}, "differ in language: 'en' and 'zh'"),
-        ({"prompts": {"物理": {"system_prompt": "Rate it."}}}, "the rubric of 1 of 3 common samples"),
+        ({"evaluation": {"answer": "score"}}, "differ in protocol.answer: 'reason_then_score' and 'score'$"),
+        ({"benchmark": {"language": "zh"}}, "differ in protocol.language: 'en' and 'zh'$"),
+        ({"prompts": {"物理": {"system_prompt": "Rate it."}}}, "the question `score` of 1 of 3 common samples"),
         (
             {"benchmark": {"fields": {"instruction": "original_description_en"}}},
             "the instruction of 3 of 3 common samp",
@@ -253,7 +253,7 @@ def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_th
         if one.score is not None and one.edit_model == "50_steps":
             scores.setdefault(one.sample_id, {})[one.judge] = one.score
     medians = [statistics.median(of_judges.values()) for of_judges in scores.values()]
-    assert agreement["median"][0]["overall"]["mean"] == pytest.approx(statistics.fmean(medians))
+    assert numbers({"results": agreement["median"]})["mean"] == pytest.approx(statistics.fmean(medians))
     assert [entry["coverage"]["scored"] for entry in agreement["median"]] == [72, 71]
     comparison = compared(judged_by_three)
     assert [(pair.judge, pair.a, pair.b) for pair in comparison.pairs] == [
@@ -339,7 +339,7 @@ def test_the_verb_compare(apart: tuple[Run, Run], edit_eval: Callable[..., Ended
     assert [reason["kind"] for reason in candidate["reasons"]] == ["worse"]
     worse = edit_eval("compare", a, b, "--fail-if-worse", "--json")
     assert worse.code == 3
-    assert worse.err.startswith("b/night scores lower than a/night by judge judge: -")
+    assert worse.err.startswith("b/night scores worse than a/night by judge judge: -")
     assert json.loads(worse.out) == found
     assert edit_eval("compare", b, a, "--fail-if-worse").code == 0
     margins = ((a, b, "--margin", "0.5"), (a, b, "--fail-if-worse", "--margin", "nan"))
@@ -374,8 +374,8 @@ def test_the_verbs_speak_the_runs_language(folder: Path, whole: Run, edit_eval: 
     assert "3 位评审的中位数" in agreement
     assert agreement.rstrip() in edit_eval("report", chinese.path).out, "and where they are part of the results"
     refused = edit_eval("compare", whole.path, chinese.path).err.splitlines()
-    assert refused[0].endswith("they differ in answer: 'reason_then_score' and 'score' (and 1 more)")
-    assert refused[1:] == ["  language: 'en' and 'zh'"], "a line for each difference"
+    assert refused[0].endswith("they differ in protocol.answer: 'reason_then_score' and 'score' (and 1 more)")
+    assert refused[1:] == ["  protocol.language: 'en' and 'zh'"], "a line for each difference"
 
 
 # -- the documentation --

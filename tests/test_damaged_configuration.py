@@ -18,6 +18,8 @@ from edit_eval.reporting.status import status_document
 from edit_eval.run import Run
 from small_benchmark import configuration
 
+SAID = ("/config", " has no configuration; ", ": its replies cannot be read here: ")
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -51,7 +53,9 @@ def test_any_damage_is_one_line(whole: Path, tmp_path: Path, name: str) -> None:
     path = tmp_path / "run" / "config" / name
     good = yaml.safe_load(path.read_text("utf-8"))
     refused = []
-    for place in places({key: good[key] for key in good if key not in ("judges", "execution")}):
+    for place in places({key: good[key] for key in good if key != "execution"}):
+        if place[2:4] == ("texts", "prompts") and len(place) > 5:
+            continue  # a hundred texts
         for new in (None, "x", [3], ...):
             path.write_text(json.dumps(damaged(good, place, new)), "utf-8")
             try:
@@ -65,4 +69,4 @@ def test_any_damage_is_one_line(whole: Path, tmp_path: Path, name: str) -> None:
     assert refused
     for line in refused:
         assert "\n" not in line
-        assert "no rubric" in line or line.startswith(f"{tmp_path}/run/config"), line
+        assert line.startswith(tuple(f"{tmp_path}/run{said}" for said in SAID)), line

@@ -20,8 +20,8 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryErr
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
 from edit_eval.run import Run
-from faults.faulty_runs import Ears
-from small_benchmark import configuration, sample_id, write_benchmark
+from faults.faulty_runs import Ears, images, lines, verdicts, workers_of
+from small_benchmark import configuration, numbers, sample_id, write_benchmark
 
 ANSWERS = {sample_id(n): f"Score: {n}.5" for n in range(9)}
 
@@ -30,29 +30,6 @@ def run(
     folder: Path, name: str = "run", *, retry: tuple[str, ...] = (), reuse: tuple[Path, ...] = (), **more: Any
 ) -> Run:
     return evaluate(configuration(folder, **more), run_dir=folder / name, report=False, retry=retry, reuse_from=reuse)
-
-
-def images(made: Run) -> dict[str, bytes]:
-    return {str(p.relative_to(made.path)): p.read_bytes() for p in sorted((made.path / "images").rglob("*.png"))}
-
-
-def verdicts(made: Run) -> list[tuple[object, ...]]:
-    """What must be equal between an undisturbed run and any other: all but times and workers."""
-    pixels = {(e.sample_id, e.edit_model, e.edit_seed): e.pixels for e in made.results.edits}
-    return [
-        (
-            *(j.key, j.sample_id, j.edit_model, j.judge, j.repeat, j.status, j.score, j.answer, j.reason),
-            pixels[j.sample_id, j.edit_model, j.edit_seed],
-        )
-        for j in made.results.judgements
-    ]
-
-
-def lines(made: Run, journal: str) -> list[dict[str, Any]]:
-    found = []
-    for path in sorted((made.path / journal).glob("*.jsonl")):
-        found += [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +42,8 @@ def test_a_whole_evaluation(undisturbed: Run) -> None:
     summary = undisturbed.summary
     assert summary["status"] == "complete"
     assert summary["coverage"]["scored"] == summary["coverage"]["total"] == 9
-    assert summary["overall"]["mean"] == pytest.approx(4.5)
-    assert {name: block["mean"] for name, block in summary["categories"].items()} == {
+    assert numbers(summary)["mean"] == pytest.approx(4.5)
+    assert {name: block["mean"] for name, block in numbers(summary)["categories"].items()} == {
         "physical": 3.5,
         "environmental": 4.5,
         "social": 5.5,
@@ -77,10 +54,10 @@ def test_a_whole_evaluation(undisturbed: Run) -> None:
 
 
 def test_the_run_directory_is_readable_by_people(undisturbed: Run) -> None:
-    first = lines(undisturbed, "edits")[0]
+    first = lines(undisturbed.path, "edits")[0]
     assert (undisturbed.path / first["image"]).stat().st_size == first["file_bytes"]
     assert Path(first["image"]).name == f"{first['sample_id']}-{first['key'][:12]}.png"
-    assert {r["sample"]: r["text"] for r in lines(undisturbed, "judgements")} == ANSWERS
+    assert {r["sample"]: r["text"] for r in lines(undisturbed.path, "replies")} == ANSWERS
     assert not list(undisturbed.path.rglob(".tmp-*"))
     assert not (undisturbed.path / "holder.json").exists()
     assert "testing" in (undisturbed.path / "config" / "0001.yaml").read_text()
@@ -102,9 +79,9 @@ def test_no_schedule_changes_a_picture_or_an_answer(
     edit = {"device_ids": devices}
     made = run(tmp_path, edit=edit, judge={"answers": ANSWERS, "batch_size": 2, **edit}, execution=execution)
     assert verdicts(made) == verdicts(undisturbed)
-    assert images(made) == images(undisturbed)
-    company = {r["sample"]: r["batch"] for r in lines(made, "judgements")}
-    assert company == {r["sample"]: r["batch"] for r in lines(undisturbed, "judgements")}
+    assert images(made.path) == images(undisturbed.path)
+    company = {r["sample"]: r["batch"] for r in lines(made.path, "replies")}
+    assert company == {r["sample"]: r["batch"] for r in lines(undisturbed.path, "replies")}
 
 
 def test_a_finished_run_has_nothing_to_do(tmp_path: Path) -> None:
@@ -151,12 +128,12 @@ def test_failures_are_never_numbers(tmp_path: Path) -> None:
     reasons = {j.sample_id: j.reason for j in made.results.judgements}
     for number, word in enumerate(["on purpose", "black", "NaN", "SIGKILL", "no step for 3 s"]):
         assert word in reasons[ids[number]]
-    assert made.summary["overall"]["mean"] == 8.5
-    assert made.summary["overall"]["n"] == 1
-    assert made.summary["overall"]["worst_case_mean"] == pytest.approx(8.5 / 9)
-    assert made.summary["overall"]["best_case_mean"] == pytest.approx((8.5 + 80) / 9)
+    assert numbers(made.summary)["mean"] == 8.5
+    assert numbers(made.summary)["n"] == 1
+    assert numbers(made.summary)["worst_case_mean"] == pytest.approx(8.5 / 9)
+    assert numbers(made.summary)["best_case_mean"] == pytest.approx((8.5 + 80) / 9)
     assert not made.reached
-    asked = [r for r in lines(made, "judgements") if r["sample"] == ids[5]]
+    asked = [r for r in lines(made.path, "replies") if r["sample"] == ids[5]]
     assert [r["ask"] for r in asked] == [0, 1, 2], "asked once, and again for each of two retries"
 
 
@@ -165,25 +142,23 @@ def test_failures_are_final_until_they_are_to_be_retried(tmp_path: Path) -> None
     status = {j.sample_id: j.status for j in first.results.judgements}
     assert status[sample_id(0)] is Status.OK, "what fails once is tried again"
     assert status[sample_id(1)] is Status.JUDGE_ERROR
-    attempts = len(lines(first, "judgements"))
-    assert (
-        len(lines(run(tmp_path, judge={"fail": [sample_id(1)]}, edit={"flaky": [sample_id(0)]}), "judgements"))
-        == attempts
-    )
+    attempts = len(lines(first.path, "replies"))
+    same = run(tmp_path, judge={"fail": [sample_id(1)]}, edit={"flaky": [sample_id(0)]})
+    assert len(lines(same.path, "replies")) == attempts
     again = run(tmp_path, edit={"flaky": [sample_id(0)]}, judge={"fail": [sample_id(1)]}, retry=("judge_error",))
-    assert len(lines(again, "judgements")) == attempts + 1
+    assert len(lines(again.path, "replies")) == attempts + 1
 
 
 def test_another_judge_reuses_all_edits_and_another_seed_none(tmp_path: Path) -> None:
     first = run(tmp_path)
-    edits = len(lines(first, "edits"))
+    edits = len(lines(first.path, "edits"))
     other = run(tmp_path, judge={"default_answer": "Score: 7.000"})
-    assert len(lines(other, "edits")) == edits
-    assert other.summary["overall"]["mean"] == 7.0
-    assert len(lines(run(tmp_path, edit={"seed": 100}), "edits")) == 2 * edits
+    assert len(lines(other.path, "edits")) == edits
+    assert numbers(other.summary)["mean"] == 7.0
+    assert len(lines(run(tmp_path, edit={"seed": 100}).path, "edits")) == 2 * edits
     back = run(tmp_path)
-    assert len(lines(back, "edits")) == 2 * edits, "what was made for the first configuration is still there"
-    assert verdicts(back)[0][6] == 5.0
+    assert len(lines(back.path, "edits")) == 2 * edits, "what was made for the first configuration is still there"
+    assert back.results.judgements[0].score == 5.0
 
 
 def test_edits_and_judgements_of_another_run_are_reused(tmp_path: Path, undisturbed: Run) -> None:
@@ -192,8 +167,8 @@ def test_edits_and_judgements_of_another_run_are_reused(tmp_path: Path, undistur
     made = run(tmp_path, edit={"load_seconds": 0.0}, judge=judge, reuse=(undisturbed.path,))
     assert verdicts(made) == verdicts(undisturbed)
     assert not (made.path / "logs").exists(), "no worker was started"
-    assert all("reused_from" in r for r in lines(made, "edits") + lines(made, "judgements"))
-    assert images(made) == images(undisturbed)
+    assert all("reused_from" in r for r in lines(made.path, "edits") + lines(made.path, "replies"))
+    assert images(made.path) == images(undisturbed.path)
 
 
 def test_a_changed_picture_is_noticed_by_the_judge_and_made_again(tmp_path: Path) -> None:
@@ -208,7 +183,7 @@ def test_a_changed_picture_is_noticed_by_the_judge_and_made_again(tmp_path: Path
     made = run(tmp_path, judge={"default_answer": "Score: 6.000"})
     assert made.reached
     assert bytes(data) == victim.read_bytes()
-    assert verdicts(made)[2][6] == 6.0
+    assert made.results.judgements[2].score == 6.0
 
 
 def test_a_missing_picture_is_made_again(tmp_path: Path) -> None:
@@ -229,8 +204,7 @@ def test_samples_with_repeats_and_seeds_and_two_models(tmp_path: Path) -> None:
     made = evaluate(settings, run_dir=tmp_path / "run", report=False)
     assert len(made.results.edits) == 9 * 2 * 2
     assert len(made.results.judgements) == 9 * 2 * 2 * 2
-    assert made.summary["overall"] is None
-    means = {r["edit_model"]: r["overall"]["mean"] for r in made.summary["results"]}
+    means = {r["edit_model"]: r["scores"]["score"]["mean"] for r in made.summary["results"]}
     assert means == {"first": 5.0, "second": pytest.approx((35 * 5 + 4 * 9 - 3 * 5 + 5 * 1 - 5 - 0) / 36, abs=0.5)}
     assert {e.seed for e in made.results.edits} == {*range(9), *range(1_000_000, 1_000_009)}
     assert verdicts(evaluate(settings, run_dir=tmp_path / "run", report=False)) == verdicts(made)
@@ -257,8 +231,8 @@ def test_more_judgements_than_anybody_could_hold_are_refused_before_they_are_cou
     with pytest.raises(ConfigurationError) as caught:
         run(tmp_path, evaluation={"repeats": 1000, "edit_seeds": 1000})
     assert str(caught.value) == (
-        "9 samples and 1,000,000 judgements of each make 9,000,000 judgements; a run has 5,000,000 at most "
-        "(evaluation.repeats, evaluation.edit_seeds, benchmark.limit)"
+        "9 samples with all questions, models, seeds, repeats and readings make 9,000,000 questions to ask; a run has "
+        "5,000,000 at most (evaluation.repeats, evaluation.edit_seeds, benchmark.limit)"
     )
     assert not (tmp_path / "run").exists()
 
@@ -299,18 +273,6 @@ def start(settings: dict[str, Any], folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def workers_of(folder: Path) -> list[int]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            log = (process / "fd" / "1").readlink()
-        except OSError:
-            continue
-        if str(folder) in str(log):
-            found.append(int(process.name))
-    return found
-
-
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
 def test_killed_at_random_moments_the_run_goes_on_to_the_same_end(tmp_path: Path, undisturbed: Run) -> None:
     draw = random.Random(5)
@@ -332,7 +294,7 @@ def test_killed_at_random_moments_the_run_goes_on_to_the_same_end(tmp_path: Path
             time.sleep(0.05)
         assert not workers_of(tmp_path / "run"), "no worker outlives its engine"
         done = (
-            [r for r in lines(Run(tmp_path / "run"), "edits") if r["status"] == "ok"]
+            [r for r in lines(tmp_path / "run", "edits") if r["status"] == "ok"]
             if (tmp_path / "run" / "edits").exists()
             else []
         )
@@ -341,8 +303,7 @@ def test_killed_at_random_moments_the_run_goes_on_to_the_same_end(tmp_path: Path
         assert acknowledged <= set(keys)
         acknowledged |= set(keys)
     finished = evaluate(settings, run_dir=tmp_path / "run", report=False)
-    plain = [(v[1], v[5], v[6], v[7], v[9]) for v in verdicts(finished)]
-    assert plain == [(v[1], v[5], v[6], v[7], v[9]) for v in verdicts(undisturbed)]
+    assert [v[:9] + v[10:] for v in verdicts(finished)] == [v[:9] + v[10:] for v in verdicts(undisturbed)]
     assert not list((tmp_path / "run").rglob(".tmp-*"))
 
 
@@ -382,7 +343,7 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path: Path, numbe
     assert time.monotonic() - began < 50, "an edit takes 60 s where the second signal must end it"
     assert f"all that was done is kept in {tmp_path / 'run'}; to go on:" in errors
     assert not workers_of(tmp_path / "run")
-    edits = lines(Run(tmp_path / "run"), "edits") if (tmp_path / "run" / "edits").exists() else []
+    edits = lines(tmp_path / "run", "edits") if (tmp_path / "run" / "edits").exists() else []
     assert all(r["status"] == "ok" for r in edits), "what was under way was finished, or has left no line"
     finished = evaluate(
         configuration(tmp_path, edit={"seconds": 0, "steps": 1}), run_dir=tmp_path / "other", report=False

@@ -87,7 +87,7 @@ def test_a_candidate_does_not_pass_by_failing_what_is_hard(run: Run, edit_eval: 
     assert [column["rank"] for column in found["columns"]] == [1, 2]
     means = [column["mean"] for column in found["columns"]]
     assert means[1] > means[0] + 0.5, "what it did not fail looks better"
-    assert found["pairs"][0]["scores_higher"] is None
+    assert found["pairs"][0]["scores_better"] is None
     assert (found["pairs"][0]["fails_more"], found["pairs"][0]["better"]) == ("candidate", "released")
 
 

@@ -20,11 +20,11 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryErr
 from edit_eval.evaluation import RunInterrupted, what_is_left
 from edit_eval.execution.session import Session
 from edit_eval.experiment import identity
-from edit_eval.records import Answer, Status
+from edit_eval.records import Reply, Status
 from edit_eval.reporting.status import going_on
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
-from small_benchmark import configuration, sample_id, write_benchmark
+from small_benchmark import configuration, numbers, sample_id, write_benchmark
 from small_matrix import made_edit, small_matrix
 
 MY_MODELS = '''
@@ -43,8 +43,8 @@ class Editor:
     def load(self, devices):
         pass
 
-    def edit(self, image, instruction, seed, on_step):
-        return image.point(lambda level: min(255, level + self.parameters.amount))
+    def edit(self, request, on_step):
+        return request.source.point(lambda level: min(255, level + self.parameters.amount))
 
 
 class Judge:
@@ -122,7 +122,7 @@ def test_the_same_evaluation_goes_on_and_no_edit_is_made_twice(here: Path, monke
     assert made.reached
     again, said = start()
     assert again.path == folder
-    assert said == [goes_on, "nothing to do: all 9 edits and 9 judgements are there"]
+    assert said == [goes_on, "Nothing to do: 9 edits and 9 judgements already complete"]
     assert list(Path("runs").iterdir()) == [folder]
     anew, said = start(run_dir="anew")
     assert (anew.reached, edits_of(Path("anew")), said[1]) == (True, 9, "to do: 9 edits, 9 judgements")
@@ -144,7 +144,7 @@ def test_another_evaluation_takes_over_what_is_the_same(here: Path) -> None:
     assert "9 of 9 edits and 0 of 9 judgements are kept" in said[3]
     back, said = start(overrides=["benchmark.limit=1"])
     assert back.path == first.path
-    assert said[1] == "nothing to do: all 3 edits and 3 judgements are there"
+    assert said[1] == "Nothing to do: 3 edits and 3 judgements already complete"
     assert third.reached
 
 
@@ -204,7 +204,7 @@ def test_failures_that_are_to_be_tried_again_are_found_in_the_last_run(here: Pat
     assert said[1].endswith("8 of 9 judgements are kept; to do: 0 edits, 1 judgement")
     other, said = start(retry=["refused"])
     assert other.path == first.path
-    assert "nothing to do" in said[-1], "it has none of those"
+    assert "Nothing to do" in said[-1], "it has none of those"
 
 
 def test_a_folder_that_becomes_another_evaluation_is_said_to_be(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,11 +262,11 @@ def test_the_command_that_status_prints_goes_on_from_the_recorded_file(
         "reward_model": {"class_path": "my_models:Judge", "params": {"device": "cpu", "batch_size": 3}},
         "benchmark": {"data_path": "benchmark.json", "cache_dir": "cache", "limit": 2, "categories": ["physical"]},
         "prompts": {"物理": {"system_prompt": 'Look at {edit_instruction} and {"this": 1}.'}},
-        "evaluation": {"answer": "reason_then_score"},
+        "evaluation": {"answer": "reason_then_score", "controls": 0},
     }
     (here / "mine.yaml").write_text(yaml.safe_dump(own, allow_unicode=True))
     first, _ = start(run_dir="run")
-    assert first.summary["overall"]["mean"] == 6.5
+    assert numbers(first.summary)["mean"] == 6.5
     words = shlex.split(going_on(Path("run")))
     assert words[:3] == ["cd", str(here), "&&"]
     words = words[3:]
@@ -285,7 +285,7 @@ def test_the_command_that_status_prints_goes_on_from_the_recorded_file(
     monkeypatch.setattr(Session, "run", None)
     notes = Notes()
     evaluate(words[2], run_dir="run", report=False, spectator=notes)  # type: ignore[arg-type]
-    assert notes.heard[1] == "nothing to do: all 2 edits and 2 judgements are there"
+    assert notes.heard[1] == "Nothing to do: 2 edits and 2 judgements already complete"
     (here / "elsewhere").mkdir()
     monkeypatch.chdir(here / "elsewhere")
     evaluate("../run/config/0001.yaml", run_dir="../run", report=False)
@@ -300,7 +300,7 @@ def test_changed_code_makes_its_results_anew(here: Path) -> None:
     (here / "mine.yaml").write_text(yaml.safe_dump(raw))
     start(run_dir="run")
     _, said = start(run_dir="run")
-    assert "nothing to do" in said[1]
+    assert "Nothing to do" in said[1]
     assert edits_of(here / "run") == 9
     (here / "my_models.py").write_text(MY_MODELS.replace("min(255, level + ", "min(250, level + "))
     _, said = start(run_dir="run")
@@ -423,8 +423,8 @@ def test_skipped_samples_count_against_the_coverage(here: Path) -> None:
 
 @pytest.mark.parametrize(
     ("samples", "said"),
-    [(1, ("to do: 1 edit, 1 judgement", "nothing to do: 1 edit and 1 judgement are there")),
-     (2, ("to do: 2 edits, 2 judgements", "nothing to do: all 2 edits and 2 judgements are there"))],
+    [(1, ("to do: 1 edit, 1 judgement", "Nothing to do: 1 edit and 1 judgement already complete")),
+     (2, ("to do: 2 edits, 2 judgements", "Nothing to do: 2 edits and 2 judgements already complete"))],
 )  # fmt: skip
 def test_what_is_left_is_counted_as_people_do(samples: int, said: tuple[str, str], tmp_path: Path) -> None:
     matrix, directory = small_matrix(samples), RunDirectory(tmp_path)
@@ -432,6 +432,6 @@ def test_what_is_left_is_counted_as_people_do(samples: int, said: tuple[str, str
     found = [what_is_left(matrix)]
     for number in range(samples):
         matrix.set_edit(number, made_edit(matrix, number, directory))
-        matrix.add_answer(number, Answer("7"))
+        matrix.add_reply(number, Reply(text="7"))
     directory.end()
     assert (*found, what_is_left(matrix)) == said

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import edit_eval
-from edit_eval.execution.environments import FILES, LAYERS
+from edit_eval.execution.machine.environments import FILES, LAYERS
 
 SOURCE = Path(edit_eval.__file__).parent
 TESTS = Path(__file__).parent

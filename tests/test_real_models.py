@@ -114,7 +114,7 @@ def test_the_base_systems_own_file_runs_as_it_is_with_its_judge_in_a_conda_envir
     path.write_text(yaml.safe_dump(settings, allow_unicode=True), "utf-8")
     run = evaluate(path, run_dir=tmp_path / "run", report=False)
     assert verdicts(run) == verdicts(shipped)
-    assert run.summary["overall"] == shipped.summary["overall"]
+    assert run.summary["results"] == shipped.summary["results"]
     log = (tmp_path / "run" / "events" / "0001.jsonl").read_text()
     assert "judge:qwen3_vl" in log
 
@@ -130,7 +130,7 @@ def test_a_judge_in_an_environment_without_anything_of_ours_gives_the_same_answe
     configuration["judges"]["qwen3_vl"]["params"] |= {"python": str(JUDGE), "device_ids": "cpu:1"}
     run = evaluate(configuration, run_dir=tmp_path / "run", reuse_from=[shipped.path], report=False)
     assert verdicts(run) == verdicts(shipped), "an environment is no part of a key"
-    for journal in (tmp_path / "run" / "judgements").iterdir():
+    for journal in (tmp_path / "run" / "replies").iterdir():
         journal.unlink()
     again = evaluate(configuration, run_dir=tmp_path / "run", report=False)
     assert verdicts(again) == verdicts(shipped)

@@ -131,7 +131,7 @@ def test_files_beside_the_configuration_may_be_called_as_modules_of_python(tmp_p
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('this is no module of Python')")
     (tmp_path / "mine.py").write_text(
         "import random\n\n\nclass Editor:\n    def __init__(self, parameters): ...\n    def load(self, devices): ...\n"
-        "    def edit(self, image, instruction, seed, on_step): return image.rotate(random.Random(1).choice([180]))\n"
+        "    def edit(self, request, on_step): return request.source.rotate(random.Random(1).choice([180]))\n"
     )
     raw = configuration(tmp_path, benchmark={"limit": 1})
     raw["diffusion_model"] = {"class_path": "mine:Editor", "params": {"device": "cpu"}}

@@ -15,12 +15,17 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, Stopped
-from edit_eval.reporting.standard_streams import forgiving, set_apart
+from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
+
+if TYPE_CHECKING:
+    from edit_eval.config.loading import LoadingOptions as Options
+else:
+    Options = dict  # imported, it would hold up `--help`
 
 app = typer.Typer(
     add_completion=False,
@@ -34,26 +39,26 @@ Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file, or
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 
 
-_document: Any = sys.stdout
-"""Where a verb's JSON goes; whatever else is printed meanwhile, by whomever, goes to stderr."""
+_document: Any = None
+"""Where a verb's JSON goes if it was asked for; whatever else is printed meanwhile, by whomever, goes to stderr."""
 
 
-def _set_document_apart(context: typer.Context, wanted: bool) -> bool:
+def _set_document_apart(context: typer.Context, wanted: bool) -> None:
     global _document
-    if wanted:
-        _document = context.with_resource(set_apart())
-    return wanted
+    _document = context.with_resource(set_apart()) if wanted else None
 
 
-AsJson = Annotated[
-    bool,
-    typer.Option("--json", callback=_set_document_apart, help="Print one JSON document; all else goes to stderr."),
-]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
-Options = dict[str, Any]
-"""What the flags that every verb with a CONFIG has came to, as `load_configuration` takes it."""
+def _flags_of_all(
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", callback=_set_document_apart, help="Print one JSON document; all else goes to stderr."),
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """What every verb takes; no verb looks at them."""
 
 
 def _options(
@@ -81,19 +86,29 @@ def _options(
     }
 
 
-def takes_options(verb: Callable[..., None]) -> Callable[..., None]:
-    """Gives a verb the flags of `_options` in place of its parameter `options`, which gets what they came to."""
-    own, shared = (inspect.signature(function, eval_str=True).parameters for function in (verb, _options))
+def verb(**shown: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a function a verb with the flags of all; those of `_options` stand for its parameter `options`.
 
-    @functools.wraps(verb)
-    def with_flags(**given: Any) -> None:
-        options = _options(**{name: given.pop(name) for name in shared})
-        verb(**given, options=options)
+    `shown`: keywords of `app.command`.
+    """
 
-    flat = [p for name in own for p in (shared.values() if name == "options" else [own[name]])]
-    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in flat]
-    with_flags.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
-    return with_flags
+    def make(function: Callable[..., None]) -> Callable[..., None]:
+        parts = (inspect.signature(each, eval_str=True).parameters for each in (function, _options, _flags_of_all))
+        own, shared, of_all = parts
+
+        @functools.wraps(function)
+        def with_flags(**given: Any) -> None:
+            values = {name: value for name, value in given.items() if name in own}
+            if "options" in own:
+                values["options"] = _options(**{name: given[name] for name in shared})
+            function(**values)
+
+        flat = [p for name in own for p in (shared.values() if name == "options" else [own[name]])]
+        keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*flat, *of_all.values())]
+        with_flags.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+        return app.command(**shown)(with_flags)
+
+    return make
 
 
 LISTS = ("--categories", "--difficulty", "--tags", "--sample-ids", "--devices", "--retry")
@@ -176,32 +191,37 @@ def _print_json(document: Any) -> None:
     print(json.dumps(document, ensure_ascii=escaped, indent=2, allow_nan=False), file=_document, flush=True)
 
 
-def _print_what_is_there(run_dir: Path) -> None:
-    """The document of a run that ended early; nothing where nothing was recorded yet."""
+def _print_what_is_there(run_dir: Path | None) -> None:
+    """The document of a run that ended early; nothing where nobody asked for it, or nothing was recorded yet."""
     from edit_eval.run import Run
 
-    with contextlib.suppress(EditEvalError):
-        _print_json(Run(run_dir).summary)
+    if _document and run_dir is not None:
+        with contextlib.suppress(EditEvalError):
+            _print_json(Run(run_dir).summary)
 
 
-def _print_numbers(run: Any, as_json: bool, *, drawn: bool = True) -> None:
-    if as_json:
-        _print_json(run.summary)
+def _answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
+    """Prints the document where JSON was asked for; else does what shows it to a person."""
+    if _document:
+        _print_json(document())
     else:
-        _show(run, drawn)
+        show()
 
 
-def _show(run: Any, drawn: bool) -> None:
-    from edit_eval.reporting.agreement import print_agreement
-    from edit_eval.reporting.tables import print_summary
-    from edit_eval.reporting.terminal_text import stdout_console
+def _print_numbers(run: Any, *, drawn: bool = True) -> None:
+    def show() -> None:
+        from edit_eval.reporting.agreement import print_agreement
+        from edit_eval.reporting.tables import print_summary
+        from edit_eval.reporting.terminal_text import stdout_console
 
-    print_summary(run.summary, stdout_console(), language=run.language)
-    if "agreement" in run.summary:
-        print()
-        print_agreement(run.summary["agreement"], language=run.language)
-    if drawn:
-        print(f"report: {run.page}")
+        print_summary(run.summary, stdout_console(), language=run.language)
+        if "agreement" in run.summary:
+            print()
+            print_agreement(run.summary["agreement"], language=run.language)
+        if drawn:
+            print(f"report: {run.page}")
+
+    _answer(lambda: run.summary, show)
 
 
 def _show_version(wanted: bool) -> None:
@@ -221,8 +241,7 @@ def edit_eval(
     """Measure instruction-based image editing models: edits on every GPU, a judge, scores with their uncertainty."""
 
 
-@app.command()
-@takes_options
+@verb()
 def run(
     config: Config,
     *,
@@ -250,15 +269,14 @@ def run(
             metavar="auto|rich|plain|lines|none", help="Progress display: bars, a few lines, every score, or none."
         ),
     ] = None,
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Edit, judge and report. Rerun the same command to resume."""
     from edit_eval.config.loading import load_configuration
-    from edit_eval.evaluation import RunInterrupted, evaluate
-    from edit_eval.run import Run
+    from edit_eval.evaluation import evaluate
+    from edit_eval.run import Run, RunInterrupted
 
-    configuration = load_configuration(config, **options, progress=progress)
+    options["progress"] = progress
+    configuration = load_configuration(config, **options)
     for note in configuration.notes:
         print(f"note: {note}", file=sys.stderr)
     try:
@@ -277,26 +295,20 @@ def run(
         where = [] if run_dir else ["--run-dir", str(end.run_dir)]
         print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
         print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
-        if as_json:
-            _print_what_is_there(end.run_dir)
+        _print_what_is_there(end.run_dir)
         sys.exit(128 + end.signal)
     except Stopped as stopped:
-        if as_json and stopped.run_dir is not None:
-            _print_what_is_there(stopped.run_dir)
+        _print_what_is_there(stopped.run_dir)
         raise
     except NotDrawn as unwritten:
-        _print_numbers(Run(unwritten.run_dir), as_json, drawn=False)
+        _print_numbers(Run(unwritten.run_dir), drawn=False)
         raise
-    _print_numbers(made, as_json)
+    _print_numbers(made)
     made.check_coverage()
 
 
-@app.command()
-def report(
-    run: RunFolder,
-    as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
+@verb()
+def report(run: RunFolder) -> None:
     """Make the report again, from the records alone."""
     from edit_eval.run import Run
 
@@ -305,13 +317,12 @@ def report(
     try:
         made.draw()
     except NotDrawn:
-        _print_numbers(made, as_json, drawn=False)
+        _print_numbers(made, drawn=False)
         raise
-    _print_numbers(made, as_json)
+    _print_numbers(made)
 
 
-@app.command(short_help="Predict how long a run takes under every schedule.")
-@takes_options
+@verb(short_help="Predict how long a run takes under every schedule.")
 def plan(
     config: Config,
     *,
@@ -322,8 +333,6 @@ def plan(
     samples: Annotated[int | None, typer.Option(metavar="M", help="Simulate M samples.")] = None,
     from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="Use timings from RUN.")] = None,
     options: Options,
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Predict how long a run takes under every schedule, by simulating it."""
     from edit_eval.evaluation import plan as make
@@ -331,17 +340,17 @@ def plan(
     from edit_eval.reporting.terminal_text import stdout_console
 
     made = make(config, gpus=gpus, gpu_memory=gpu_memory, samples=samples, from_run=from_, **options)
-    if as_json:
-        _print_json(made.as_plain())
-    else:
-        print_plan(made, stdout_console())
+    _answer(made.as_plain, lambda: print_plan(made, stdout_console()))
 
 
-@app.command(short_help="Compare runs, or the edit models of one run.")
+@verb(short_help="Compare runs, or the edit models of one run.")
 def compare(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run directories, or one with several edit models.")
     ],
+    score: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Compare this score instead of the headline.")
+    ] = None,
     detect: Annotated[
         float | None, typer.Option(metavar="D", help="Also show how many samples a difference of D points would take.")
     ] = None,
@@ -352,8 +361,6 @@ def compare(
         float | None,
         typer.Option(metavar="D", help="With --fail-if-worse: also exit with 3 unless all are shown within D points."),
     ] = None,
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values, ranks with ties; of runs, or of models within one."""
     from edit_eval.evaluation import compare as compare_runs
@@ -363,105 +370,86 @@ def compare(
 
     if margin is not None and not fail_if_worse:
         raise ConfigurationError("--margin needs --fail-if-worse: give both, or neither")
+    if score is not None and fail_if_worse:
+        raise ConfigurationError("--fail-if-worse holds the headline against the first; leave out --score")
     made = [Run(run) for run in runs]
-    comparison = compare_runs(made, detect=detect, margin=margin)
-    if as_json:
-        _print_json(comparison_document(comparison))
-    else:
-        print_comparison(comparison, language=made[0].language)
+    comparison = compare_runs(made, score=score, detect=detect, margin=margin)
+    language = made[0].language
+    _answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
     if fail_if_worse:
-        for line in gate_lines(comparison.gate, language=made[0].language):
+        for line in gate_lines(comparison.gate, language=language):
             print(line, file=sys.stderr)
         if not comparison.gate.passed:
             sys.exit(3)
 
 
-@app.command(short_help="How far judges agree with each other and with people.")
+@verb(short_help="How far judges agree with each other and with people.")
 def agreement(
     run: RunFolder,
     people: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="People's scores as CSV: sample_id, edit_model, score, perhaps rater."),
     ] = None,
-    as_json: AsJson = False,
-    debug: Debug = False,
+    score: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Look at this score instead of the headline.")
+    ] = None,
 ) -> None:
     """How far the judges agree with themselves, with each other and with people, and how often they give no score."""
     from edit_eval.reporting.agreement import print_agreement
     from edit_eval.run import Run
 
     made = Run(run)
-    document = made.agreement(people)
-    if as_json:
-        _print_json(document)
-    else:
-        print_agreement(document, language=made.language)
+    document = made.agreement(people, score)
+    _answer(lambda: document, lambda: print_agreement(document, language=made.language))
 
 
-@app.command()
+@verb()
 def status(
     run: RunFolder,
     sample: Annotated[str | None, typer.Argument(metavar="SAMPLE", help="Show one sample in full.")] = None,
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Show run progress, or one sample in full."""
-    from edit_eval.reporting.status import print_sample, print_status, sample_document, status_document
+    from edit_eval.reporting.samples import print_sample, sample_document
+    from edit_eval.reporting.status import print_status, status_document
     from edit_eval.run import Run
 
     results = Run(run).results
-    if as_json:
-        _print_json(status_document(results) if sample is None else sample_document(results, sample))
-    elif sample is None:
-        print_status(results)
+    if sample is None:
+        _answer(lambda: status_document(results), lambda: print_status(results))
     else:
-        print_sample(results, sample)
+        _answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
 
 
-@app.command(name="list", short_help="List benchmarks, edit models, judges and configurations.")
-def list_(as_json: AsJson = False, debug: Debug = False) -> None:
-    """List what a configuration can name: benchmarks, edit models, judges; and configurations to start from."""
+@verb(name="list", short_help="List what a configuration can name.")
+def list_() -> None:
+    """List benchmarks, edit models, judges and protocols by their names, and configurations to start from."""
     from edit_eval.reporting.components import components_document, print_components
 
-    if as_json:
-        _print_json(components_document())
-    else:
-        print_components()
+    _answer(components_document, print_components)
 
 
-@app.command(short_help="Show the parameters of a benchmark, an edit model or a judge.")
+@verb(short_help="Show the parameters of a benchmark, model, judge or protocol.")
 def describe(
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="A registered name, or a class path.")],
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
-    """Show the parameters of a benchmark, an edit model or a judge."""
+    """Show the parameters of a benchmark, an edit model, a judge or a protocol; and a protocol's scores."""
     from edit_eval.reporting.components import description_document, print_description
 
-    if as_json:
-        _print_json(description_document(type_))
-    else:
-        print_description(type_)
+    _answer(lambda: description_document(type_), lambda: print_description(type_))
 
 
-@app.command(short_help="Check whether a configuration would run here.")
-@takes_options
+@verb(short_help="Check whether a configuration would run here.")
 def doctor(
     config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="The YAML file.")] = None,
     *,
     options: Options,
-    as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Check this machine, and whether a configuration would run on it. Exit with 3 if something would stop it."""
     from edit_eval.evaluation import examine
     from edit_eval.reporting.examination import print_findings
 
     findings = examine(config, **options)
-    if as_json:
-        _print_json([finding.as_plain() for finding in findings])
-    else:
-        print_findings(findings)
+    _answer(lambda: [finding.as_plain() for finding in findings], lambda: print_findings(findings))
     if any(finding.stops for finding in findings):
         sys.exit(3)
 
@@ -481,6 +469,6 @@ def env_create(
     debug: Debug = False,
 ) -> None:
     """Create an environment for a model, and print its line for the YAML."""
-    from edit_eval.execution.environments import create_environment
+    from edit_eval.execution.machine.environments import create_environment
 
     print(create_environment(folder, for_, constraints=constraint or (), python=python, shown=True))

@@ -2,7 +2,8 @@
 
 from edit_eval import evaluate
 for result in evaluate("config.yaml").summary["results"]:
-    print(result["edit_model"], result["judge"], result["overall"]["mean"])
+    score = result["scores"][result["headline"]]
+    print(result["edit_model"], result["judge"], score["mean"])
 """
 
 from __future__ import annotations
@@ -10,33 +11,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.benchmarks.selection import refuse_nothing
-from edit_eval.config.faults import did_you_mean
-from edit_eval.config.loading import load_configuration
+from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution import examination
-from edit_eval.execution.findings import Finding
-from edit_eval.execution.planning import Plan, make_plan
-from edit_eval.execution.run_folders import RUNS, Made, choose_place, named_place
+from edit_eval.execution.advice import examination
+from edit_eval.execution.advice.findings import Finding
+from edit_eval.execution.advice.planning import Plan, make_plan
+from edit_eval.execution.drivers.local import LocalDriver
+from edit_eval.execution.run_folders import RUNS, choose_place, named_place
 from edit_eval.execution.session import Session, Spectator
-from edit_eval.experiment import (
-    checked_protocol,
-    choose_samples,
-    load_protocol,
-    load_samples,
-    new_matrix,
-    resolved,
-    verify_sources,
-)
-from edit_eval.records import Status, counted
-from edit_eval.run import Run
+from edit_eval.experiment import Experiment, load_samples, verify_sources
+from edit_eval.run import Run, RunInterrupted, failures
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.store.comparable import compare_runs
-from edit_eval.store.matrix import Matrix
+from edit_eval.store.matrix import Matrix, what_is_left
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
 
@@ -52,7 +44,7 @@ def evaluate(
     spectator: Spectator | None = None,
     report: bool = True,
     command: Sequence[str] = (),
-    **options: Any,
+    **options: Unpack[LoadingOptions],
 ) -> Run:
     """Runs an evaluation, or goes on with one, and returns it with its numbers.
 
@@ -85,41 +77,30 @@ def evaluate(
     spectator = spectator or progress_of(configuration)
     for note in unsaid:
         spectator.note(note)
+
+    # What is asked.
     altered = verify_sources(configuration) if verify else ""
     samples = load_samples(configuration, spectator)
-    chosen = choose_samples(configuration, samples)
-    protocol, chosen = checked_protocol(configuration, samples, chosen)
-    refuse_nothing(chosen)
-    session = Session(configuration)
+    experiment = Experiment.of(configuration, samples)
+    refuse_nothing(experiment.samples)
+
+    # What is there.
     sources = [RunDirectory.existing(Path(folder)) for folder in reuse_from]
-
-    def everything_pending() -> Matrix:
-        return new_matrix(configuration, chosen, protocol)
-
-    matrix = everything_pending()
-    plain, made_of = configuration.as_plain(), resolved(matrix, protocol)
-    now = Made.of(plain, made_of, chosen)
     if run_dir is None:
-        place = choose_place(configuration.name, now, everything_pending, again.__contains__)
+        place = choose_place(configuration.name, experiment, again.__contains__)
         sources += [RunDirectory(folder) for folder in place.sources]
     else:
-        place = named_place(Path(run_dir), everything_pending, again.__contains__)
-    expected = place.recalled.matrix if place.recalled else matrix
-    if sources:  # what they have is looked up before anything is written, so that a refusal leaves nothing behind
-        expected = everything_pending()
-        for source in sources:
-            expected.recall(source.read("edits"), source.read("judgements"), source.path, lambda status: True)
-        if place.recalled:
-            own = RunDirectory(place.folder)
-            expected.recall(own.read("edits"), own.read("judgements"), own.path, again.__contains__)
+        place = named_place(Path(run_dir), experiment, again.__contains__)
+    expected = place.expected(experiment, sources, again.__contains__)
+    session = Session(configuration, LocalDriver())
     session.refuse_what_cannot_load(expected)
 
     directory = place.begin()
     try:
-        for note in place.notes(directory, now):
+        for note in place.notes(directory, experiment):
             spectator.note(note)
         # What is there already counts first, then what other runs have.
-        matrix, noticed = place.recall(directory, matrix, again.__contains__, verify=verify)
+        matrix, noticed = place.recall(directory, Matrix(experiment), again.__contains__, verify=verify)
         for note in (altered, *noticed) if altered else noticed:
             spectator.note(note)
         for source in sources:
@@ -127,16 +108,19 @@ def evaluate(
         if directory.damage.note:
             spectator.note(directory.damage.note)
         spectator.note(what_is_left(matrix))
-        run = Run(directory.path)
-        # A finished run that is asked for once more is not touched, down to the times of its files.
-        described = directory.says(plain, made_of, chosen)
-        if pending(matrix):
+
+        # Have the rest done.
+        run, pending = Run(directory.path), matrix.pending
+        if pending:
             for note in session.changes(directory, strict=strict_environment):
                 spectator.note(note)
-        if pending(matrix) or not described:
-            directory.write_configuration(plain, made_of)
-            directory.write_samples(chosen)
-        if pending(matrix):
+        plain, asked = configuration.as_plain(), experiment.record(configuration.folder)
+        # A finished run that is asked for once more is not touched, down to the times of its files.
+        described = directory.says(plain, asked, experiment.samples)
+        if pending or not described:
+            directory.write_configuration(plain, asked)
+            directory.write_samples(experiment.samples)
+        if pending:
             # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
             categories = [sample.category for sample in samples]
             session.run(
@@ -145,7 +129,7 @@ def evaluate(
         elif described and run.page.exists():
             report = False
         if report:
-            remember_sources(chosen)
+            remember_sources(experiment.samples)
             run.draw()
     except Stopped as stopped:
         stopped.run_dir = directory.path
@@ -159,21 +143,16 @@ def evaluate(
 
 def progress_of(configuration: Configuration) -> Spectator:
     """The live progress that the configuration asks for."""
-    from edit_eval.reporting.live import live_progress  # here, since it takes a while and only some verbs need it
+    from edit_eval.reporting.progress.live import (
+        live_progress,
+    )  # here, since it takes a while and only some verbs need it
 
     return live_progress(configuration.execution.progress)
 
 
-class RunInterrupted(KeyboardInterrupt):
-    """Somebody wanted the end of the run in `run_dir`; `signal` is how. All that was done is kept."""
-
-    def __init__(self, run_dir: Path, signal: int) -> None:
-        super().__init__(f"signal {signal}")
-        self.run_dir = run_dir
-        self.signal = signal
-
-
-def examine(source: str | Path | None = None, *, run_dir: Path = RUNS, **options: Any) -> list[Finding]:
+def examine(
+    source: str | Path | None = None, *, run_dir: Path = RUNS, **options: Unpack[LoadingOptions]
+) -> list[Finding]:
     """Looks at this machine, and at whether a configuration would run on it; `options` as for `evaluate`."""
     if source is None:
         return examination.examine()
@@ -184,14 +163,8 @@ def examine(source: str | Path | None = None, *, run_dir: Path = RUNS, **options
             configuration = load_configuration(source, **options, data_may_be_missing=True)
         except ConfigurationError:
             return examination.examine(refused=error)
-        return examination.examine(configuration, load_protocol=load_protocol, refused=error, run_folder=run_dir)
-    return examination.examine(
-        configuration,
-        load_samples=lambda it: load_samples(it, progress_of(it)),
-        check_rubrics=checked_protocol,
-        load_protocol=load_protocol,
-        run_folder=run_dir,
-    )
+        return examination.examine(configuration, refused=error, run_folder=run_dir)
+    return examination.examine(configuration, run_folder=run_dir, listener=progress_of(configuration))
 
 
 def plan(
@@ -201,7 +174,7 @@ def plan(
     gpu_memory: float | None = None,
     samples: int | None = None,
     from_run: Path | None = None,
-    **options: Any,
+    **options: Unpack[LoadingOptions],
 ) -> Plan:
     """Predicts how long an evaluation takes under every schedule; `options` as for `evaluate`. Nothing is loaded.
 
@@ -215,51 +188,22 @@ def plan(
     if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
         everything = load_samples(configuration, progress_of(configuration))
         categories = [sample.category for sample in everything]
-        _, checked = checked_protocol(configuration, everything, choose_samples(configuration, everything))
-        chosen = [sample.index for sample in checked if not sample.fault]
+        chosen = [sample.index for sample in Experiment.of(configuration, everything).samples if not sample.fault]
     return make_plan(configuration, categories, chosen, gpus=gpus, gpu_memory=gpu_memory, samples=samples, seen=seen)
 
 
 def compare(
-    runs: Sequence[str | Path | Run], *, detect: float | None = None, margin: float | None = None
+    runs: Sequence[str | Path | Run],
+    *,
+    score: str | None = None,
+    detect: float | None = None,
+    margin: float | None = None,
 ) -> Comparison:
     """Compares runs, or the edit models within one, by every judge that they have in common.
 
-    With `detect` it also says how many samples would show a true difference of that many points. Its `gate` says
-    whether any is worse than the first; with `margin`, whether all are shown to be less than that many points worse.
-    Raises `ConfigurationError` for runs that cannot be compared, with what differs, and `RunDirectoryError` for a
-    folder that is no run.
-    """
+    By the headline of each judge, or by its score of that name. With `detect` it also says how many samples would show
+    a true difference of that many points. Its `gate` says whether any is worse than the first; with `margin`, whether
+    all are shown to be less than that many points worse. Raises `ConfigurationError` for runs that cannot be compared,
+    with what differs, and `RunDirectoryError` for a folder that is no run."""
     made = [run if isinstance(run, Run) else Run(Path(run)) for run in runs]
-    bounds = made[0].bounds if made else {}
-    return compare_runs([run.results for run in made], detect=detect, margin=margin, **bounds)
-
-
-def failures(names: Collection[str]) -> frozenset[Status]:
-    """The statuses that are to be tried again. Raises `ConfigurationError` for a name that is no failure's."""
-    known = {s.value: s for s in Status if s not in (Status.OK, Status.PENDING, Status.SKIPPED)}
-    for name in names:
-        if name not in known:
-            meant = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
-            raise ConfigurationError(f"--retry {name}: no failure has that status{meant}")
-    return frozenset(known[name] for name in names)
-
-
-def pending(matrix: Matrix) -> int:
-    """How many judgements have not come to an end."""
-    return sum(judgement.status is Status.PENDING for judgement in matrix.judgements())
-
-
-def what_is_left(matrix: Matrix) -> str:
-    """One line: what is reused, and what is to be done."""
-    edits = [e for e in matrix.edits if e.status is not Status.SKIPPED]
-    kept = sum(e.status is not Status.PENDING for e in edits)
-    judgements = [j for j in matrix.judgements() if j.status is not Status.SKIPPED]
-    judged = sum(j.status is not Status.PENDING for j in judgements)
-    if judged == len(judgements):
-        every = "all " if len(judgements) > 1 else ""
-        there = f"{counted(len(edits), 'edit')} and {counted(len(judgements), 'judgement')}"
-        return f"nothing to do: {every}{there} are there"
-    kept_text = f"{kept} of {len(edits)} edits and {judged} of {len(judgements)} judgements are kept; " if kept else ""
-    left = counted(len(edits) - kept, "edit"), counted(len(judgements) - judged, "judgement")
-    return f"{kept_text}to do: {', '.join(left)}"
+    return compare_runs(made, score=score, detect=detect, margin=margin)

@@ -1,49 +1,277 @@
-"""What is asked: the samples, the models with what decides their results, and how the judge is asked."""
+"""What is asked: samples, edit models, and judges, each with its protocol.
+
+An experiment is made from a configuration, or read back from what a run has recorded of it; it is written down,
+compared with another one, and unfolded into cells by the store. Results do not depend on anything else."""
 
 from __future__ import annotations
 
-import hashlib
+import json
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from typing import Protocol as Shape
 
 from edit_eval.benchmarks.selection import refuse_bad, select
-from edit_eval.config.components import NotHere, import_class, own_source, staying_here
-from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.config.components import import_class, staying_here
+from edit_eval.config.identity import Identity, digest, identity
+from edit_eval.config.schema import Configuration, ProtocolSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.session import Spectator
-from edit_eval.protocols.rubric_score import RubricScore
+from edit_eval.protocols.asked import Asked, AskedJudge, ask, asked_judges, make_protocol
+from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
-from edit_eval.rubrics.loading import load_rubrics, refuse_unknown
-from edit_eval.store.keys import Identity
-from edit_eval.store.matrix import Matrix
-from edit_eval.workers.model_class import key_parameters, make_parameters
+from edit_eval.scheduling.batches import spread
+from edit_eval.workers.model_class import make_parameters
 
-MOST_JUDGEMENTS = 5_000_000
+MOST_CELLS = 5_000_000
 """Of a run; all of them are in memory at once, a kilobyte each."""
 READ_IN_SILENCE = 1.0
 """Seconds for which a benchmark is read before anything is said of it."""
+CONTROLS = ("source", "blank", "shuffled")
+"""What is judged besides edits: the source itself, a grey picture, another sample's edit."""
+
+
+class Control(NamedTuple):
+    """What is judged in place of an edit."""
+
+    kind: str
+    sample: int
+    """Position in `Experiment.samples`."""
+    other: int | None = None
+    """For `shuffled`: the position of the sample whose edit it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """All that decides what a run comes to."""
+
+    samples: tuple[Sample, ...]
+    edit_models: tuple[Identity, ...]
+    judges: tuple[AskedJudge, ...]
+    language: str = "en"
+    edit_seeds: int = 1
+    repeats: int = 1
+    readings: int = 1
+    control_samples: int = 0
+
+    @classmethod
+    def of(cls, configuration: Configuration, samples: Sequence[Sample]) -> Experiment:
+        """What the configuration asks about the benchmark's `samples`, of which its filters take some.
+
+        Samples that its protocols cannot ask about are bad ones from here on. Raises `BenchmarkError` that names every
+        bad sample (with `on_bad_sample: error`), and `ConfigurationError` for a filter that no sample passes, a
+        protocol that cannot be used, and more cells than fit into memory."""
+        section, evaluation, folder = configuration.benchmark, configuration.evaluation, configuration.folder
+        chosen = select(samples, **section.filters.model_dump(), source=section.source)
+        judges = asked_judges(configuration)
+        for judge in judges:
+            refuse = getattr(judge.protocol, "refuse_unknown", None)
+            if refuse is not None:
+                refuse(dict.fromkeys(sample.category for sample in samples))
+        seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
+        if section.on_bad_sample == "error":
+            refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source)
+        return cls(
+            samples=seen,
+            edit_models=tuple(identity(one, folder, "edit_model") for one in configuration.edit_models.values()),
+            judges=tuple(judges),
+            language=section.language,
+            edit_seeds=evaluation.edit_seeds,
+            repeats=evaluation.repeats,
+            readings=evaluation.readings,
+            control_samples=evaluation.controls,
+        ).refusing_too_much()
+
+    @classmethod
+    def recorded(cls, plain: Mapping[str, Any], samples: Sequence[Sample]) -> Experiment:
+        """The one that `record` has written.
+
+        Raises `KeyError`, `TypeError` or `ValueError` for what no start has written like this, and
+        `ConfigurationError` for a protocol that is not here.
+        """
+        judges = []
+        for one in plain["judges"]:
+            section = ProtocolSection.model_validate(one["protocol"])
+            folder, texts = Path(one["folder"]), one["texts"]
+            flags = {key: bool(one[key]) for key in ("measures", "replays")}
+            judges.append(
+                AskedJudge(_identity_of(one), section, texts, make_protocol(section, folder, texts)[0], **flags)
+            )
+        how_often = {key: int(plain[key]) for key in ("edit_seeds", "repeats", "readings", "control_samples")}
+        return cls(
+            samples=tuple(samples),
+            edit_models=tuple(map(_identity_of, plain["edit_models"])),
+            judges=tuple(judges),
+            language=str(plain["language"]),
+            **how_often,
+        )
+
+    def record(self, folder: Path) -> dict[str, Any]:
+        """The experiment without its samples as plain data: what `recorded` takes.
+
+        `folder` is where classes of the user's own are looked for.
+        """
+        return {
+            "language": self.language,
+            **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
+            "edit_models": [asdict(model) for model in self.edit_models],
+            "judges": [
+                {
+                    **asdict(judge.model),
+                    "measures": judge.measures,
+                    "replays": judge.replays,
+                    "protocol": judge.section.model_dump(mode="json"),
+                    "texts": dict(judge.texts),
+                    "folder": str(folder),
+                }
+                for judge in self.judges
+            ],
+        }
+
+    # -- what is asked --
+
+    @cached_property
+    def asked(self) -> dict[str, list[tuple[Asked, ...]]]:
+        """For each judge the questions about each sample; none about a bad one."""
+        made: dict[int, list[tuple[Asked, ...]]] = {}
+        equal: dict[str, int] = {}
+        found = {}
+        for judge in self.judges:  # judges of one protocol share its questions
+            key = digest([judge.section.model_dump(mode="json", exclude={"retries"}), judge.texts])
+            number = equal.setdefault(key, len(equal))
+            if number not in made:
+                light: dict[object, Question] = {}
+                made[number] = [ask(judge.protocol, sample, light) for sample in self.samples]
+            found[judge.name] = made[number]
+        return found
+
+    def question(self, judge: AskedJudge, sample: int, name: str) -> Question:
+        """One question with its texts."""
+        questions = judge.protocol.questions(self.samples[sample])
+        return next(question for question in questions if question.name == name)
+
+    @cached_property
+    def predecessors(self) -> dict[int, int]:
+        """For the position of each good sample that follows another: that of the other."""
+        if not any(sample.follows for sample in self.samples):
+            return {}
+        positions = {sample.id: position for position, sample in enumerate(self.samples)}
+        return {
+            position: positions[sample.follows]
+            for position, sample in enumerate(self.samples)
+            if sample.follows in positions and not sample.fault
+        }
+
+    @cached_property
+    def controls(self) -> tuple[Control, ...]:
+        """What is judged in place of edits; of samples spread over the categories."""
+        if not self.control_samples or all(judge.measures or judge.replays for judge in self.judges):
+            return ()
+        good = [n for n, sample in enumerate(self.samples) if not sample.fault and not sample.follows]
+        first = spread([self.samples[n].category for n in good], self.control_samples)
+        found = []
+        for place in first:
+            number = good[place]
+            later = (good[(place + step) % len(good)] for step in range(1, len(good)))
+            other = next((n for n in later if self.samples[n].cluster != self.samples[number].cluster), None)
+            found += [Control("source", number), Control("blank", number)]
+            if other is not None:
+                found.append(Control("shuffled", number, other))
+        return tuple(found)
+
+    def refusing_too_much(self) -> Experiment:
+        """Itself. Raises `ConfigurationError` where its cells would not fit into memory."""
+        each = len(self.edit_models) * self.edit_seeds * self.repeats * self.readings
+        questions = sum(len(asked) for judge in self.judges for asked in self.asked[judge.name])
+        if (count := questions * each) > MOST_CELLS:
+            raise ConfigurationError(
+                f"{len(self.samples):,} samples with all questions, models, seeds, repeats and readings make {count:,} "
+                f"questions to ask; a run has {MOST_CELLS:,} at most (evaluation.repeats, evaluation.edit_seeds, "
+                "benchmark.limit)"
+            )
+        return self
+
+    # -- compared --
+
+    def is_as(self, other: Experiment | None) -> bool:
+        """Whether it is the same evaluation: every key would be the same, wherever the sources lie."""
+        if other is None or len(self.samples) != len(other.samples):
+            return False
+        return self._decides() == other._decides() and all(map(_same_sample, self.samples, other.samples))
+
+    def _decides(self) -> tuple[object, ...]:
+        """What is in keys, but for the samples, and what there is of each."""
+        judges = [
+            (judge.model, judge.protocol_name, judge.section.class_path, judge.question_parameters(), judge.texts)
+            for judge in self.judges
+        ]
+        often = (self.edit_seeds, self.repeats, self.readings, self.control_samples)
+        return self.edit_models, judges, self.language, often
+
+    def differences(self, other: Experiment) -> list[str]:
+        """What was and what is, for people: `edit model qwen_image_edit: num_inference_steps 50 -> 15`, an entry a
+        thing.
+
+        `other` is what is now.
+        """
+        found = []
+        for role, were, are in (
+            ("edit model", self.edit_models, other.edit_models),
+            ("judge", [judge.model for judge in self.judges], [judge.model for judge in other.judges]),
+        ):
+            old, new = ({model.name: model for model in models} for models in (were, are))
+            if old.keys() != new.keys():
+                found.append(f"{role} {', '.join(old)} -> {', '.join(new)}")
+            for name in old.keys() & new.keys():
+                found += [f"{role} {name}: {change}" for change in _model_changes(old[name], new[name])]
+        before = {judge.name: judge for judge in self.judges}
+        for judge in other.judges:
+            if judge.name in before:
+                found += [f"judge {judge.name}: {change}" for change in _protocol_changes(before[judge.name], judge)]
+        often = {key: key for key in ("edit_seeds", "repeats", "readings", "language")}
+        often["controls"] = "control_samples"
+        found += [
+            _change(said, getattr(self, key), getattr(other, key))
+            for said, key in often.items()
+            if getattr(self, key) != getattr(other, key)
+        ]
+        if self.language == other.language:
+            if len(self.samples) != len(other.samples):
+                found.append(_change("samples", len(self.samples), len(other.samples)))
+            elif not all(map(_same_sample, self.samples, other.samples)):
+                found.append("other samples")
+        return found
+
+
+# -- from a configuration --
+
+
+class Listener(Shape):
+    """Who is told how far the benchmark is read."""
+
+    def reading(self, items: int, read: int, size: int) -> None: ...
+    def has_read(self) -> None: ...
 
 
 @staying_here()
-def load_samples(configuration: Configuration, spectator: Spectator | None = None) -> tuple[Sample, ...]:
+def load_samples(configuration: Configuration, listener: Listener | None = None) -> tuple[Sample, ...]:
     """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault.
 
-    Where that takes long the `spectator` is told how far it is.
+    Where that takes long the `listener` is told how far it is.
     """
     benchmark = _benchmark(configuration)
-    if spectator is None:
+    if listener is None:
         return tuple(benchmark.samples())
     samples, soon = [], time.monotonic() + READ_IN_SILENCE
     try:
         for sample in benchmark.samples():
             samples.append(sample)
             if time.monotonic() >= soon:
-                spectator.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
+                listener.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
     finally:
-        spectator.has_read()
+        listener.has_read()
     return tuple(samples)
 
 
@@ -59,88 +287,90 @@ def _benchmark(configuration: Configuration) -> Any:
     return benchmark_class(make_parameters(benchmark_class, section.parameters))
 
 
-def choose_samples(configuration: Configuration, samples: Sequence[Sample]) -> tuple[Sample, ...]:
-    """Those that pass the benchmark's filters. Raises `ConfigurationError` for a filter that no sample passes."""
-    section = configuration.benchmark
-    return select(samples, **section.filters.model_dump(), source=section.source)
+# -- what is asked of a sample --
 
 
-def load_protocol(configuration: Configuration) -> RubricScore:
-    """How the judge is asked: the packaged rubrics, or the configuration's own prompts in their place."""
-    rubrics = load_rubrics(configuration.prompts, configuration.benchmark.language)
-    protocol = configuration.protocol
-    return RubricScore(rubrics, configuration.benchmark.language, protocol.answer, protocol.retries)
+def _with_fault(sample: Sample, judges: Sequence[AskedJudge]) -> Sample:
+    """The sample; one that a protocol cannot ask about is a bad one."""
+    faults = () if sample.fault else filter(None, (fault(judge.protocol, sample) for judge in judges))
+    return replace(sample, fault=found) if (found := next(iter(faults), "")) else sample
 
 
-def checked_protocol(
-    configuration: Configuration, samples: Sequence[Sample], chosen: Sequence[Sample]
-) -> tuple[RubricScore, tuple[Sample, ...]]:
-    """How the judge is asked; and the chosen samples, of which those that have no rubric are bad ones from here on.
+def with_clusters(samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """The samples, of which those that follow another have its cluster, and its fault."""
+    if not any(sample.follows for sample in samples):
+        return tuple(samples)
+    by_id = {sample.id: sample for sample in samples}
 
-    Raises `BenchmarkError` that names every bad sample of the benchmark (with `on_bad_sample: error`), and
-    `ConfigurationError` where `prompts:` names a category that there is not. A sample that is skipped needs no rubric.
-    """
-    protocol, section = load_protocol(configuration), configuration.benchmark
-    refuse_unknown(configuration.prompts, (sample.category for sample in samples))
-    seen = tuple(sample if sample.fault else replace(sample, fault=protocol.fault(sample)) for sample in chosen)
-    if section.on_bad_sample == "error":
-        refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source)
-    return protocol, seen
+    def first(sample: Sample) -> tuple[str, str]:
+        """Cluster and fault."""
+        seen = {sample.id}
+        while sample.follows and not sample.fault:
+            before = by_id.get(sample.follows)
+            if before is None:
+                return "", f"it follows `{sample.follows}`, which is not among the samples that were chosen"
+            if before.fault:
+                return "", f"it follows `{before.id}`, which cannot be used: {before.fault}"
+            if before.id in seen:
+                return "", f"it follows `{sample.follows}`, which follows it"
+            seen.add(before.id)
+            sample = before
+        return sample.cluster, sample.fault
+
+    found = []
+    for sample in samples:
+        if sample.follows:
+            cluster, problem = first(sample)
+            sample = replace(sample, cluster=sample.cluster or cluster, fault=sample.fault or problem)
+        found.append(sample)
+    return tuple(found)
 
 
-def new_matrix(configuration: Configuration, samples: Sequence[Sample], protocol: RubricScore) -> Matrix:
-    """Every edit and judgement that the configuration asks for, with nothing done yet."""
-    evaluation, folder = configuration.evaluation, configuration.folder
-    each = evaluation.edit_seeds * evaluation.repeats * len(configuration.edit_models) * len(configuration.judges)
-    if len(samples) * each > MOST_JUDGEMENTS:
-        raise ConfigurationError(
-            f"{len(samples):,} samples and {each:,} judgements of each make {len(samples) * each:,} judgements; a run "
-            f"has {MOST_JUDGEMENTS:,} at most (evaluation.repeats, evaluation.edit_seeds, benchmark.limit)"
-        )
-    return Matrix(
-        samples,
-        [identity(section, folder, "edit_model") for section in configuration.edit_models.values()],
-        [identity(section, folder, "judge") for section in configuration.judges.values()],
-        protocol,
-        edit_seeds=evaluation.edit_seeds,
-        repeats=evaluation.repeats,
+# -- compared --
+
+
+def _identity_of(plain: Mapping[str, Any]) -> Identity:
+    return Identity(
+        str(plain["name"]), str(plain["type"]), str(plain["revision"]), dict(plain["parameters"]), int(plain["seed"])
     )
 
 
-@staying_here()
-def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
-    """What of a model enters the keys of its results: type, parameters, and its revision.
+def _same_sample(one: Sample, other: Sample) -> bool:
+    """Where a picture lies is no matter: its digest says which it is."""
 
-    The revision is what its class says (`revision(parameters)`); of a class of the user's own that says nothing, the
-    SHA-256 of its source file, so that changed code makes its results anew.
-    """
-    type_name, revision, parameters = section.type or section.class_path, "", section.parameters
-    file, _, class_name = section.class_path.rpartition(":")
-    if file.endswith(".py"):  # wherever it lies; what it says decides the result
-        type_name = f"{Path(file).name}:{class_name}"
-    source = None if section.type else own_source(section.class_path, folder)
-    if source is not None:
-        revision = hashlib.sha256(source.read_bytes()).hexdigest()
-    try:
-        model_class = import_class(kind, section.class_path, folder)
-        parameters = key_parameters(model_class, parameters)
-        if hasattr(model_class, "revision"):
-            revision = str(model_class.revision(make_parameters(model_class, section.parameters)))
-    except NotHere:
-        pass  # a class that only its own environment can import
-    except ConfigurationError as error:  # it begins with the name of a parameter, of which only we know the place
-        key, _, text = str(error).partition(": ")
-        if key not in section.names:
-            raise
-        raise ConfigurationError(f"{section.named(key)}: {text}") from error
-    return Identity(section.name, type_name, revision, parameters, section.seed)
+    def anywhere(sample: Sample) -> Sample:
+        pictures = {name: replace(picture, path="") for name, picture in sample.pictures.items()}
+        return replace(sample, pictures=pictures)
+
+    return one == other or anywhere(one) == anywhere(other)
 
 
-def resolved(matrix: Matrix, protocol: RubricScore) -> dict[str, Any]:
-    """What the configuration came to: with it the records can be read without any model or benchmark."""
-    rubrics = {name: {**asdict(rubric), "criteria": list(rubric.criteria)} for name, rubric in protocol.rubrics.items()}
-    return {
-        "edit_models": [asdict(model) for model in matrix.edit_models],
-        "judges": [asdict(judge) for judge in matrix.judges],
-        "rubrics": rubrics,
-    }
+def _model_changes(old: Identity, new: Identity) -> list[str]:
+    found = []
+    if old.type != new.type:
+        found.append(_change("type", old.type, new.type))
+    elif old.revision != new.revision:
+        found.append("its weights or its code have changed")
+    if old.seed != new.seed:
+        found.append(_change("seed", old.seed, new.seed))
+    return [*found, *_parameter_changes(old.parameters, new.parameters)]
+
+
+def _protocol_changes(old: AskedJudge, new: AskedJudge) -> list[str]:
+    if old.protocol_name != new.protocol_name:
+        return [_change("protocol", old.protocol_name, new.protocol_name)]
+    found = _parameter_changes(old.question_parameters(), new.question_parameters())
+    return [*found, *(["the wording of its questions"] if old.texts != new.texts else [])]
+
+
+def _parameter_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    keys = dict.fromkeys((*old, *new))
+    return [_change(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]
+
+
+def _change(what: str, old: object, new: object) -> str:
+    def shown(value: object) -> str:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return text if len(text) <= 40 else f"{text[:37]}..."
+
+    return f"{what} {shown(old)} -> {shown(new)}"

@@ -28,6 +28,7 @@ import secrets
 import stat
 import time
 import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -57,6 +58,9 @@ _ROTATIONS = {
 _ORIENTATION = 0x0112  # the EXIF tag
 
 _ASPECT_TOLERANCE = 1.05
+
+GREY = (128, 128, 128)
+"""What a blank is filled with: middle grey, for black counts as a failed edit."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,27 @@ def as_rgb(image: Image.Image) -> Image.Image:
         return image.convert("RGB")
     except (ValueError, TypeError, KeyError) as error:
         raise PictureError(f"a picture of mode {image.mode} cannot be made RGB ({_words(error)})") from error
+
+
+def blank(size: tuple[int, int]) -> Image.Image:
+    """A picture of `GREY` all over."""
+    return Image.new("RGB", size, GREY)
+
+
+def with_steps(image: Image.Image, steps: Iterable[Sequence[str | int]]) -> Image.Image:
+    """An RGB picture after each of `steps`, in order; the picture itself where there are none.
+
+    `("longest", side)`: its longer side scaled down to so many pixels, the other in proportion, rounded; never
+    enlarged. `("like", width, height)`: scaled to that size, whatever its shape. `("crop", left, top, right, bottom)`:
+    that part, in pixels, the last two not included. `("jpeg", quality)`: encoded by Pillow as a JPEG of that quality (1
+    to 95) and decoded again. Scaled by Lanczos' filter. Raises `PictureError` for a crop that is empty or reaches
+    outside of the picture, and for what is no step.
+    """
+    for name, *numbers in steps:
+        if name not in _STEPS:
+            raise PictureError(f"{name!r} is no step of a view; there are {', '.join(_STEPS)}")
+        image = _STEPS[str(name)](image, *map(int, numbers))
+    return image
 
 
 def own_copy(image: object) -> Image.Image:
@@ -307,6 +332,44 @@ def thumbnail_webp(path: str | os.PathLike[str], longest: int = 512) -> bytes:
     buffer = io.BytesIO()
     picture.save(buffer, "WEBP", quality=80, method=4)
     return buffer.getvalue()
+
+
+def _longest(image: Image.Image, side: int) -> Image.Image:
+    if side < 1:
+        raise PictureError(f"the longest side of a view is 1 pixel or more, not {side}")
+    if max(image.size) <= side:
+        return image
+    factor = side / max(image.size)
+    width, height = (max(1, round(length * factor)) for length in image.size)
+    return _like(image, width, height)
+
+
+def _like(image: Image.Image, width: int, height: int) -> Image.Image:
+    if image.size == (width, height):
+        return image
+    return image.resize((width, height), Image.Resampling.LANCZOS)
+
+
+def _crop(image: Image.Image, left: int, top: int, right: int, bottom: int) -> Image.Image:
+    if not (0 <= left < right <= image.width and 0 <= top < bottom <= image.height):
+        box = f"{left}, {top} to {right}, {bottom}"
+        raise PictureError(f"the crop {box} does not lie within the picture ({image.width} x {image.height} pixels)")
+    return image.crop((left, top, right, bottom))
+
+
+def _jpeg(image: Image.Image, quality: int) -> Image.Image:
+    if not 1 <= quality <= 95:
+        raise PictureError(f"a JPEG has a quality from 1 to 95, not {quality}")
+    decoded = image.copy()
+    decoded.info = {}
+    buffer = io.BytesIO()
+    decoded.save(buffer, "JPEG", quality=quality)
+    decoded = Image.open(buffer).convert("RGB")
+    decoded.info = dict(image.info)
+    return decoded
+
+
+_STEPS: dict[str, Callable[..., Image.Image]] = {"longest": _longest, "like": _like, "crop": _crop, "jpeg": _jpeg}
 
 
 def _upright(picture: Image.Image) -> Image.Image:

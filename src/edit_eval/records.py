@@ -1,4 +1,4 @@
-"""The nouns: sample, edit, reply, answer, judgement, and the status that each of them has.
+"""The nouns: sample, edit, reply, reading, judgement, and the status that each of them has.
 
 Everything else in edit-eval makes, moves, keeps or counts these. Standard library only: workers in foreign
 environments import this file.
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, Literal
 
 
 class Status(str, Enum):
-    """What became of one (sample, edit model, seed, judge, repeat). Exactly one holds; only `ok` has a number."""
+    """What became of an edit, of a question, of a score. Exactly one holds; only `ok` has a number."""
 
     OK = "ok"
     PENDING = "pending"  # not done yet
@@ -20,30 +21,45 @@ class Status(str, Enum):
     EDIT_FAILED = "edit_failed"  # there is no edit to judge
     JUDGE_ERROR = "judge_error"  # the judge gave no answer
     REFUSED = "refused"  # the judge declined to answer
-    UNPARSEABLE = "unparseable"  # an answer without exactly one score in it
-    OUT_OF_RANGE = "out_of_range"  # a score outside of the rubric's range
-    CUT_OFF = "cut_off"  # a limit on its length ended the answer before it was a score
+    UNPARSEABLE = "unparseable"  # an answer without exactly the values that were asked for
+    OUT_OF_RANGE = "out_of_range"  # a value outside of the range that was asked for
+    CUT_OFF = "cut_off"  # a limit on its length ended the answer before it was complete
+    UNDEFINED = "undefined"  # everything was read, and there is no such number (the PSNR of two equal pictures)
 
     def __str__(self) -> str:
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A picture's file, and which picture it is."""
+
+    path: str
+    digest: str = ""
+    """SHA-256 of the file's bytes, hexadecimal; empty where a benchmark of the user's own does not know it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One source image and what is to be done to it."""
+    """One or more source images and what is to be done to them."""
 
     id: str
     """As in the benchmark. Shown, never trusted as a path."""
     index: int
     """Place in the benchmark before any filter, from 0. With the model's `seed` it makes the sample's seed."""
-    category: str
+    category: str = ""
     """`physical`, `environmental`, `social`, `causal`, `referential`, or the benchmark's own word."""
-    source: str
-    """Path of the source image's file."""
-    source_digest: str
-    """SHA-256 of that file's bytes, hexadecimal."""
+    pictures: Mapping[str, Picture]
+    """`source`, `source_2`, ... (what the edit model gets, in this order), `reference` (a right edit), `mask` (white
+    where the edit may change something). A sample that `follows` another has no `source` of its own."""
     instruction: str
     """In the language of the run."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """JSON values that only some protocols read: explanations, rules, checks."""
+    cluster: str = ""
+    """What belongs together statistically: scores of one cluster are not independent. Empty: the source's digest."""
+    follows: str = ""
+    """The id of the sample whose edit is this one's source: the turn before in an edit of several turns."""
     description: str = ""
     """What the source shows, in the language of the run."""
     language: str = "en"
@@ -56,8 +72,22 @@ class Sample:
     fault: str = ""
     """Why the sample cannot be used; empty for a good one. A bad sample has the status `skipped` everywhere."""
 
+    def __post_init__(self) -> None:
+        if not self.cluster and "source" in self.pictures:
+            object.__setattr__(self, "cluster", self.pictures["source"].digest)
 
-@dataclass(frozen=True, slots=True)
+    @property
+    def source(self) -> str:
+        """Path of the (first) source image's file; empty where the sample follows another."""
+        return self.pictures["source"].path if "source" in self.pictures else ""
+
+    @property
+    def source_digest(self) -> str:
+        """SHA-256 of that file's bytes; empty where there is none or nobody knows it."""
+        return self.pictures["source"].digest if "source" in self.pictures else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """What an edit model made of one sample with one seed: an image, or the reason why there is none."""
 
@@ -91,68 +121,151 @@ class Edit:
             raise ValueError(f"an edit has an image exactly when its status is ok: {self}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a judge says to one question, where it knows how that came to its end. A plain text ended by itself."""
+    """What a judge says to one question. Kept as it came; what it means is decided by the protocol, and can be anew."""
 
-    text: str
-    """As it came; to the end that it had."""
+    text: str = ""
+    """As it came, to the end that it had. Where the judge failed (`judge_error`): why."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """What was measured, or raw probabilities by label: their sum is the mass. No NaN, no infinity."""
     ended: Status = Status.OK
-    """`ok`: by itself; `cut_off`: by a limit on its length; `refused`: the judge's server withheld it, or the rest."""
-
-    def __post_init__(self) -> None:
-        if self.ended not in (Status.OK, Status.CUT_OFF, Status.REFUSED):
-            raise ValueError(f"a reply ends ok, cut_off or refused, not {self.ended}")
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One raw answer of a judge. Kept as it came; what it means is decided by the protocol, and can be decided anew."""
-
-    text: str
-    error: str = ""
-    """Why there is no text: the judge raised, died or timed out."""
+    """`ok`: by itself; `cut_off`: by a limit on its length; `refused`: the judge's server withheld it, or the rest;
+    `judge_error`: the judge raised, died or timed out."""
+    final: bool = False
+    """The judge is not to be asked again, whatever retries are left."""
     seconds: float = 0.0
     """Time that the judge computed, in seconds; of a batch, the batch's time divided by its members."""
     device: str = ""
-    final: bool = False
-    """The judge is not to be asked again, whatever retries are left: it died or raised too often over this edit."""
-    ended: Status = Status.OK
-    """How the text came to its end, as in `Reply`."""
     length: int = 0
     """Characters of the whole answer where it was so long that `text` is only its beginning; 0 where it is all."""
 
+    def __post_init__(self) -> None:
+        if self.ended not in (Status.OK, Status.CUT_OFF, Status.REFUSED, Status.JUDGE_ERROR):
+            raise ValueError(f"a reply ends ok, cut_off, refused or judge_error, not {self.ended}")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What the replies to one question amount to: values, or the reason why there are none."""
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    """Those that the question gives. Of a measured one some may lack: those are `undefined`, and `reason` says why."""
+    status: Status = Status.OK
+    """`pending` while it was not asked, or is to be asked again."""
+    reason: str = ""
+    """Why there are no values; where there are some, the judge's words besides them."""
+    text: str = ""
+    """The reply that decided, or the last one."""
+    asked: int = 0
+    """How often the judge was asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What one judge says of one edit. A score exists only where the status is `ok`."""
+    """What one judge says of one edit: named scores, and why others are missing.
 
-    key: str
-    """SHA-256 over all that decides the answer; empty where there was nothing to judge."""
+    A score that is in neither `scores` nor `missing` does not apply to the sample.
+    """
+
     sample_id: str
     category: str
     edit_model: str
+    """`control:source`, `control:blank` or `control:shuffled` for a control."""
     judge: str
     edit_seed: int
     repeat: int
+    headline: str
+    """The score that coverage, gates and margins count."""
     status: Status
-    score: float | None = None
-    """0 to 10."""
-    answer: str = ""
-    """The raw answer that decided."""
+    """Of the headline."""
     reason: str = ""
-    """Why there is no score; for a score, the judge's words where it gave any."""
-    answers: int = 0
-    """How often the judge was asked."""
+    """Why there is no headline; where there is one, the judge's words where it gave any."""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    missing: Mapping[str, tuple[Status, str]] = field(default_factory=dict)
+    """For each score that should be there and is not: status and reason. Empty where there was nothing to judge: then
+    `status` and `reason` hold for all."""
+    readings: tuple[Mapping[str, Reading], ...] = ()
+    """For each reading: by question. Empty where there was nothing to judge."""
+    again: frozenset[str] = frozenset()
+    """The scores that came only when a question that they need was asked again."""
     seconds: float = 0.0
+    """Time that the judge computed for all of it, in seconds."""
     device: str = ""
+    """Of the last reply."""
 
     def __post_init__(self) -> None:
-        if (self.status is Status.OK) != (self.score is not None):
-            raise ValueError(f"a judgement has a score exactly when its status is ok: {self}")
+        if (self.status is Status.OK) != (self.headline in self.scores):
+            raise ValueError(f"a judgement has a headline exactly when its status is ok: {self}")
+
+    @property
+    def score(self) -> float | None:
+        """The headline."""
+        return self.scores.get(self.headline)
+
+    @property
+    def answer(self) -> str:
+        """The raw replies that decided, of all questions and readings."""
+        return "\n\n".join(one.text for reading in self.readings for one in reading.values() if one.text)
+
+    @property
+    def answers(self) -> int:
+        """How often the judge was asked the question that was asked most often."""
+        return max((one.asked for reading in self.readings for one in reading.values()), default=0)
+
+    def outcome(self, score: str) -> tuple[Status, str] | None:
+        """Status and reason of a score; None where it does not apply."""
+        if score in self.scores:
+            return Status.OK, ""
+        if not self.missing and self.status is not Status.OK:
+            return self.status, self.reason
+        return self.missing.get(score)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """The range of a score, its direction, and what its mean is taken over."""
+
+    lowest: float | None = None
+    """None: open, so that there is no bound on what is missing."""
+    highest: float | None = None
+    higher_is_better: bool = True
+    mean_over: Literal["samples", "categories"] = "samples"
+    """`categories`: the mean of the categories' means."""
+
+    @property
+    def worst(self) -> float | None:
+        """The end that nobody wants."""
+        return self.lowest if self.higher_is_better else self.highest
+
+    @property
+    def best(self) -> float | None:
+        """The other end."""
+        return self.highest if self.higher_is_better else self.lowest
+
+    @property
+    def span(self) -> float | None:
+        """From end to end; None where one is open."""
+        return None if self.lowest is None or self.highest is None else self.highest - self.lowest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """What a judge's scores are, by its protocol."""
+
+    protocol: str
+    """Its registered name, or the class of the user's own."""
+    headline: str
+    scales: Mapping[str, Scale]
+    """In the protocol's order."""
+
+    @property
+    def scale(self) -> Scale:
+        """The headline's."""
+        return self.scales[self.headline]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
     """One stretch of a device's time. What no activity covers is idle."""
 
@@ -173,7 +286,7 @@ class Activity:
     """`edit` or `judge`: what the model is, since one of each may have the same name. Empty in runs of old versions."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUse:
     """Memory in bytes from before a model was loaded onto a device until it was gone; None where nobody could tell.
 
@@ -197,7 +310,7 @@ class MemoryUse:
     """When its process was gone. None for a worker on the CPU."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Utilisation:
     """How busy a GPU was while it did one kind of thing: the share of the time in which anything was computed on it."""
 
@@ -211,7 +324,7 @@ class Utilisation:
     """Mean of what it said, 0 to 1."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Results:
     """All that a run has recorded, and all that statistics and reports need: they read nothing else.
 
@@ -228,6 +341,13 @@ class Results:
     judgements: tuple[Judgement, ...]
     edit_models: tuple[str, ...]
     judges: tuple[str, ...]
+    scoring: Mapping[str, Scoring]
+    """For each judge what its scores are."""
+    controls: tuple[Judgement, ...] = ()
+    """Judgements of what no edit model made: outside of every other number."""
+    published: Mapping[tuple[str, str], Mapping[str, float | str]] = field(default_factory=dict)
+    """For each (edit model, judge) the numbers as a benchmark's authors define them, by name: a number, or a text that
+    says why there is none. Shown under their names, never ranked, never a gate."""
     activities: tuple[Activity, ...] = ()
     wall_seconds: tuple[float, ...] = ()
     """Wall time of each start, in seconds."""
@@ -239,7 +359,7 @@ class Results:
     configuration: Mapping[str, object] = field(default_factory=dict)
     """The configuration of the last start with all its defaults, as plain data without secrets."""
     resolved: Mapping[str, object] = field(default_factory=dict)
-    """What it came to: the identities of `edit_models` and `judges` (as in keys), and the `rubrics`."""
+    """What it came to: the identities of `edit_models` and `judges` (as in keys), each judge with its protocol."""
     environment: Mapping[str, object] = field(default_factory=dict)
     """Versions, devices, revisions, as recorded by the last start."""
     notes: tuple[str, ...] = ()

@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import ValidationError
-
-from edit_eval.config.faults import explain
-from edit_eval.config.schema import EvaluationSection, ProtocolSection, Section
-from edit_eval.errors import RunDirectoryError, Unscored
-from edit_eval.execution.run_folders import Made
-from edit_eval.protocols.rubric_score import RubricScore
-from edit_eval.records import Results, Status
+from edit_eval.config.faults import did_you_mean
+from edit_eval.errors import ConfigurationError, RunDirectoryError, Unscored
+from edit_eval.execution.run_folders import damaged, recorded
+from edit_eval.experiment import Experiment
+from edit_eval.protocols.contract import Missing
+from edit_eval.records import Judgement, Results, Status
 from edit_eval.statistics.people import people_agreement, read_people_file
 from edit_eval.statistics.summary import judges_document, summarise
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
+from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory
 
-S = TypeVar("S", bound=Section)
+
+class RunInterrupted(KeyboardInterrupt):
+    """Somebody wanted the end of the run in `run_dir`; `signal` is how. All that was done is kept."""
+
+    def __init__(self, run_dir: Path, signal: int) -> None:
+        super().__init__(f"signal {signal}")
+        self.run_dir = run_dir
+        self.signal = signal
+
+
+def failures(names: Collection[str]) -> frozenset[Status]:
+    """The statuses that are to be tried again. Raises `ConfigurationError` for a name that is no failure's."""
+    known = {s.value: s for s in Status if s not in (Status.OK, Status.PENDING, Status.SKIPPED)}
+    for name in names:
+        if name not in known:
+            meant = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
+            raise ConfigurationError(f"--retry {name}: no failure has that status{meant}")
+    return frozenset(known[name] for name in names)
 
 
 @dataclass(frozen=True)
@@ -37,23 +54,22 @@ class Run:
         return RunDirectory.existing(self.path)
 
     @cached_property
-    def matrix(self) -> Matrix:
-        """Every edit and judgement. Raises `RunDirectoryError` for a folder that is no run."""
-        directory, evaluation = self._directory, self._section("evaluation", EvaluationSection)
-        made = Made.recorded(directory)
-        if made is None:
+    def experiment(self) -> Experiment:
+        """What was asked. Raises `RunDirectoryError` for a folder that is no run."""
+        found = recorded(self._directory)
+        if found is None:
             raise RunDirectoryError(f"{self.path} has no configuration; `edit-eval run CONFIG` writes it")
-        asked = self._section("protocol", ProtocolSection)
-        protocol = RubricScore(made.rubrics, made.language, asked.answer, asked.retries)
-        matrix = Matrix(
-            made.samples,
-            made.edit_models,
-            made.judges,
-            protocol,
-            edit_seeds=evaluation.edit_seeds,
-            repeats=evaluation.repeats,
-        )
-        matrix.recall(directory.read("edits"), directory.read("judgements"), self.path, lambda status: False)
+        try:
+            _ = found.asked  # with parameters and texts that may be anything
+        except Exception as error:
+            raise damaged(self._directory, error) from error
+        return found
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """Every edit, reply and judgement."""
+        matrix = Matrix(self.experiment)
+        recall_run(matrix, self._directory)
         return matrix
 
     @cached_property
@@ -61,66 +77,72 @@ class Run:
         """All records, as statistics and reports take them."""
         directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
-        configuration = directory.configuration()
+        judgements = tuple(matrix.judgements())
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),
             samples=matrix.samples,
             edits=tuple(matrix.edits),
-            judgements=tuple(matrix.judgements()),
+            judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
             judges=tuple(judge.name for judge in matrix.judges),
+            scoring={judge.name: judge.scoring for judge in matrix.judges},
+            controls=tuple(matrix.controls()),
+            published=self._published(judgements),
             activities=timeline.activities,
             wall_seconds=timeline.wall_seconds,
             devices=timeline.devices,
             memory=timeline.memory,
             utilisation=timeline.utilisation,
-            configuration=configuration,
+            configuration=directory.configuration(),
             resolved=directory.resolved(),
             environment=directory.environment(),
             notes=tuple(filter(None, (directory.damage.note, *mixed_environments(directory)))),
         )
 
+    def _published(self, judgements: Collection[Judgement]) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
+        """The numbers as a benchmark's authors define them."""
+        found: dict[tuple[str, str], dict[str, float | str]] = {}
+        for judge in self.experiment.judges:
+            for model in self.experiment.edit_models:
+                rows = [one for one in judgements if (one.edit_model, one.judge) == (model.name, judge.name)]
+                for name, of in getattr(judge.protocol, "published", {}).items():
+                    try:
+                        value: float | str = float(of(rows))
+                    except Missing as missing:
+                        value = missing.reason
+                    except Exception as error:  # a protocol of the user's own
+                        value = f"{type(error).__name__}: {error}"
+                    found.setdefault((model.name, judge.name), {})[name] = value
+        return found
+
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The numbers, as in `summary.json`."""
-        return summarise(self.results, min_coverage=self._min_coverage, **self.bounds)
+        return summarise(self.results, min_coverage=self._min_coverage)
 
-    def agreement(self, people: Path | None = None) -> dict[str, Any]:
-        """How far the judges agree with themselves, each other and, under `people`, with that CSV file."""
-        document = judges_document(self.results, min_coverage=self._min_coverage, **self.bounds)
-        against = None if people is None else people_agreement(self.results, read_people_file(people))
+    def agreement(self, people: Path | None = None, score: str | None = None) -> dict[str, Any]:
+        """How far the judges agree with themselves, each other and, under `people`, with that CSV file.
+
+        By their headlines, or by the `score` of that name.
+        """
+        document = judges_document(self.results, min_coverage=self._min_coverage, score=score)
+        against = None if people is None else people_agreement(self.results, read_people_file(people), score=score)
         return {**document, "people": against}
-
-    @property
-    def bounds(self) -> dict[str, float]:
-        """The `lowest` and the `highest` score there can be."""
-        protocol = self.matrix.protocol
-        return {"lowest": getattr(protocol, "lowest", 0.0), "highest": getattr(protocol, "highest", 10.0)}
 
     @property
     def language(self) -> str:
         """The language of the instructions, `en` or `zh`."""
-        benchmark: Any = self.results.configuration["benchmark"]
-        return str(benchmark["language"])
-
-    def _section(self, name: str, model: type[S]) -> S:
-        """A section of the recorded configuration."""
-        written = self._directory.configuration().get(name)
-        if isinstance(written, dict):  # another version may have known more
-            written = {key: value for key, value in written.items() if key in model.model_fields}
-        try:
-            return model.model_validate(written)
-        except ValidationError as error:
-            (place, text), *_ = explain(error, written)
-            problem = f"{'.'.join((name, *place))}: {text}"
-            raise RunDirectoryError(
-                f"{self.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it anew"
-            ) from error
+        return self.experiment.language
 
     @cached_property
     def _min_coverage(self) -> float:
-        return self._section("evaluation", EvaluationSection).min_coverage
+        """Raises `RunDirectoryError` where the configuration does not say it."""
+        evaluation = self._directory.configuration().get("evaluation")
+        value = evaluation.get("min_coverage") if isinstance(evaluation, dict) else None
+        if not isinstance(value, int | float):
+            raise RunDirectoryError(f"{self.path / 'config'} is damaged; `edit-eval run CONFIG` writes it anew")
+        return float(value)
 
     @property
     def reached(self) -> bool:
@@ -130,7 +152,11 @@ class Run:
     def check_coverage(self) -> None:
         """Raises `Unscored` where fewer samples are scored than `evaluation.min_coverage` asks for."""
         if not self.reached:
-            coverage = self.summary["coverage"]
+            results = self.summary["results"]
+            below = [entry for entry in results if not entry["coverage"]["reached"]] or results
+            coverage = below[0]["coverage"]
+            who = f"{below[0]['edit_model']}, judged by {below[0]['judge']}: " if len(results) > 1 else ""
+            more = f" (and {len(below) - 1} more)" if len(below) > 1 else ""
             skipped = coverage["by_status"].get(Status.SKIPPED.value, 0)
             verb = "count" if skipped > 1 else "counts"
             counts = f" ({skipped} skipped {verb} as not scored)" if skipped else ""
@@ -138,7 +164,7 @@ class Run:
             failed = ",".join(name for name in coverage["by_status"] if name not in done)
             again = f", `--retry {failed}` tries those again" if failed else ""
             raise Unscored(
-                f"coverage: {coverage['scored']} of {coverage['total']} are scored{counts}, and "
+                f"coverage: {who}{coverage['scored']} of {coverage['total']} are scored{counts}{more}, and "
                 f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` names the rest"
                 f"{again}"
             )
@@ -153,13 +179,13 @@ class Run:
 
         Raises `NotDrawn` when it cannot be written; the run's records are as they were.
         """
-        from edit_eval.reporting.drawing import draw_apart
+        from edit_eval.reporting.page.drawing import draw_apart
 
         draw_apart(self.path)
 
 
 if __name__ == "__main__":
-    from edit_eval.reporting.drawing import draw
+    from edit_eval.reporting.page.drawing import draw
 
     _run = Run(Path(sys.argv[1]))
     sys.exit(draw(_run.results, _run.summary, _run.path, language=_run.language))

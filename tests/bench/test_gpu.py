@@ -172,7 +172,12 @@ class TestChildren:
         source = tmp_path / "source.png"
         Image.effect_noise((96, 64), 50).convert("RGB").save(source)
         tasks = [
-            {"source": str(source), "instruction": "red", "seed": seed, "output": str(tmp_path / f"{seed}.png")}
+            {
+                "pictures": [{"path": str(source)}],
+                "instruction": "red",
+                "seed": seed,
+                "output": str(tmp_path / f"{seed}.png"),
+            }
             for seed in range(2)
         ]
         settings = {

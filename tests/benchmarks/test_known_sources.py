@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edit_eval.benchmarks.known_sources import remember_sources, with_known_sources
-from edit_eval.records import Sample
+from edit_eval.records import Picture, Sample
 
 
 @pytest.fixture(autouse=True)
@@ -23,19 +23,31 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def sample(path: Path, data: bytes = b"a picture") -> Sample:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
-    return Sample("a", 0, "social", str(path), hashlib.sha256(data).hexdigest(), "do it")
+    return pictured(Sample(id="a", index=0, pictures={}, instruction="do it"), str(path), digest_of(data))
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def pictured(one: Sample, path: str, digest: str) -> Sample:
+    return replace(one, pictures={"source": Picture(path=path, digest=digest)})
+
+
+def moved_to(one: Sample, path: str) -> Sample:
+    return pictured(one, path, one.source_digest)
 
 
 def known(one: Sample) -> str:
     (found,) = with_known_sources([one])
-    assert replace(found, source=one.source) == one
+    assert moved_to(found, one.source) == one
     return found.source
 
 
 def test_what_lies_in_the_cache_is_known_wherever_the_run_was_made(cache: Path, tmp_path: Path) -> None:
     one = sample(tmp_path / "x.png")
     laid = sample(cache / one.source_digest[:2] / f"{one.source_digest}.png")
-    assert known(laid) == known(replace(one, source="/home/somebody/else.png")) == laid.source
+    assert known(laid) == known(moved_to(laid, "/home/somebody/else.png")) == laid.source
     remember_sources([laid])
     assert not (cache / "elsewhere").exists(), "what is there already needs no link"
 
@@ -44,7 +56,7 @@ def test_what_lies_elsewhere_is_known_once_it_was_used(cache: Path, tmp_path: Pa
     one = sample(tmp_path / "x.png")
     assert known(one) == ""
     remember_sources([one, replace(one, id="b")])
-    assert known(one) == known(replace(one, source="other.png")) == one.source
+    assert known(one) == known(moved_to(one, "other.png")) == one.source
     moved = sample(tmp_path / "moved" / "x.png")
     remember_sources([moved])
     remember_sources([moved])
@@ -64,7 +76,8 @@ def test_what_has_other_bytes_by_now_is_not_known(cache: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("digest", ["", "..", "../../x", "ab/../../x", "A" * 64, "a" * 63, "a" * 64 + "\n"])
 def test_what_is_no_digest_is_no_path(cache: Path, tmp_path: Path, digest: str) -> None:
-    one = replace(sample(tmp_path / "x.png"), source_digest=digest)
+    one = sample(tmp_path / "x.png")
+    one = pictured(one, one.source, digest)
     remember_sources([one])
     assert known(one) == ""
     assert not cache.exists()
@@ -82,3 +95,13 @@ def test_nobody_needs_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("edit_eval.benchmarks.known_sources.cache_folder", homeless)
     remember_sources([one])
     assert known(one) == ""
+
+
+def test_every_picture_of_a_sample_is_known(tmp_path: Path) -> None:
+    one, other = sample(tmp_path / "x.png"), sample(tmp_path / "mask.png", b"a mask")
+    both = replace(one, pictures={**one.pictures, "mask": other.pictures["source"]})
+    remember_sources([both])
+    assert with_known_sources([both]) == (both,)
+    Path(other.source).unlink()
+    (found,) = with_known_sources([both])
+    assert found.pictures == {**one.pictures, "mask": Picture(path="", digest=other.source_digest)}

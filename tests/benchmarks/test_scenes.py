@@ -13,9 +13,10 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 import edit_eval.benchmarks.scenes
+from edit_eval.benchmarks.categories import CATEGORIES
 from edit_eval.benchmarks.scenes.benchmark import Scenes
 from edit_eval.benchmarks.scenes.language import language_of
-from edit_eval.benchmarks.scenes.scene import CATEGORIES, Scene, scene_of
+from edit_eval.benchmarks.scenes.scene import Scene, scene_of
 from edit_eval.errors import ConfigurationError, ModelError
 from edit_eval.pictures import open_picture
 from edit_eval.records import Sample
@@ -193,7 +194,7 @@ def test_editor_and_judge_need_only_pillow() -> None:
     script = (
         "import sys;"
         "import edit_eval.edit_models.scene_editor, edit_eval.edit_models.controls, edit_eval.judges.scene_judge;"
-        "import edit_eval.benchmarks.scenes.benchmark, edit_eval.benchmarks.scenes.ladder;"
+        "import edit_eval.benchmarks.scenes.benchmark;"
         "tops = {name.split('.')[0] for name in sys.modules};"
         "print(*(tops & {'numpy', 'torch', 'scipy', 'pydantic', 'yaml', 'rich', 'typer', 'ijson'}))"
     )

@@ -8,12 +8,20 @@ import pytest
 
 from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
 from edit_eval.errors import BenchmarkError, ConfigurationError
-from edit_eval.records import Sample
+from edit_eval.records import Picture, Sample
 
 
 def sample(index: int, category: str, difficulty: str, *tags: str, fault: str = "") -> Sample:
-    about = {"difficulty": difficulty, "tags": tags, "fault": fault}
-    return Sample(f"s{index}", index, category, f"{index}.png", f"{index}", f"do {index}", **about)  # type: ignore[arg-type]
+    return Sample(
+        id=f"s{index}",
+        index=index,
+        category=category,
+        pictures={"source": Picture(path=f"{index}.png", digest=f"{index}")},
+        instruction=f"do {index}",
+        difficulty=difficulty,
+        tags=tags,
+        fault=fault,
+    )
 
 
 SAMPLES = (

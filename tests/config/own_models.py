@@ -63,8 +63,8 @@ class Editor:
     def load(self, devices):
         pass
 
-    def edit(self, image, instruction, seed, on_step):
-        return image
+    def edit(self, request, on_step):
+        return request.source
 
 
 class Judge:
@@ -88,6 +88,88 @@ class Judge:
 
     def judge(self, requests):
         return ["Score: 5.000" for _ in requests]
+
+
+class Plain(Judge):
+    """It shows what it is asked to show."""
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = FORBID
+
+        model_name: str = "a/judge"
+
+
+class Meter(Plain):
+    """It is asked nothing."""
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = FORBID
+
+        sizes: tuple[int, ...] = (8,)
+
+    @staticmethod
+    def measures(parameters):
+        if 0 in parameters.sizes:
+            raise ValueError("a size of 0")
+        return {f"error_{size}": {"lowest": 0.0, "higher_is_better": False} for size in parameters.sizes}
+
+
+class Readings:
+    """The protocol of judges that measure."""
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = FORBID
+
+        measures: dict[str, dict[str, float | bool | None]]
+        headline: str = ""
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+
+    def questions(self, sample):
+        return []
+
+    def read(self, question, reply):
+        raise NotImplementedError
+
+
+class Restraint(Readings):
+    """A protocol of one's own."""
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = FORBID
+
+        strict: bool = False
+        """Whether it is."""
+        most: int | None = 3
+        language: str = "?"
+
+
+class Asking(Restraint):
+    """It has prompts, too."""
+
+    @dataclass
+    class Parameters(Restraint.Parameters):
+        prompts: dict[str, dict[str, str]] = field(default_factory=dict)
+        images: tuple[str, ...] = ("source", "edited")
+
+
+class PairsWithProtocol(Pairs):
+    """It brings its own protocol."""
+
+    protocol: ClassVar = {"class_path": "own_models:Restraint", "strict": True, "retries": 4}
+
+
+class PairsWithName(Pairs):
+    protocol = "rubrics"
+
+
+class PairsWithNonsense(Pairs):
+    def protocol(self): ...
 
 
 class Careless(Editor):

@@ -18,7 +18,7 @@ from small_benchmark import write_benchmark
 
 FILES = sorted(Path(__file__).with_name("base_system").glob("*.yaml"))
 REPLACED = "the base system's classes are replaced:"
-SEES_MORE = "reward_model: the judge sees source and edit (`images: [edited]` in `params` is its way)"
+SEES_MORE = "reward_model: the judge sees source and edit (`protocol: {images: [edited]}` is its way)"
 OTHERWISE = (
     "a sample's seed is `seed` + its index in the whole benchmark, not in its category; what failed is counted, never "
     "scored"
@@ -75,6 +75,13 @@ def load(raw: Any, *overrides: str) -> Configuration:
     return load_configuration("old.yaml", overrides=overrides)
 
 
+def protocol(configuration: Configuration) -> dict[str, Any]:
+    """The parameters of what the one judge is asked."""
+    (judge,) = configuration.judges.values()
+    assert judge.protocol is not None
+    return judge.protocol.parameters
+
+
 def test_its_file_is_accepted_as_it_is(here: Path) -> None:
     configuration = load(OLD)
     editor, judge = configuration.edit_models["qwen_image_edit"], configuration.judges["qwen3_vl"]
@@ -86,7 +93,7 @@ def test_its_file_is_accepted_as_it_is(here: Path) -> None:
     assert configuration.execution.schedule == "batch_sync"
     assert configuration.benchmark.type == "five_dimensions"
     assert configuration.benchmark.filters.categories == ("物理", "环境", "社会", "因果", "指代")
-    assert list(configuration.prompts) == ["物理"]
+    assert list(protocol(configuration)["prompts"]) == ["物理"]
     assert configuration.notes == (
         f"{REPLACED} diffusion_model by type qwen_image_edit, reward_model by type qwen3_vl",
         f"not as in the base system: {SEES_MORE}; {OTHERWISE}",
@@ -99,15 +106,16 @@ def test_its_public_files_are_read_as_they_are(here: Path, path: Path) -> None:
     configuration = load_configuration(path, overrides=["benchmark.data_path=pairs.json"])
     editors, judges = configuration.edit_models, configuration.judges
     if path.stem == "template":
-        assert (list(editors), list(judges), configuration.prompts) == (["copy_source"], ["testing"], {})
+        assert (list(editors), list(judges)) == (["copy_source"], ["testing"])
+        assert protocol(configuration)["prompts"] == {}
         return
     assert (list(editors), list(judges)) == (["qwen_image_edit"], ["qwen3_vl"])
     replaced, passed_over, otherwise = [note for note in configuration.notes if "device: auto" not in note]
     assert replaced == f"{REPLACED} diffusion_model by type qwen_image_edit, reward_model by type qwen3_vl"
     assert passed_over.startswith("keys of the base system without effect here: evaluation.output_dir")
     if path.stem == "multi_gpu":
-        parameters = judges["qwen3_vl"].parameters
-        assert (parameters["images"], parameters["attn_implementation"]) == (["edited"], "sdpa")
+        assert protocol(configuration)["images"] == ["edited"]
+        assert judges["qwen3_vl"].parameters["attn_implementation"] == "sdpa"
         assert otherwise == f"not as in the base system: {OTHERWISE}"
         assert passed_over.endswith(
             "evaluation.output_dir, evaluation.results_dir (all results are in the run directory, `--run-dir`);"
@@ -177,7 +185,8 @@ SWITCHES: list[tuple[dict[str, Any], str, Any]] = [
 def test_its_judges_switches(here: Path, params: dict[str, Any], key: str, value: Any) -> None:
     raw = yaml.safe_load(OLD)
     raw["reward_model"]["params"] |= params
-    assert load(raw).judges["qwen3_vl"].parameters[key] == value
+    configuration = load(raw)
+    assert (protocol(configuration) | configuration.judges["qwen3_vl"].parameters)[key] == value
 
 
 @pytest.mark.parametrize(

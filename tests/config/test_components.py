@@ -2,44 +2,45 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import re
 import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
 
+from edit_eval.config import components
 from edit_eval.config.components import (
-    BUILT_IN,
     KINDS,
     METHODS,
     Kind,
     NotHere,
     beside_parameters,
+    built_in,
     describe,
     import_class,
-    kinds_of,
     known,
     locate,
     normalise_class_path,
     own_source,
-    resolve,
+    unknown_type,
 )
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.parameters import parameters_of
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
 
-ALL = [(kind, name) for kind in KINDS for name in BUILT_IN[kind]]
+ALL = [(kind, name) for kind in KINDS for name in built_in()[kind]]
 
 
 @pytest.mark.parametrize(("kind", "name"), ALL, ids=[f"{k}-{n}" for k, n in ALL])
 def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> None:
-    cls = resolve(kind, name)
+    cls = import_class(kind, built_in()[kind][name])
     assert all(callable(getattr(cls, method)) for method in METHODS[kind])
     nested = parameters_of(cls)
     assert nested is not None
     assert nested.__pydantic_config__["extra"] == "forbid"
-    description = describe(kind, name)
+    description = next(one for one in describe(name) if one.kind == kind)
     assert description.summary
     assert not description.problem
     assert not {p.name for p in description.parameters} & set(beside_parameters(kind))
@@ -52,6 +53,51 @@ def test_the_list_imports_nothing() -> None:
     assert entries["testing"].summary.startswith("Tints the source")
     assert entries["testing"].origin == "built in"
     assert "edit_eval.testing.fake_models" not in sys.modules
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a package like ours, with nothing in it."""
+    for folder in components.FOLDERS:
+        (tmp_path / "edit_eval" / folder).mkdir(parents=True)
+    monkeypatch.setattr(components, "__file__", str(tmp_path / "edit_eval" / "config" / "components.py"))
+    return tmp_path / "edit_eval"
+
+
+def test_a_file_registers_what_is_in_it(package: Path) -> None:
+    (package / "benchmarks" / "one.py").write_text(
+        'import no_such_module\n\nREGISTERED = {\n    "one": "One",\n    "protocol:two": "Two",\n}\n'
+    )
+    (package / "testing" / "more").mkdir()
+    (package / "testing" / "more" / "fake.py").write_text('\nREGISTERED = {"judge:one": "Fake"}\n')
+    (package / "judges" / "none.py").write_text("registered = REGISTERED = {}\n")
+    assert built_in.__wrapped__() == {
+        "benchmark": {"one": "edit_eval.benchmarks.one:One"},
+        "edit_model": {},
+        "judge": {"one": "edit_eval.testing.more.fake:Fake"},
+        "protocol": {"two": "edit_eval.benchmarks.one:Two"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("folder", "text", "line"),
+    [
+        (
+            "judges",
+            '{"a": "B"}',
+            "a judge `a` is registered twice: by edit_eval.judges.x:A and by edit_eval.judges.y:B",
+        ),
+        ("judges", '{"a": B}', 'edit_eval.judges.y: REGISTERED must be {"name": "ClassName"}, as literals'),
+        ("testing", '{"a": "B"}', "edit_eval.testing.y: REGISTERED must be"),
+        ("judges", '{"juge:b": "B"}', "edit_eval.judges.y: REGISTERED must be"),
+        ("judges", '{"b"}', "edit_eval.judges.y: REGISTERED must be"),
+    ],
+)
+def test_what_cannot_be_registered(package: Path, folder: str, text: str, line: str) -> None:
+    (package / "judges" / "x.py").write_text('\nREGISTERED = {"a": "A"}\n')
+    (package / folder / "y.py").write_text(f"\nREGISTERED = {text}\n")
+    with pytest.raises(ConfigurationError, match=f"^{re.escape(line)}"):
+        built_in.__wrapped__()
 
 
 @pytest.fixture
@@ -71,6 +117,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (info / "entry_points.txt").write_text(
         "[edit_eval.edit_models]\ntheirs = their_editor:Theirs\nbroken = their_models.broken:Broken\n"
         "testing = their_editor:Theirs\nnowhere = no_such_module:X\n"
+        "[edit_eval.protocols]\ntheir_protocol = their_protocol:Theirs\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
@@ -83,14 +130,14 @@ def test_entry_points_are_listed_and_found(plugin: Path) -> None:
     assert entries["broken"].summary == "Needs what is not here."
     assert entries["nowhere"].summary == ""
     assert entries["testing"].origin == "built in", "a built-in name is never replaced"
-    assert resolve("edit_model", "theirs").__name__ == "Theirs"
+    assert locate("protocol", "their_protocol") == "their_protocol:Theirs"
+    assert import_class("edit_model", str(locate("edit_model", "theirs"))).__name__ == "Theirs"
     with pytest.raises(NotHere, match="imported too early"):
-        resolve("edit_model", "broken")
-    described = describe(None, "broken")
+        import_class("edit_model", str(locate("edit_model", "broken")))
+    (described,) = describe("broken")
     assert "imported too early" in described.problem
     assert described.summary == "Needs what is not here."
-    with pytest.raises(ConfigurationError, match="`thiers` is not an edit model; did you mean `theirs`"):
-        resolve("edit_model", "thiers")
+    assert unknown_type("edit_model", "thiers").startswith("`thiers` is not an edit model; did you mean `theirs`")
 
 
 def test_a_name_that_two_packages_claim(plugin: Path) -> None:
@@ -113,7 +160,7 @@ def test_class_paths(written: str, path: str) -> None:
 
 @pytest.mark.parametrize("written", ["C", ":C", "a:", "a b:C", "a-b:C", "a..b:C", "a:1", ""])
 def test_what_is_no_class_path(written: str) -> None:
-    with pytest.raises(ConfigurationError, match="is no path to a class"):
+    with pytest.raises(ConfigurationError, match="is not a class path"):
         normalise_class_path(written)
 
 
@@ -141,7 +188,7 @@ def test_nothing_of_the_users_takes_the_place_of_edit_eval(folder: Path) -> None
     (folder / "edit_eval" / "__init__.py").write_text("raise RuntimeError")
     loaded = sys.modules["edit_eval"]
     before = list(sys.path)
-    import_class("edit_model", BUILT_IN["edit_model"]["testing"], folder)
+    import_class("edit_model", built_in()["edit_model"]["testing"], folder)
     import_class("edit_model", "own_models:Editor", folder)
     assert sys.modules["edit_eval"] is loaded
     assert sorted(sys.path) == sorted([str(folder), *before])
@@ -197,17 +244,15 @@ def test_an_edit_model_is_offered_no_batches() -> None:
 
 
 def test_describe(folder: Path) -> None:
-    by_path = describe(None, "own_models:Judge", folder)
+    (by_path,) = describe("own_models:Judge", folder)
     assert (by_path.kind, by_path.class_path) == ("judge", "own_models:Judge")
     assert by_path.summary == "A judge of one's own."
     assert by_path.placement_keys == ("seed", *(k for k in PLACEMENT_KEYS if k not in PLACEMENT_KEYS_BEFORE))
-    assert describe(None, "own_models:Judge") == by_path, "the current directory is searched"
-    assert describe("judge", "testing").class_path.endswith(":FakeJudge")
-    assert kinds_of("testing") == ("edit_model", "judge")
-    assert kinds_of("nobody") == ()
+    assert describe("own_models:Judge") == [by_path], "the current directory is searched"
+    assert [one.class_path.rpartition(":")[2] for one in describe("testing")] == ["FakeEditModel", "FakeJudge"]
     with pytest.raises(
-        ConfigurationError, match="`qwen_image` is no benchmark, edit model or judge; did you mean `qwen_"
+        ConfigurationError, match="`qwen_image` is no benchmark, edit model, judge or protocol; did you mean `qwen_"
     ):
-        describe(None, "qwen_image")
+        describe("qwen_image")
     with pytest.raises(ConfigurationError, match="there is no module `no_models`"):
-        describe(None, "no_models:X", folder)
+        describe("no_models:X", folder)

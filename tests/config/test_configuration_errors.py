@@ -56,7 +56,10 @@ def test_several_faults_are_one_line_and_a_note_each(folder: Path) -> None:
         (b"just text\n", "bad.yaml: holds 'just text'; a configuration is a mapping"),
         ("a: é".encode("latin-1"), "bad.yaml:1: not UTF-8 (byte 3); save the file as UTF-8"),
         (b"a: 1\nb: 1\na: 2\n", "bad.yaml:3: `a` is given twice"),
-        (b"[" + b"1," * (3 << 20) + b"]", "bad.yaml: larger than 4 MiB, so it is no configuration; a benchmark's file"),
+        (
+            b"[" + b"1," * (3 << 20) + b"]",
+            "bad.yaml: larger than 4 MiB, so it is no configuration; name a benchmark's file",
+        ),
     ],
 )
 def test_files_that_are_no_configuration(folder: Path, data: bytes, line: str) -> None:
@@ -120,9 +123,7 @@ def test_paths_that_cannot_be(folder: Path, path: str) -> None:
         for step in keys:
             target = target[step]
         target[last] = value
-        with pytest.raises(
-            ConfigurationError, match=f"^configuration: {key}: (no such file|`.*` is no path to a class)"
-        ):
+        with pytest.raises(ConfigurationError, match=f"^configuration: {key}: (no such file|`.*` is not a class path)"):
             load_configuration(raw)
     with pytest.raises(ConfigurationError, match=r"no such file|is a directory|cannot be read"):
         load_configuration(path)

@@ -21,17 +21,24 @@ COMPLETE: dict[str, Any] = {
         "a": {"type": "qwen_image_edit", "params": {"device_ids": [0, 1], "seed": 1, "timeout": 5, "load": {}}},
         "b": {"type": "testing", "params": {"device": "cpu", "fail": ["x"], "uv": ["torch"]}},
     },
-    "reward_model": {
-        "type": "qwen3_vl",
-        "class_path": "src.models.x.Y",
-        "params": {"batch_size": 2, "images": ["edited"], "conda_env": "q", "use_batch_inference": True},
+    "judges": {
+        "j": {
+            "type": "qwen3_vl",
+            "class_path": "src.models.x.Y",
+            "params": {"batch_size": 2, "images": ["edited"], "conda_env": "q", "use_batch_inference": True},
+            "protocol": {"answer": "score", "language": "zh"},
+        },
+        "m": {"type": "picture_metrics", "protocol": {"headline": "psnr"}},
     },
+    "protocol": {"type": "rubric", "retries": 3},
     "prompts": {"物理": {"system_prompt": "x", "user_prompt_template": "y"}},
-    "evaluation": {"answer": "score", "min_coverage": 0.5},
+    "evaluation": {"answer": "score", "min_coverage": 0.5, "readings": 2, "controls": 0},
     "execution": {"schedule": "pull", "load_concurrency": 1},
 }
 
-WORDS = "type class_path params device device_ids seed limit auto cpu:2 testing judges a.b:C x.py:C ~/x schedule"
+WORDS = (
+    "type rubric numbers protocol measures params device device_ids limit auto cpu:2 testing judges a.b:C x.py:C ~/x"
+)
 words = st.sampled_from(WORDS.split())
 any_text = st.text(st.characters(exclude_categories=()), max_size=8)  # lone surrogates, too
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | any_text | words

@@ -22,6 +22,8 @@ def test_defaults(load: Callable[..., Configuration]) -> None:
         "min_coverage": 1.0,
         "edit_seeds": 1,
         "repeats": 1,
+        "readings": 1,
+        "controls": 25,
     }
     assert configuration.execution.model_dump() == {
         "schedule": "pull",
@@ -32,9 +34,7 @@ def test_defaults(load: Callable[..., Configuration]) -> None:
         "pilot": True,
         "progress": "auto",
     }
-    assert configuration.protocol.model_dump() == {"type": "rubric", "answer": "score", "retries": 2}
     assert (configuration.benchmark.language, configuration.benchmark.on_bad_sample) == ("en", "error")
-    assert configuration.prompts == {}
     assert configuration.notes == ()
 
 
@@ -177,7 +177,9 @@ def test_prompts(load: Callable[..., Configuration]) -> None:
     override = (
         "prompts={物理: {system_prompt: 'Judge {this}.'}, causal: {user_prompt_template: 'x {edit_instruction}'}}"
     )
-    assert load(override).prompts == {
+    protocol = load(override).judges["Judge"].protocol
+    assert protocol is not None
+    assert protocol.parameters["prompts"] == {
         "物理": {"system_prompt": "Judge {this}."},
         "causal": {"user_prompt_template": "x {edit_instruction}"},
     }
@@ -192,8 +194,7 @@ def test_what_once_stood_under_evaluation(load: Callable[..., Configuration]) ->
 
 
 def test_what_is_not_built_yet_may_ask_for_nothing(load: Callable[..., Configuration]) -> None:
-    neutral = ("execution.driver=local", "evaluation.readings=1", "evaluation.controls=0", "trackers=[]")
-    assert load(*neutral, "extends=null") == load()
+    assert load("execution.driver=local", "trackers=[]", "extends=null") == load()
 
 
 RICH = (
@@ -271,10 +272,19 @@ def test_a_benchmark_that_is_not_there_may_be_passed_over(load: Callable[..., Co
         load("execution.pilot=3", data_may_be_missing=True)
 
 
+def test_options_leave_the_name_as_it_is(load: Callable[..., Configuration]) -> None:
+    assert load(limit=1, progress="none").name == load().name
+
+
+def test_an_option_that_is_none_is_refused(load: Callable[..., Configuration]) -> None:
+    with pytest.raises(TypeError, match="no `limt`"):
+        load(limt=3)
+
+
 def test_it_does_not_change(load: Callable[..., Configuration]) -> None:
     configuration = load()
     with pytest.raises(ValidationError):
-        configuration.protocol.retries = 3  # type: ignore[misc]
+        configuration.evaluation.readings = 3  # type: ignore[misc]
     with pytest.raises(ValidationError):
         configuration.name = "x"  # type: ignore[misc]
 

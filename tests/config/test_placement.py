@@ -52,12 +52,12 @@ def test_device_names(written: Any, names: tuple[str, ...]) -> None:
     [
         ([], "an empty list; write `auto` for every GPU"),
         ([0, "cuda:0"], "cuda:0 is given twice"),
-        (-1, "-1 is no device"),
-        ("gpu:1", "'gpu:1' is no device"),
-        ("cuda:x", "'cuda:x' is no device"),
+        (-1, "-1 is not a valid device"),
+        ("gpu:1", "'gpu:1' is not a valid device"),
+        ("cuda:x", "'cuda:x' is not a valid device"),
         ("cpu:0", "asks for 0 workers on the CPU"),
         ("cpu:9999", "at most 1024"),
-        (["auto"], "'auto' is no device"),
+        (["auto"], "'auto' is not a valid device"),
     ],
 )
 def test_no_devices(written: Any, text: str) -> None:
@@ -97,7 +97,7 @@ def test_one_device() -> None:
 
 def test_replicas_over_several_devices() -> None:
     assert read(device_ids=[0, 1, 2, 3], devices_per_replica=2).devices_per_replica == 2
-    with pytest.raises(ConfigurationError, match="3 devices do not make replicas of 2"):
+    with pytest.raises(ConfigurationError, match="3 devices cannot be split into replicas of 2"):
         read(device_ids=[0, 1, 2], devices_per_replica=2)
     with pytest.raises(ConfigurationError, match=r"params\.offload: is for one device a replica"):
         read(device_ids=[0, 1], devices_per_replica=2, offload="model")
@@ -167,10 +167,10 @@ def test_the_flag_replaces_all(load: Callable[..., Configuration]) -> None:
 @pytest.mark.parametrize(
     ("flag", "line"),
     [
-        ("gpu", "--devices gpu: 'gpu' is no device; write 1, cuda:1, cpu:2 (two CPU workers) or auto"),
+        ("gpu", "--devices gpu: 'gpu' is not a valid device; write 1, cuda:1, cpu:2 (two CPU workers) or auto"),
         ("0,0", "--devices 0,0: cuda:0 is given twice"),
         ("", "--devices : an empty list; write `auto` for every GPU"),
-        ("auto,1", "--devices auto,1: 'auto' is no device; write 1, cuda:1, cpu:2 (two CPU workers) or auto"),
+        ("auto,1", "--devices auto,1: 'auto' is not a valid device; write 1, cuda:1, cpu:2 (two CPU workers) or auto"),
     ],
 )
 def test_a_wrong_flag(load: Callable[..., Configuration], flag: str, line: str) -> None:
@@ -180,7 +180,7 @@ def test_a_wrong_flag(load: Callable[..., Configuration], flag: str, line: str) 
 
 
 def test_a_flag_that_does_not_suit_a_model(load: Callable[..., Configuration]) -> None:
-    with pytest.raises(ConfigurationError, match="--devices: 3 devices do not make replicas of 2"):
+    with pytest.raises(ConfigurationError, match="--devices: 3 devices cannot be split into replicas of 2"):
         load("diffusion_model.params.devices_per_replica=2", devices="0,1,2")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from edit_eval.config import components, parameters
 from edit_eval.config.base_system import PASSED_OVER, REFUSED, TYPES
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS, Placement
@@ -133,8 +134,12 @@ def test_every_key_is_documented_with_its_default(heading: str, model: type[Base
     for key, field in model.model_fields.items():
         if key == "single":  # not written in a file: it stands for `device`
             continue
+        if key == "parameters":  # those of a class, which stand beside the others
+            continue
         documented = rows.pop(key)
-        if field.default is None or field.default == ():
+        if field.is_required():
+            assert documented in ("", "the benchmark's")
+        elif field.default is None or field.default == ():
             assert documented in ("", "null", "[]"), key
         else:
             assert parse(documented, key) == _plain(field.default), key
@@ -149,6 +154,10 @@ def test_every_other_key_is_documented() -> None:
         ("## `prompts`", PROMPT_KEYS),
     ):
         assert set(keys) <= set(_rows(heading)), heading
+    for name in components.built_in()["protocol"]:
+        assert f"| `{name}` |" in PAGE, name
+    rubric = parameters.names_of(components.import_class("protocol", components.built_in()["protocol"]["rubric"]))
+    assert list(_rows("### The keys of `rubric`")) == list(rubric)
     for key in (*TOP_KEYS, *PLACEMENT_KEYS, "seed", *TYPES):
         assert f"`{key}" in PAGE or f": {key}`" in PAGE, key
     assert set(_rows("### `params`: where and how a model runs")) <= {*PLACEMENT_KEYS, "seed"}
@@ -170,7 +179,7 @@ def test_the_examples_on_the_page_are_right(here: Path) -> None:
         "reward_model": "reward_model: {type: testing}",
     }
     several = {"diffusion_model": "edit_models:", "reward_model": "judges:"}
-    assert len(examples) == 6
+    assert len(examples) == 7
     for example in examples:
         missing = [
             text for key, text in rest.items() if f"{key}:" not in example and several.get(key, "...") not in example

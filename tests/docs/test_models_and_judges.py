@@ -12,14 +12,18 @@ import yaml
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
-from edit_eval.config.components import BUILT_IN
+from edit_eval.config.components import built_in
 from edit_eval.config.placement import PLACEMENT_KEYS
+from edit_eval.edit_models.contract import EditRequest
 from edit_eval.edit_models.image_folder import ImageFolder
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.judges.answers import read_answer
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.embedding_metrics import EmbeddingMetrics
+from edit_eval.judges.picture_metrics import PictureMetrics
 from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.judges.recorded import Recorded
 
 TEXT = (Path(__file__).parents[2] / "docs" / "models-and-judges.md").read_text(encoding="utf-8")
 
@@ -39,7 +43,8 @@ def code(file: str) -> SimpleNamespace:
 def sections(block: str) -> list[tuple[str, dict[str, Any]]]:
     """(type or class path, the parameters that belong to the class) of each model in a YAML block."""
     found = []
-    for section in yaml.safe_load(block).values():
+    written = yaml.safe_load(block)
+    for section in written.get("judges", written).values():
         params = {k: v for k, v in section["params"].items() if k not in {*PLACEMENT_KEYS, "seed"}}
         found.append((section.get("type") or section["class_path"], params))
     return found
@@ -51,6 +56,9 @@ def test_every_yaml_block_fits_its_class() -> None:
         "image_folder": ImageFolder.Parameters,
         "qwen3_vl": Qwen3VL.Parameters,
         "chat_endpoint": ChatEndpoint.Parameters,
+        "picture_metrics": PictureMetrics.Parameters,
+        "embedding_metrics": EmbeddingMetrics.Parameters,
+        "recorded": Recorded.Parameters,
         "my_editor:InstructPix2Pix": code("my_editor.py").InstructPix2Pix.Parameters,
         "my_judge:Restraint": code("my_judge.py").Restraint.Parameters,
     }
@@ -69,6 +77,8 @@ def test_every_yaml_block_fits_its_class() -> None:
         ("image_folder", ImageFolder, {"folder": ""}),
         ("qwen3_vl", Qwen3VL, {}),
         ("chat_endpoint", ChatEndpoint, {"model": ""}),
+        ("embedding_metrics", EmbeddingMetrics, {}),
+        ("recorded", Recorded, {"path": "replies.csv"}),
     ],
 )
 def test_the_tables_name_every_parameter_with_its_default(
@@ -83,7 +93,7 @@ def test_the_tables_name_every_parameter_with_its_default(
 
 def test_every_type_is_named() -> None:
     for kind in ("edit_model", "judge"):
-        for name in BUILT_IN[kind]:
+        for name in built_in()[kind]:
             assert f"`{name}`" in TEXT, name
 
 
@@ -102,8 +112,8 @@ def test_the_judge_scores_restraint() -> None:
     half = source.copy()
     half.paste("blue", (0, 0, 20, 20))
     edits = {10.0: source, 5.0: half, 0.0: Image.new("RGB", (80, 40), "blue")}
-    answers = judge.judge([JudgeRequest("", "", {"source": source, "edited": edit}) for edit in edits.values()])
-    assert [read_answer(answer).score for answer in answers] == list(edits)
+    answers = judge.judge([JudgeRequest(user="", pictures={"source": source, "edit": edit}) for edit in edits.values()])
+    assert [read_answer(answer).values["score"] for answer in answers] == list(edits)
 
 
 @pytest.mark.real_models
@@ -116,11 +126,15 @@ def test_the_editor_edits(tmp_path: Path) -> None:
     model.load(["cpu"])
     steps: list[tuple[int, int]] = []
     source = Image.linear_gradient("L").convert("RGB").resize((64, 32))
-    first = model.edit(source, "make it red", 5, lambda step, of: steps.append((step, of)))
+
+    def asked(seed: int) -> EditRequest:
+        return EditRequest(pictures={"source": source}, instruction="make it red", seed=seed)
+
+    first = model.edit(asked(5), lambda step, of: steps.append((step, of)))
     assert steps == [(1, 3), (2, 3), (3, 3)]
     assert (first.mode, first.size) == ("RGB", (64, 32))
-    assert model.edit(source, "make it red", 5, lambda step, of: None).tobytes() == first.tobytes()
-    assert model.edit(source, "make it red", 6, lambda step, of: None).tobytes() != first.tobytes()
+    assert model.edit(asked(5), lambda step, of: None).tobytes() == first.tobytes()
+    assert model.edit(asked(6), lambda step, of: None).tobytes() != first.tobytes()
 
 
 def tiny_instruct_pix2pix(folder: Path) -> None:

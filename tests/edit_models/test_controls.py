@@ -8,11 +8,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from edit_eval.edit_models.controls import Blank, CopySource
 from edit_eval.pictures import check_edit
+from edit_models.tiny_edits import request
 
 
 def source() -> Image.Image:
     picture = Image.linear_gradient("L").resize((40, 30)).convert("RGB")
-    picture.info = {"scene": "{}", "sample_id": "one"}
+    picture.info = {"scene": "{}"}
     return picture
 
 
@@ -20,11 +21,11 @@ def test_the_copy_has_the_sources_pixels_and_nothing_else_of_it() -> None:
     picture, steps = source(), []
     model = CopySource(CopySource.Parameters())
     model.load(["cpu"])
-    copy = model.edit(picture, "Remove the ball.", 1, lambda step, count: steps.append((step, count)))
+    copy = model.edit(request(picture), lambda step, count: steps.append((step, count)))
     assert copy is not picture
     assert copy.tobytes() == picture.tobytes()
     assert copy.info == {}
-    assert picture.info == {"scene": "{}", "sample_id": "one"}
+    assert picture.info == {"scene": "{}"}
     assert steps == [(1, 1)]
     assert check_edit(copy, picture) == ("identical_to_source",)
 
@@ -33,7 +34,7 @@ def test_the_blank_is_uniform_grey_of_the_same_size_and_counts_as_an_edit() -> N
     picture, steps = source(), []
     model = Blank(Blank.Parameters())
     model.load([])
-    blank = model.edit(picture, "Remove the ball.", 1, lambda step, count: steps.append((step, count)))
+    blank = model.edit(request(picture), lambda step, count: steps.append((step, count)))
     assert blank.size == picture.size
     assert blank.getcolors() == [(40 * 30, (128, 128, 128))]
     assert steps == [(1, 1)]

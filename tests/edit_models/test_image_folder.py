@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from edit_eval.edit_models.image_folder import ImageFolder
 from edit_eval.errors import ConfigurationError, LoadError, ModelError, PictureError
 from edit_eval.pictures import check_edit, open_picture
+from edit_models.tiny_edits import request
 
 EDITS = Path(__file__).parents[3] / "shared" / "data" / "five_dimensions_mini" / "edits_en"
 
@@ -27,9 +28,8 @@ def loaded(folder: Path) -> ImageFolder:
 
 def edit(model: ImageFolder, sample_id: str) -> Image.Image:
     source = Image.new("RGB", (8, 8), "white")
-    source.info["sample_id"] = sample_id
     steps: list[tuple[int, int]] = []
-    edited = model.edit(source, "an instruction", 0, lambda step, of: steps.append((step, of)))
+    edited = model.edit(request(source, sample_id=sample_id), lambda step, of: steps.append((step, of)))
     assert steps == [(1, 1)]
     return edited
 

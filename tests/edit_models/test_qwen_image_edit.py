@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.errors import LoadError, PictureError
-from edit_models.tiny_edits import edited, levels_apart, loaded, no_step, picture, pixels
+from edit_models.tiny_edits import edited, levels_apart, loaded, no_step, picture, pixels, request
 
 Parameters = QwenImageEdit.Parameters
 
@@ -82,7 +82,7 @@ class TestEdit:
         self, model: QwenImageEdit
     ) -> None:
         steps: list[tuple[int, int]] = []
-        edit = model.edit(picture(200, 100), "make the sky red", 7, lambda step, of: steps.append((step, of)))
+        edit = model.edit(request(picture(200, 100)), lambda step, of: steps.append((step, of)))
         assert steps == [(1, 2), (2, 2)]
         assert (edit.mode, edit.size) == ("RGB", (96, 32))
 
@@ -100,7 +100,7 @@ class TestEdit:
     def test_equal_to_diffusers_own_call_bit_for_bit(
         self, name: str, dtype: str, tiny_models: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        ours = loaded(tiny_models / name, dtype=dtype).edit(picture(), "make the sky red", 7, no_step)
+        ours = loaded(tiny_models / name, dtype=dtype).edit(request(picture()), no_step)
         stock = stock_pipeline(tiny_models / name, dtype)
         shrink(stock, monkeypatch)
         given_token_types(stock)
@@ -132,7 +132,7 @@ class TestEdit:
 
         monkeypatch.setattr(model._pipeline, "encode_prompt", look)
         with pytest.raises(InterruptedError):
-            model.edit(picture(150, 100), "make the sky red", 7, no_step)
+            model.edit(request(picture(150, 100)), no_step)
         assert sizes == [(1248, 832)]
 
     def test_a_canvas_leaves_diffusers_as_it_was(self, tiny_models: Path) -> None:
@@ -140,7 +140,7 @@ class TestEdit:
 
         before = (module.calculate_dimensions, module.QwenImageEditPipeline.__call__)
         small, large = (loaded(tiny_models / "qwen-image-edit", canvas=canvas) for canvas in (1024, 16384))
-        sizes = [model.edit(picture(64, 64), "x", 7, no_step).size for model in (small, large, small)]
+        sizes = [model.edit(request(picture(64, 64), "x", 7), no_step).size for model in (small, large, small)]
         assert sizes == [(32, 32), (128, 128), (32, 32)]
         assert (module.calculate_dimensions, module.QwenImageEditPipeline.__call__) == before
 
@@ -165,11 +165,11 @@ class TestEdit:
     @pytest.mark.parametrize("size", [(2000, 40), (40, 2000), (1, 1), (3, 150)])
     def test_long_and_small_pictures(self, model: QwenImageEdit, plus: QwenImageEdit, size: tuple[int, int]) -> None:
         for one in (model, plus):
-            assert min(one.edit(picture(*size), "make the sky red", 7, no_step).size) >= 32
+            assert min(one.edit(request(picture(*size)), no_step).size) >= 32
 
     def test_a_picture_too_long_for_the_text_encoder_is_refused(self, model: QwenImageEdit) -> None:
         with pytest.raises(PictureError, match=r"2010 x 10 pixels.*more than 200 times"):
-            model.edit(picture(2010, 10), "make the sky red", 7, no_step)
+            model.edit(request(picture(2010, 10)), no_step)
 
     def test_what_on_step_raises_ends_the_edit(self, model: QwenImageEdit) -> None:
         def stop(step: int, steps: int) -> None:
@@ -177,18 +177,18 @@ class TestEdit:
 
         before = pixels(model)
         with pytest.raises(InterruptedError, match="at step 1"):
-            model.edit(picture(), "make the sky red", 7, stop)
+            model.edit(request(picture()), stop)
         assert pixels(model) == before
 
     def test_call_reaches_the_pipeline(self, tiny_models: Path) -> None:
         model = loaded(tiny_models / "qwen-image-edit", call={"sigmas": [1.0, 0.7, 0.4]})
         steps: list[tuple[int, int]] = []
-        model.edit(picture(), "make the sky red", 7, lambda step, of: steps.append((step, of)))
+        model.edit(request(picture()), lambda step, of: steps.append((step, of)))
         assert steps == [(1, 3), (2, 3), (3, 3)]
 
     def test_not_loaded(self) -> None:
         with pytest.raises(LoadError, match="not loaded"):
-            QwenImageEdit(Parameters()).edit(picture(), "x", 0, no_step)
+            QwenImageEdit(Parameters()).edit(request(picture(), "x", 0), no_step)
 
 
 @pytest.mark.real_models
@@ -238,7 +238,7 @@ class TestPlus:
     def test_recognised_by_its_index(self, plus: QwenImageEdit, model: QwenImageEdit) -> None:
         assert plus.about()["pipeline"] == "QwenImageEditPlusPipeline"
         assert model.about()["pipeline"] == "QwenImageEditPipeline"
-        assert plus.edit(picture(), "make the sky red", 7, no_step).size == (64, 64)
+        assert plus.edit(request(picture()), no_step).size == (64, 64)
         assert pixels(plus) == pixels(plus)
         assert pixels(plus) != pixels(model)
 

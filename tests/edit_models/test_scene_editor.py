@@ -10,16 +10,18 @@ import pytest
 from PIL import Image, ImageChops, ImageStat
 from pydantic import TypeAdapter, ValidationError
 
+from edit_eval.benchmarks.categories import CATEGORIES
 from edit_eval.benchmarks.scenes.benchmark import picture_of
 from edit_eval.benchmarks.scenes.comparison import Comparison
 from edit_eval.benchmarks.scenes.edits import Edit, apply
 from edit_eval.benchmarks.scenes.language import read, write
 from edit_eval.benchmarks.scenes.plans import category_of, plan
 from edit_eval.benchmarks.scenes.references import Reference
-from edit_eval.benchmarks.scenes.scene import CATEGORIES, Scene, Thing
+from edit_eval.benchmarks.scenes.scene import Scene, Thing
 from edit_eval.edit_models.scene_editor import SceneEditor
 from edit_eval.errors import ModelError
 from edit_eval.judges.scene_judge import assess, score
+from edit_models.tiny_edits import request
 
 SCENE = Scene(
     256,
@@ -37,7 +39,7 @@ SCENE = Scene(
 def edited(scene: Scene, sentence: str, seed: int = 0, **parameters: float) -> Image.Image:
     model = SceneEditor(TypeAdapter(SceneEditor.Parameters).validate_python(parameters))
     model.load(["cpu"])
-    return model.edit(picture_of(scene), sentence, seed, lambda step, steps: None)
+    return model.edit(request(picture_of(scene), sentence, seed), lambda step, steps: None)
 
 
 def compared(scene: Scene, sentence: str) -> Comparison:
@@ -83,7 +85,7 @@ def test_steps_are_counted_and_take_their_time() -> None:
     model = SceneEditor(SceneEditor.Parameters(steps=3, seconds=0.3))
     steps: list[tuple[int, int]] = []
     begin = time.monotonic()
-    model.edit(picture_of(SCENE), "Let it rain.", 0, lambda step, count: steps.append((step, count)))
+    model.edit(request(picture_of(SCENE), "Let it rain."), lambda step, count: steps.append((step, count)))
     assert time.monotonic() - begin >= 0.3
     assert steps == [(1, 3), (2, 3), (3, 3)]
 
@@ -99,7 +101,7 @@ def test_more_steps_make_a_better_edit() -> None:
 
 def test_the_result_carries_no_scene_and_the_source_keeps_its_own() -> None:
     source = picture_of(SCENE)
-    result = SceneEditor(SceneEditor.Parameters()).edit(source, "Let it rain.", 0, lambda step, steps: None)
+    result = SceneEditor(SceneEditor.Parameters()).edit(request(source, "Let it rain."), lambda step, steps: None)
     assert result.info == {}
     assert "scene" in source.info
     assert source.tobytes() == picture_of(SCENE).tobytes()
@@ -108,7 +110,7 @@ def test_the_result_carries_no_scene_and_the_source_keeps_its_own() -> None:
 def test_a_source_of_another_size_keeps_its_size() -> None:
     source = picture_of(SCENE).resize((300, 200))
     source.info["scene"] = SCENE.to_json()
-    result = SceneEditor(SceneEditor.Parameters()).edit(source, "Remove the box.", 0, lambda step, steps: None)
+    result = SceneEditor(SceneEditor.Parameters()).edit(request(source, "Remove the box."), lambda step, steps: None)
     assert result.size == (300, 200)
 
 
@@ -122,7 +124,7 @@ def test_an_instruction_that_it_cannot_follow_is_an_error_of_one_line(sentence: 
 def test_a_picture_without_a_scene_is_an_error_of_one_line() -> None:
     model = SceneEditor(SceneEditor.Parameters())
     with pytest.raises(ModelError, match="scene_editor works only on pictures of the benchmark `scenes`") as caught:
-        model.edit(Image.new("RGB", (64, 48)), "Let it rain.", 0, lambda step, steps: None)
+        model.edit(request(Image.new("RGB", (64, 48)), "Let it rain."), lambda step, steps: None)
     assert "\n" not in str(caught.value)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from PIL import Image
 
+from edit_eval.edit_models.contract import EditRequest
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 
 PIPELINES = ("qwen-image-edit", "qwen-image-edit-plus")
@@ -25,6 +26,10 @@ def no_step(step: int, steps: int) -> None:
     pass
 
 
+def request(source: Image.Image, instruction: str = "make the sky red", seed: int = 7, **more: Any) -> EditRequest:
+    return EditRequest(pictures={"source": source}, instruction=instruction, seed=seed, **more)
+
+
 def loaded(folder: Path, offload: str = "none", **parameters: Any) -> QwenImageEdit:
     settings = {"num_inference_steps": 2, "dtype": "float32", "canvas": 4096} | parameters
     model = QwenImageEdit(QwenImageEdit.Parameters(model_name=str(folder), **settings))
@@ -35,7 +40,7 @@ def loaded(folder: Path, offload: str = "none", **parameters: Any) -> QwenImageE
 def edited(
     model: QwenImageEdit, prompt: str = "make the sky red", seed: int = 7, source: Image.Image | None = None
 ) -> Image.Image:
-    return model.edit(source or picture(), prompt, seed, no_step)
+    return model.edit(request(source or picture(), prompt, seed), no_step)
 
 
 def pixels(

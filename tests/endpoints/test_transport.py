@@ -182,7 +182,7 @@ def test_a_judge_whose_answer_is_too_long_has_no_answer_and_is_asked_once() -> N
         judge.load(["cpu"])
         try:
             with pytest.raises(ModelError, match="the answer of the judge's server is longer than 8 MiB") as failed:
-                judge.judge([JudgeRequest("", "rate it", {"source": picture, "edited": picture})])
+                judge.judge([JudgeRequest(user="rate it", pictures={"source": picture, "edit": picture})])
         finally:
             judge.close()
         assert not isinstance(failed.value, LoadError), "the server is well"

@@ -10,15 +10,16 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
 
-from fake_nvml import GIB, gpu, install
-
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
-from edit_eval.execution import choices, planning
+from edit_eval.execution.advice import planning
+from edit_eval.execution.advice.planning import make_plan
 from edit_eval.execution.choices import Choices, choose
-from edit_eval.execution.planning import make_plan
-from edit_eval.execution.session import Session
+from edit_eval.execution.layout import lay_out
+from edit_eval.execution.machine import devices
+from edit_eval.execution.machine.devices import LocalMachine
+from fake_nvml import GIB, gpu, install
 from small_benchmark import configuration, write_benchmark
 
 
@@ -28,7 +29,7 @@ def big_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "huggingface"))
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
-    monkeypatch.setattr(choices, "free_host_memory", lambda: 1024 * GIB)
+    monkeypatch.setattr(devices, "free_host_memory", lambda: 1024 * GIB)
 
 
 def settings(
@@ -47,7 +48,8 @@ def settings(
 
 
 def chosen(configuration: Configuration) -> Choices:
-    return choose(configuration, Session(configuration).models)
+    here = LocalMachine()
+    return choose(configuration, lay_out(configuration, here).models, here)
 
 
 class TestPlacement:
@@ -118,7 +120,7 @@ class TestPlacement:
     def test_a_gpu_that_does_not_tell_its_memory_swaps(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, {"uuid": "GPU-0", "title": "NVIDIA GB10"})
         placement = chosen(settings(tmp_path)).placement
-        assert (placement.value, "does not tell" in placement.reason) == ("swap", True)
+        assert (placement.value, "not known" in placement.reason) == ("swap", True)
 
     def test_weights_that_are_not_whole_are_not_counted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, gpu(0, 139, 141))
@@ -146,7 +148,7 @@ class TestLoadConcurrency:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: int, value: int
     ) -> None:
         install(monkeypatch, *(gpu(number) for number in range(8)))
-        monkeypatch.setattr(choices, "free_host_memory", lambda: host * GIB)
+        monkeypatch.setattr(devices, "free_host_memory", lambda: host * GIB)
         loads = chosen(settings(tmp_path)).load_concurrency
         assert loads.value == value
         assert (
@@ -165,14 +167,14 @@ class TestLoadConcurrency:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: dict[str, Any], host: int, value: int
     ) -> None:
         install(monkeypatch, *(gpu(number) for number in range(4)))
-        monkeypatch.setattr(choices, "free_host_memory", lambda: host * GIB)
+        monkeypatch.setattr(devices, "free_host_memory", lambda: host * GIB)
         small = {"model_name": "Qwen/Qwen3-VL-8B-Instruct"}
         loads = chosen(settings(tmp_path, edit, small)).load_concurrency
         assert loads.value == value
         assert "libraries and all weights" in loads.reason
 
     def test_where_nobody_knows_there_is_no_limit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(choices, "free_host_memory", lambda: None)
+        monkeypatch.setattr(devices, "free_host_memory", lambda: None)
         assert chosen(settings(tmp_path)).load_concurrency.value is None
 
     def test_a_real_folder_of_weights_is_counted(self, tmp_path: Path, tiny_models: Path) -> None:
@@ -277,7 +279,7 @@ def test_workers_on_the_cpu_need_the_host_s_memory(
     host: int | None, memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Six judges of 57.9 GiB, and half a GiB for each of their processes: 350.4 GiB; six edit models: 325 GiB."""
-    monkeypatch.setattr(choices, "free_host_memory", lambda: None if host is None else host * GIB)
+    monkeypatch.setattr(devices, "free_host_memory", lambda: None if host is None else host * GIB)
     plan = make_plan(settings(tmp_path, {"device_ids": "cpu:6"}, {"device_ids": "cpu:6"}), ["a"] * 12)
     assert {way.memory for way in plan.combinations if way.placement == "swap"} == {memory}
     worst = "too little" if memory == "too little" else "unknown"
@@ -288,7 +290,7 @@ def test_workers_on_the_cpu_need_the_host_s_memory(
 
 def test_offloaded_weights_need_the_host_s_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, gpu(0, 79, 80), gpu(1, 79, 80))
-    monkeypatch.setattr(choices, "free_host_memory", lambda: 100 * GIB)
+    monkeypatch.setattr(devices, "free_host_memory", lambda: 100 * GIB)
     plan = make_plan(settings(tmp_path, {"offload": "model"}), ["a"] * 8)
     assert plan.combinations[plan.chosen].memory == "too little"
     assert "offloading on 2 GPUs needs 107.5 GiB of host memory" in plan.notes[0]
@@ -323,7 +325,7 @@ class Ears:
 
 
 def test_a_run_says_what_it_chose_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choices, "free_host_memory", lambda: 3 * GIB)
+    monkeypatch.setattr(devices, "free_host_memory", lambda: 3 * GIB)
     ears = Ears()
     source = configuration(tmp_path, execution={"pilot": False})
     made = evaluate(source, run_dir=tmp_path / "run", report=False, spectator=ears)  # type: ignore[arg-type]

@@ -3,55 +3,50 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edit_eval.config.identity import Identity
+from edit_eval.config.schema import ProtocolSection
 from edit_eval.evaluation import evaluate
 from edit_eval.execution import run_folders
-from edit_eval.execution.run_folders import Made, Place, choose_place, new_folder, runs_of, was_another
-from edit_eval.records import Sample
-from edit_eval.rubrics.loading import load_rubrics
+from edit_eval.execution.run_folders import Place, choose_place, new_folder, recorded, runs_of, was_another
+from edit_eval.experiment import Experiment
+from edit_eval.protocols.asked import AskedJudge, make_protocol
+from edit_eval.records import Picture, Sample
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
 from small_benchmark import configuration, sample_id
-from small_matrix import small_matrix
-
-PLAIN: dict[str, Any] = {
-    "benchmark": {"language": "en"},
-    "protocol": {"type": "rubric", "answer": "score", "retries": 2},
-    "evaluation": {"edit_seeds": 1, "repeats": 1, "min_coverage": 1.0},
-}
+from small_matrix import small_sample
 
 
-def model(name: str, **parameters: Any) -> dict[str, Any]:
-    return {"name": name, "type": name, "revision": "", "parameters": parameters, "seed": 0}
+def model(name: str, seed: int = 0, revision: str = "", kind: str = "", **parameters: Any) -> Identity:
+    return Identity(name, kind or name, revision, parameters, seed)
 
 
-def sample(index: int, **more: Any) -> Sample:
-    return Sample(
-        **{
-            "id": f"s{index}",
-            "index": index,
-            "category": "physical",
-            "source": f"/cache/{index}.png",
-            "source_digest": str(index),
-            "instruction": "turn it",
-            "description": "",
-            "language": "en",
-            **more,
-        }
+def judge(name: str = "judge", retries: int = 2, **parameters: Any) -> AskedJudge:
+    section = ProtocolSection(
+        type="rubric", class_path="edit_eval.protocols.rubric:Rubric", parameters=parameters, retries=retries
     )
+    protocol, texts = make_protocol(section, Path())
+    return AskedJudge(model(name), section, texts, protocol)
 
 
-SAMPLES = (sample(0), sample(1))
+def sample(index: int, folder: str = "/cache", **more: Any) -> Sample:
+    pictures = {"source": Picture(path=f"{folder}/{index}.png", digest=str(index))}
+    return small_sample(index, pictures=pictures, **more)
 
 
-def made(*, samples: tuple[Sample, ...] = SAMPLES, plain: dict[str, Any] = PLAIN, **resolved: Any) -> Made:
-    whole = {"edit_models": [model("qwen", steps=50)], "judges": [model("judge")], "rubrics": {}, **resolved}
-    return Made.of(plain, whole, samples)
+def made(**changed: Any) -> Experiment:
+    whole: dict[str, Any] = {
+        "samples": (sample(0), sample(1)),
+        "edit_models": (model("qwen", steps=50),),
+        "judges": (judge(),),
+    }
+    return Experiment(**whole | changed)
 
 
 @pytest.fixture
@@ -59,9 +54,8 @@ def directory(tmp_path: Path) -> RunDirectory:
     """A run directory whose last start was what `made()` says."""
     directory = RunDirectory(tmp_path / "run")
     directory.begin()
-    resolved = {"edit_models": [model("qwen", steps=50)], "judges": [model("judge")], "rubrics": {}}
-    directory.write_configuration(PLAIN, resolved)
-    directory.write_samples(SAMPLES)
+    directory.write_configuration({}, made().record(tmp_path))
+    directory.write_samples(made().samples)
     directory.end()
     return directory
 
@@ -94,7 +88,7 @@ def test_two_runs_that_begin_in_the_same_second_have_a_folder_each(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run_folders.time, "strftime", lambda form: "-20260102-030405")
-    places = [choose_place("demo", made(), small_matrix, lambda status: False) for _ in range(2)]
+    places = [choose_place("demo", made(), lambda status: False) for _ in range(2)]
     directories = [place.begin() for place in places]
     assert [str(directory.path) for directory in directories] == [
         "runs/demo-20260102-030405",
@@ -106,16 +100,14 @@ def test_two_runs_that_begin_in_the_same_second_have_a_folder_each(
 
 
 def test_the_same_evaluation_is_no_other(directory: RunDirectory) -> None:
-    assert made().is_as(Made.recorded(directory))
+    assert made().is_as(recorded(directory))
     assert was_another(directory, made()) == ""
-    moved = tuple(sample(index, source=f"/another/cache/{index}.png") for index in (0, 1))
+    moved = tuple(sample(index, "/another/cache") for index in (0, 1))
     assert was_another(directory, made(samples=moved)) == "", "where a source lies is no matter"
 
 
-def test_another_line_for_asking_again_makes_no_other_evaluation() -> None:
-    rubrics = {name: asdict(rubric) for name, rubric in load_rubrics(None, "en").items()}
-    others = {name: {**rubric, "ask_again": {"score": "Again."}} for name, rubric in rubrics.items()}
-    assert made(rubrics=rubrics).is_as(made(rubrics=others))
+def test_retries_make_no_other_evaluation(directory: RunDirectory) -> None:
+    assert was_another(directory, made(judges=(judge(retries=0),))) == ""
 
 
 def test_a_folder_that_is_new_was_nothing(tmp_path: Path) -> None:
@@ -127,17 +119,22 @@ def test_a_folder_that_is_new_was_nothing(tmp_path: Path) -> None:
     [
         "{",
         "[]",
-        "{}",
-        json.dumps({"edit_models": [{}], "judges": [], "rubrics": {}}),
-        json.dumps({"edit_models": [model("qwen")], "judges": [3], "rubrics": {}}),
-        json.dumps({"edit_models": [{**model("qwen"), "parameters": "none"}], "judges": [], "rubrics": {}}),
-        json.dumps({"edit_models": {"qwen": model("qwen")}, "judges": [], "rubrics": {}}),
-        json.dumps({"edit_models": [], "judges": [], "rubrics": ["physical"]}),
+        {"edit_models": [{}]},
+        {"edit_models": [{"name": "qwen", "type": "qwen", "revision": "", "parameters": "none", "seed": 0}]},
+        {"edit_models": {"qwen": {}}},
+        {"judges": [3]},
+        {"judges": [{"name": "judge"}]},
+        {"readings": "many"},
+        {"language": None, "judges": "none"},
     ],
 )
-def test_of_one_that_is_damaged_one_line_says_that_nothing_is_known(directory: RunDirectory, written: str) -> None:
-    (directory.path / "config" / "0001.json").write_text(written)
-    said = was_another(directory, made(samples=()))
+def test_of_one_that_is_damaged_one_line_says_that_nothing_is_known(
+    directory: RunDirectory, written: str | dict[str, Any]
+) -> None:
+    file = directory.path / "config" / "0001.json"
+    whole = json.loads(file.read_text())
+    file.write_text(written if isinstance(written, str) else json.dumps({**whole, **written}))
+    said = was_another(directory, made())
     assert said.startswith(f"what this run directory was until now is not known: {directory.path}/config")
     assert "is damaged" in said
     assert "\n" not in said
@@ -153,28 +150,35 @@ def test_a_newest_run_that_cannot_be_read_keeps_nobody_from_a_new_one(
         path.symlink_to("/nowhere/at/all")
     config = tmp_path / "runs" / "demo-20260101-000000" / "config"
     (config / "0001.yaml").unlink()
-    (config / "0001.yaml").write_text(json.dumps(PLAIN))
+    (config / "0001.yaml").write_text("{}")
     (config / "0001.json").write_text("{}")
-    place = choose_place("demo", made(), small_matrix, lambda status: False)
+    place = choose_place("demo", made(), lambda status: False)
     assert not place.folder.exists()
     assert (place.found, place.sources) == (False, ())
 
 
+PROMPTS = {"causal": {"system_prompt": "Rate it."}}
 OTHERS: list[tuple[dict[str, Any], str]] = [
-    ({"edit_models": [model("qwen", steps=15)]}, "edit model qwen: steps 50 -> 15"),
-    ({"edit_models": [model("qwen", steps=50, text="x" * 50)]}, f"edit model qwen: text null -> {'x' * 37}..."),
+    ({"edit_models": (model("qwen", steps=15),)}, "edit model qwen: steps 50 -> 15"),
+    ({"edit_models": (model("qwen", steps=50, text="x" * 50),)}, f"edit model qwen: text null -> {'x' * 37}..."),
     (
-        {"edit_models": [{**model("qwen", steps=50), "revision": "b"}]},
+        {"edit_models": (model("qwen", steps=50, revision="b"),)},
         "edit model qwen: its weights or its code have changed",
     ),
-    ({"edit_models": [{**model("qwen", steps=50), "seed": 7}]}, "edit model qwen: seed 0 -> 7"),
-    ({"edit_models": [{**model("qwen", steps=50), "type": "mine"}]}, "edit model qwen: type qwen -> mine"),
-    ({"judges": [model("judge"), model("second")]}, "judge judge -> judge, second"),
-    ({"rubrics": {"causal": asdict(load_rubrics(None, "zh")["causal"])}}, "the rubrics of causal"),
+    ({"edit_models": (model("qwen", steps=50, seed=7),)}, "edit model qwen: seed 0 -> 7"),
+    ({"edit_models": (model("qwen", steps=50, kind="mine"),)}, "edit model qwen: type qwen -> mine"),
+    ({"judges": (judge(), judge("second"))}, "judge judge -> judge, second"),
+    ({"judges": (judge(prompts=PROMPTS),)}, "judge judge: the wording of its questions"),
+    (
+        {"judges": (judge(answer="reason_then_score"),)},
+        "judge judge: answer null -> reason_then_score",
+    ),
     ({"samples": (sample(0),)}, "samples 2 -> 1"),
     ({"samples": (sample(0), sample(1, instruction="do not"))}, "other samples"),
-    ({"plain": {**PLAIN, "benchmark": {"language": "zh"}}}, "language en -> zh"),
-    ({"plain": {**PLAIN, "evaluation": {**PLAIN["evaluation"], "repeats": 3}}}, "repeats 1 -> 3"),
+    ({"language": "zh"}, "language en -> zh"),
+    ({"repeats": 3}, "repeats 1 -> 3"),
+    ({"readings": 3}, "readings 1 -> 3"),
+    ({"control_samples": 3}, "controls 0 -> 3"),
 ]
 
 
@@ -184,17 +188,27 @@ def test_what_differs_is_named(directory: RunDirectory, change: dict[str, Any], 
 
 
 def test_of_many_differences_the_first_are_named(directory: RunDirectory) -> None:
-    many = [model("qwen", steps=15, a=1, b=2, c=3)]
+    many = (model("qwen", steps=15, a=1, b=2, c=3),)
     said = was_another(directory, made(edit_models=many))
     one = "edit model qwen: "
     assert f"({one}steps 50 -> 15; {one}a null -> 1; {one}b null -> 2 and 1 more)" in said
 
 
-def test_gates_and_retries_make_no_other_evaluation(directory: RunDirectory) -> None:
-    other = json.loads(json.dumps(PLAIN))
-    other["evaluation"] |= {"min_coverage": 0.5}
-    other["protocol"] |= {"retries": 0}
-    assert was_another(directory, made(plain=other)) == ""
+def test_another_protocol_is_named_alone(directory: RunDirectory) -> None:
+    other = replace(judge(), section=replace_section(judge().section, type="viescore"))
+    assert "(judge judge: protocol rubric -> viescore);" in was_another(directory, made(judges=(other,)))
+
+
+def replace_section(section: ProtocolSection, **changed: Any) -> ProtocolSection:
+    return section.model_copy(update=changed)
+
+
+def test_what_was_recorded_is_what_was_asked(directory: RunDirectory) -> None:
+    found = recorded(directory)
+    assert found is not None
+    assert (found.samples, found.edit_models, found.judges) == (made().samples, made().edit_models, made().judges)
+    assert found.asked == made().asked
+    assert recorded(RunDirectory(directory.path / "nowhere")) is None
 
 
 @pytest.mark.parametrize(("written_meanwhile", "reads"), [(False, 1), (True, 2)])
@@ -204,12 +218,12 @@ def test_a_run_that_goes_on_is_read_once_unless_somebody_has_written_to_it(
     monkeypatch.chdir(tmp_path)
     source = configuration(tmp_path, edit={"fail": [sample_id(4)]})
     first = evaluate(source, report=False)
-    recall, begin = Matrix.recall, Place.begin
+    recall, begin = run_folders.recall_run, Place.begin
     read: list[Path] = []
 
-    def counted(matrix: Matrix, edits: Any, answers: Any, folder: Path, *more: Any, **options: Any) -> list[str]:
-        read.append(folder)
-        return recall(matrix, edits, answers, folder, *more, **options)
+    def counted(matrix: Matrix, run: RunDirectory, *more: Any, **options: Any) -> list[str]:
+        read.append(run.path)
+        return recall(matrix, run, *more, **options)
 
     def begun(place: Place) -> RunDirectory:
         if written_meanwhile:
@@ -217,7 +231,7 @@ def test_a_run_that_goes_on_is_read_once_unless_somebody_has_written_to_it(
                 file.write("torn\n")
         return begin(place)
 
-    monkeypatch.setattr(Matrix, "recall", counted)
+    monkeypatch.setattr(run_folders, "recall_run", counted)
     monkeypatch.setattr(Place, "begin", begun)
     again = evaluate(source, report=False, retry=["edit_failed"])
     assert [folder.resolve() for folder in read] == [first.path.resolve()] * reads

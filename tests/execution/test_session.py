@@ -15,11 +15,15 @@ import yaml
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
+from edit_eval.execution.drivers.simulated import Fate, ImaginedMachine
 from edit_eval.execution.session import Session, seen_before
+from edit_eval.experiment import Experiment, load_samples
 from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.statistics.timing import timing
+from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
+from reporting.simulated_runs import AnsweringDriver
 from small_benchmark import configuration, sample_id, write_benchmark
 
 
@@ -94,6 +98,37 @@ def test_a_device_does_one_thing_at_a_time(watched: tuple[Run, Clock]) -> None:
     assert {a.what for a in activities if a.kind == "editing"} == {sample_id(n) for n in range(9)}
 
 
+# -- another machine --
+
+
+def test_a_driver_brings_the_machine_on_which_everything_runs(tmp_path: Path) -> None:
+    """A whole start, from layout to records, on three GPUs that this machine has not."""
+    auto = {"device_ids": "auto"}
+    loaded = load_configuration(configuration(tmp_path, edit=auto, judge=auto, execution={"pilot": False}))
+    samples = load_samples(loaded)
+    driver = AnsweringDriver(
+        {},
+        load=lambda model, device: 30.0,
+        task=lambda model, message: Fate(10.0),
+        machine=ImaginedMachine(3, 80 << 30),
+    )
+    directory, matrix = RunDirectory(tmp_path / "run"), Matrix(Experiment.of(loaded, samples))
+    session = Session(loaded, driver)
+    session.refuse_what_cannot_load(matrix)
+    directory.begin()
+    categories = [sample.category for sample in samples]
+    session.run(matrix, directory, Clock(), categories)  # type: ignore[arg-type]
+    directory.end()
+    assert session.layout.devices == ("cuda:0", "cuda:1", "cuda:2")
+    assert {edit.device for edit in matrix.edits} == {*session.layout.devices}
+    assert {judgement.score for judgement in matrix.judgements()} == {6.5}
+    environment = directory.environment()
+    assert environment["devices"] == ["cuda:0", "cuda:1", "cuda:2"]
+    assert [gpu["memory"] for gpu in environment["gpus"]] == [80 << 30] * 3
+    assert environment["choices"]["load_concurrency"]["reason"] == "how much host memory is free is not known"
+    assert directory.timeline().devices == session.layout.devices
+
+
 # -- what is recorded --
 
 
@@ -129,14 +164,18 @@ def test_a_run_that_goes_on_knows_how_long_things_take(watched: tuple[Run, Clock
 # -- the layout --
 
 
-def test_models_are_laid_out_as_the_configuration_says(tmp_path: Path) -> None:
-    source = configuration(tmp_path, edit={"device_ids": "cpu:3"}, judge={"device_ids": None, "device": "cpu"})
-    session = Session(load_configuration(source))
-    assert [(m.key, m.places) for m in session.models] == [
-        ("edit:testing", (("cpu:0",), ("cpu:1",), ("cpu:2",))),
-        ("judge:testing", (("cpu:0",),)),
-    ]
-    assert session.devices == ("cpu:0", "cpu:1", "cpu:2")
+def test_a_finished_run_needs_no_devices(tmp_path: Path) -> None:
+    """Nothing is laid out where nothing is left: the report is made on a laptop, too."""
+    source = configuration(tmp_path)
+    first = evaluate(source, run_dir=tmp_path / "run", report=False)
+    elsewhere = configuration(tmp_path, edit={"device_ids": [6, 7]}, judge={"conda_env": str(tmp_path / "nowhere")})
+    again = evaluate(elsewhere, run_dir=tmp_path / "run")
+    assert again.reached
+    assert again.page.exists()
+    assert len(again.results.wall_seconds) == len(first.results.wall_seconds) == 1
+    elsewhere["benchmark"]["limit"] = 3
+    with pytest.raises(ConfigurationError, match=r"cuda:6 and cuda:7 are not there|nowhere is not there"):
+        evaluate(elsewhere, run_dir=tmp_path / "other", report=False)
 
 
 def test_an_environment_that_is_not_there_is_found_out_before_anything_is_written(tmp_path: Path) -> None:
@@ -178,10 +217,11 @@ class Editor:
     def load(self, devices):
         print("the brush is", self.brush)
 
-    def edit(self, image, instruction, seed, on_step):
-        if instruction.endswith(" 0"):
+    def edit(self, request, on_step):
+        image = request.source
+        if request.instruction.endswith(" 0"):
             return None
-        if instruction.endswith(" 1"):
+        if request.instruction.endswith(" 1"):
             return Image.new("RGB", (image.width, 2 * image.height), self.brush.colour)
         ImageDraw.Draw(image).rectangle((0, 0, self.brush.width, 5), fill=self.brush.colour)
         return image
@@ -204,7 +244,7 @@ class Judge:
         if Judge.met < 3:
             Judge.met += 1
             self.meeting.wait()
-        return [f"Score: {requests[0].images['edited'].getpixel((0, 0))[2] // 25}"]
+        return [f"Score: {requests[0].pictures['edit'].getpixel((0, 0))[2] // 25}"]
 '''
 
 
@@ -223,6 +263,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Run:
         },
         "reward_model": {"class_path": f"{folder}/zz_mine.py:Judge", "params": {**params, "batch_size": 3}},
         "execution": {"pilot": False},
+        "evaluation": {"controls": 0},
     }
     (folder / "mine.yaml").write_text(yaml.safe_dump(source), "utf-8")
     return evaluate(folder / "mine.yaml", run_dir=folder / "run", report=False)
@@ -250,7 +291,7 @@ def test_what_an_edit_model_returns_is_looked_at(own: Run) -> None:
 
 
 def test_a_halved_batch_is_recorded_with_its_answers(own: Run) -> None:
-    answers = {line["sample"]: line for line in lines(own, "judgements")}
+    answers = {line["sample"]: line for line in lines(own, "replies")}
     assert {s: (a["batch"], a.get("halved_to")) for s, a in answers.items()} == {
         **{sample_id(n): (1, None) for n in (1, 2)},
         **{sample_id(n): (3, 1) for n in range(3, 12)},
@@ -259,7 +300,7 @@ def test_a_halved_batch_is_recorded_with_its_answers(own: Run) -> None:
 
 def test_a_judge_that_serves_several_gets_several_at_once(own: Run) -> None:
     """Its first three calls wait for each other; alone each would have failed after 20 seconds."""
-    assert not [line for line in lines(own, "judgements") if line["error"]]
+    assert {line["ended"] for line in lines(own, "replies")} == {"ok"}
     loaded = [line for line in lines(own, "events") if line["event"] == "loaded"]
     assert {line["model"] for line in loaded} == {"edit:Editor", "judge:Judge"}
 
@@ -284,9 +325,9 @@ class Editor:
     def load(self, devices):  # not sooner: the configuration imports this module in the process of the test
         sys.modules["torch"] = SimpleNamespace(cuda=SimpleNamespace(is_available=is_available))
 
-    def edit(self, image, instruction, seed, on_step):
+    def edit(self, request, on_step):
         Editor.edits += 1
-        return image.transpose(0)
+        return request.source.transpose(0)
 '''
 
 

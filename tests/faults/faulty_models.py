@@ -67,15 +67,16 @@ class Plain:
     def load(self, devices: Any) -> None:
         """Loads nothing."""
 
-    def edit(self, image: Any, instruction: str, seed: int, on_step: Any) -> Any:
+    def edit(self, request: Any, on_step: Any) -> Any:
         """Edits after its misdeed, if it still can."""
         if self.parameters.folder:
             self.parameters.count("begun")
         time.sleep(self.parameters.seconds)
         on_step(1, 1)
-        deed = self.parameters.does.get(image.info["sample_id"], "")
-        made = getattr(self, f"_{deed}")(image) if deed else None
-        return tinted(image, seed) if made is None else made
+        self.request = request
+        deed = self.parameters.does.get(request.sample_id, "")
+        made = getattr(self, f"_{deed}")(request.source) if deed else None
+        return tinted(request.source, request.seed) if made is None else made
 
 
 class Unlike(Plain):
@@ -90,11 +91,11 @@ class Unlike(Plain):
             self.kernel = "other"
             Path(self.parameters.folder, "other").touch()
 
-    def edit(self, image: Any, instruction: str, seed: int, on_step: Any) -> Any:
+    def edit(self, request: Any, on_step: Any) -> Any:
         """Edits once both are loaded."""
         while not Path(self.parameters.folder, "other").exists():
             time.sleep(0.01)
-        return super().edit(image, instruction, seed, on_step)
+        return super().edit(request, on_step)
 
     def about(self) -> dict[str, str]:
         """Its kernel."""
@@ -180,19 +181,19 @@ class Mixed(Plain):
         time.sleep(1e6)
 
     def _flakes(self, image: Any) -> None:
-        if self.parameters.count(f"flaked-{image.info['sample_id']}") == 0:
+        if self.parameters.count(f"flaked-{self.request.sample_id}") == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Patient(Plain):
     """Edits only when it is let: as soon as there is a file `go` in the folder."""
 
-    def edit(self, image: Any, instruction: str, seed: int, on_step: Any) -> Any:
+    def edit(self, request: Any, on_step: Any) -> Any:
         """Says that it has begun, and waits."""
         self.parameters.count("begun")
         while not Path(self.parameters.folder, "go").exists():
             time.sleep(0.01)
-        return tinted(image, seed)
+        return tinted(request.source, request.seed)
 
 
 class Moody(Plain):
@@ -290,6 +291,28 @@ class NarrowJudge(Plain):
         return [f"Score: {len(requests)}" for _ in requests]
 
 
+class Critic(Plain):
+    """Scores every edit; controls as well, but for its misdeeds: `does` says by their kind what happens over them."""
+
+    def judge(self, requests: Any) -> list[str]:
+        """One score a request."""
+        for kind in (request.edit_model.removeprefix("control:") for request in requests):
+            deed = self.parameters.does.get(kind, "")
+            if deed and (not self.parameters.folder or self.parameters.count(deed) < self.parameters.times):
+                getattr(self, f"_{deed}")()
+        return ["Score: 5" for _ in requests]
+
+    def _crashes(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _fails(self) -> None:
+        raise ZeroDivisionError("the pictures do not differ")
+
+    def _waits(self) -> None:
+        while not Path(self.parameters.folder, "go").exists():
+            time.sleep(0.01)
+
+
 class SegfaultsWhenLoading(Plain):
     """Cannot be loaded."""
 
@@ -333,10 +356,10 @@ class Wanderer(Plain):
         """Goes to the root."""
         os.chdir("/usr")
 
-    def edit(self, image: Any, instruction: str, seed: int, on_step: Any) -> Any:
+    def edit(self, request: Any, on_step: Any) -> Any:
         """Edits from somewhere else."""
         os.chdir("/tmp")
-        return tinted(image, seed)
+        return tinted(request.source, request.seed)
 
     def judge(self, requests: Any) -> list[str]:
         """Judges from somewhere else."""

@@ -22,6 +22,17 @@ from small_benchmark import configuration, sample_id
 COUNT = 9
 ANSWERS = {sample_id(n): f"Score: {n % 10}.5" for n in range(60)}
 MODELS = Path(__file__).with_name("faulty_models.py")
+TWO_QUESTIONS: dict[str, Any] = {
+    "protocol": {"class_path": f"{Path(__file__).with_name('two_questions.py')}:TwoQuestions"},
+    "judge": {
+        "answers": {
+            f"{sample_id(n)}#{question}": f"{(n + more) % 10}.5"
+            for n in range(60)
+            for more, question in enumerate(("followed", "kept"))
+        }
+    },
+}
+"""More of a configuration: the judge is asked twice about each edit, the second time with its first reply."""
 
 
 class Ears:
@@ -61,11 +72,13 @@ def run(folder: Path, name: str = "run", *, ears: Ears | None = None, **more: An
 def verdicts(made: Run) -> list[tuple[object, ...]]:
     """What must be equal between an undisturbed run and any other: all but times and workers."""
     pixels = {(e.sample_id, e.edit_model, e.edit_seed): (e.pixels, e.flags) for e in made.results.edits}
-    return [
-        (j.sample_id, j.category, j.edit_model, j.judge, j.repeat, j.status, j.score, j.answer, j.reason, j.key)
-        + pixels[j.sample_id, j.edit_model, j.edit_seed]
-        for j in made.results.judgements
-    ]
+    matrix, found = made.matrix, []
+    for number in range(matrix.cells.judgements):
+        j = matrix.judgement(number)
+        keys = tuple(matrix.key(cell) for cell in matrix.cells.cells_of(number) if matrix.can_be_asked(cell))
+        said = (j.sample_id, j.category, j.edit_model, j.judge, j.repeat, j.status, j.scores, j.answer, j.reason, keys)
+        found.append(said + pixels.get((j.sample_id, j.edit_model, j.edit_seed), ()))
+    return found
 
 
 def report_of(made: Run) -> dict[str, Any]:

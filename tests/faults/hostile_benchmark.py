@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from PIL import Image
 
-from edit_eval.records import Sample
+from edit_eval.records import Picture, Sample
 
 SCRIPT = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
 EVIL = f"{SCRIPT}\"'`{{{{7*7}}}}\u2028\x1b]0;hacked\x07<!--"
@@ -65,8 +65,7 @@ class Hostile:
                 id=name,
                 index=index,
                 category="physical",
-                source=str(path),
-                source_digest=digest,
+                pictures={"source": Picture(path=str(path), digest=digest)},
                 instruction=f"{index} {EVIL}",
                 description=EVIL,
                 difficulty=EVIL,

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import Stopped
-from edit_eval.execution.space import space_needed, what_is_short
+from edit_eval.execution.machine.space import space_needed, what_is_short
 from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.store.journal import Segment

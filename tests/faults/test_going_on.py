@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edit_eval import cli, evaluate, evaluation
-from edit_eval.errors import RunDirectoryError
+from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import Status
 from edit_eval.run import Run
@@ -56,7 +56,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], 
 
 def counts(folder: Path) -> tuple[int, int]:
     """How many lines there are about edits, and about judgements."""
-    return len(lines(folder, "edits")), len(lines(folder, "judgements"))
+    return len(lines(folder, "edits")), len(lines(folder, "replies"))
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -80,7 +80,7 @@ def test_verifying_finds_a_changed_pixel_of_a_finished_run_and_makes_the_picture
     what = settings(tmp_path)
     said = command(what)
     assert said.code == 0
-    assert "nothing to do" in said.text
+    assert "Nothing to do" in said.text
     assert images(folder) == changed, "who only looks at sizes cannot know"
     said = command(what, "--verify")
     assert said.code == 0, said.text
@@ -91,7 +91,7 @@ def test_verifying_finds_a_changed_pixel_of_a_finished_run_and_makes_the_picture
     assert counts(folder) == (9 + 2, 9), "the same pixels came out: the answers about them count again"
     said = command(what, "--verify")
     assert "not what was recorded" not in said.text
-    assert "nothing to do" in said.text
+    assert "Nothing to do" in said.text
 
 
 def test_other_pixels_are_judged_anew(tmp_path: Path, undisturbed: Run) -> None:
@@ -120,7 +120,7 @@ def unfinished(tmp_path: Path, undisturbed: Run) -> Path:
     recorded = json.loads(path.read_text())
     recorded["libraries"]["pillow"] = "1.1.7"
     path.write_text(json.dumps(recorded))
-    journal = folder / "judgements" / "0001.jsonl"
+    journal = folder / "replies" / "0001.jsonl"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
     return folder
 
@@ -149,7 +149,7 @@ def test_where_that_is_not_wanted_it_is_refused_and_nothing_is_loaded_or_written
 
 def test_the_same_libraries_are_not_refused(tmp_path: Path, unfinished: Path, command: Run_) -> None:
     assert command(settings(tmp_path)).code == 0
-    journal = max((unfinished / "judgements").iterdir())
+    journal = max((unfinished / "replies").iterdir())
     journal.unlink()
     said = command(settings(tmp_path), "--strict-environment")
     assert said.code == 0, said.text
@@ -165,7 +165,7 @@ def test_a_model_whose_own_environment_changed_ends_the_start_before_its_first_t
     recorded["libraries"] = Run(unfinished).results.environment["libraries"]
     path.write_text(json.dumps(recorded))
     assert command(settings(tmp_path)).code == 0
-    max((unfinished / "judgements").iterdir()).unlink()
+    max((unfinished / "replies").iterdir()).unlink()
     path = max((unfinished / "environment").iterdir())
     recorded = json.loads(path.read_text())
     assert recorded["models"], "what the worker said was recorded"
@@ -188,6 +188,10 @@ def test_a_model_whose_own_environment_changed_ends_the_start_before_its_first_t
 # -- another configuration --
 
 
+def is_said(words: str, notes: list[str]) -> bool:
+    return any(words in note for note in notes)
+
+
 def test_what_is_reused_is_said_before_anything_starts(tmp_path: Path, undisturbed: Run) -> None:
     folder = copied(undisturbed, tmp_path)
 
@@ -199,11 +203,8 @@ def test_what_is_reused_is_said_before_anything_starts(tmp_path: Path, undisturb
         (place,) = began or [len(ears.notes)]
         return ears.notes[:place]
 
-    def is_said(words: str, notes: list[str]) -> bool:
-        return any(words in note for note in notes)
-
     where_and_how = {"device_ids": "cpu:1", "timeout": 99, "load_timeout": 98}
-    assert is_said("nothing to do", said(edit=where_and_how, judge=where_and_how)), "they decide no result"
+    assert is_said("Nothing to do", said(edit=where_and_how, judge=where_and_how)), "they decide no result"
     assert counts(folder) == (9, 9)
     other_judge = {"answers": {}, "default_answer": "Score: 3"}
     notes = said(judge=other_judge)
@@ -212,9 +213,9 @@ def test_what_is_reused_is_said_before_anything_starts(tmp_path: Path, undisturb
     notes = said(edit={"steps": 2})
     assert is_said("to do: 9 edits, ", notes)
     assert counts(folder)[0] == 18, "none of the edits that other parameters made"
-    assert is_said("nothing to do", said()), "what the first configuration made is still there"
+    assert is_said("Nothing to do", said()), "what the first configuration made is still there"
     assert verdicts(Run(folder)) == verdicts(undisturbed)
-    assert is_said("nothing to do", said(judge=other_judge))
+    assert is_said("Nothing to do", said(judge=other_judge))
 
 
 def test_a_finished_run_is_not_drawn_again_for_other_devices(tmp_path: Path) -> None:
@@ -226,6 +227,34 @@ def test_a_finished_run_is_not_drawn_again_for_other_devices(tmp_path: Path) -> 
     evaluate(settings(tmp_path, edit=moved, judge={**moved, "batch_size": 3}), run_dir=made.path, spectator=Ears())
     assert made.page.read_text() == "as it was drawn"
     assert {path: path.stat().st_mtime_ns for path in made.path.rglob("*") if path.is_file()} == before
+
+
+def test_a_machine_without_gpus_has_all_that_was_finished_elsewhere(
+    tmp_path: Path, undisturbed: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It resumes, draws the report and merges runs: nothing is left, so no device is looked for."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    folder = copied(undisturbed, tmp_path)
+    on_gpus = {"device_ids": [0, 1]}
+    what = settings(tmp_path, edit=on_gpus, judge=on_gpus)
+    ears = Ears()
+    made = evaluate(what, run_dir=folder, spectator=ears)
+    assert is_said("Nothing to do", ears.notes)
+    assert made.page.is_file()
+    halves = []
+    for categories in (["physical"], ["environmental", "social"]):
+        halves.append(tmp_path / categories[0])
+        part = settings(tmp_path, edit=on_gpus, judge=on_gpus, benchmark={"categories": categories})
+        evaluate(part, run_dir=halves[-1], reuse_from=[folder], report=False, spectator=Ears())
+    assert [counts(half) for half in halves] == [(3, 3), (6, 6)]
+    merged = evaluate(what, run_dir=tmp_path / "merged", reuse_from=halves, spectator=Ears())
+    assert verdicts(merged) == verdicts(undisturbed)
+    assert images(merged.path) == images(folder)
+    assert merged.page.is_file()
+    assert not (merged.path / "logs").exists(), "no worker was started"
+    with pytest.raises(ConfigurationError, match=r"device_ids: cuda:0 and cuda:1 are not there"):
+        evaluate(what, run_dir=tmp_path / "anew", report=False, spectator=Ears())
+    assert not (tmp_path / "anew").exists()
 
 
 # -- --retry --
@@ -245,7 +274,7 @@ def test_a_failure_is_final_until_its_status_is_named(tmp_path: Path, command: R
     before = counts(folder)
     said = command(what)
     assert said.code == 3, "again, although nothing was done"
-    assert "nothing to do" in said.text
+    assert "Nothing to do" in said.text
     assert counts(folder) == before
     assert command(what, "--retry", "refused").code == 3
     assert counts(folder) == before, "another status"

@@ -15,11 +15,17 @@ from edit_eval.reporting.status import status_document
 from edit_eval.reporting.tables import print_summary
 from edit_eval.reporting.terminal_text import stdout_console
 from edit_eval.run import Run
-from edit_eval.store.journal import Damage, read
+from edit_eval.store.journal import Damage, read, seal
 from edit_eval.store.run_directory import RunDirectory
-from faults.faulty_runs import Ears, copied, images, lines, report_of, run, verdicts
+from faults.faulty_runs import TWO_QUESTIONS, Ears, copied, images, lines, report_of, run, verdicts
 
-JOURNALS = ("edits", "judgements")
+JOURNALS = ("edits", "replies")
+
+
+@pytest.fixture(scope="module")
+def asked_twice(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A clean run in which one question is asked with the reply to another."""
+    return run(tmp_path_factory.mktemp("asked_twice"), **TWO_QUESTIONS)
 
 
 def damages(data: bytes, how: str, every: int) -> Iterator[bytes]:
@@ -41,11 +47,24 @@ def damages(data: bytes, how: str, every: int) -> Iterator[bytes]:
 def test_nothing_false_is_believed_and_nothing_else_is_lost(
     tmp_path: Path, undisturbed: Run, journal: str, how: str, every: int
 ) -> None:
-    folder = copied(undisturbed, tmp_path)
+    believe_only_what_is_whole(undisturbed, tmp_path, journal, how, every)
+
+
+@pytest.mark.parametrize("every", [499, pytest.param(1, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize("how", ["cut", "flip"])
+def test_nor_where_a_question_was_asked_with_the_reply_to_another(
+    tmp_path: Path, asked_twice: Run, how: str, every: int
+) -> None:
+    believe_only_what_is_whole(asked_twice, tmp_path, "replies", how, every)
+
+
+def believe_only_what_is_whole(made: Run, tmp_path: Path, journal: str, how: str, every: int) -> None:
+    """Each line counts as it was written, or not at all; each verdict is what it was, or is still to come."""
+    folder = copied(made, tmp_path)
     path = folder / journal / "0001.jsonl"
     data = path.read_bytes()
     whole = lines(folder, journal)
-    truth = {v[0]: v for v in verdicts(undisturbed)}
+    truth = {v[0]: v for v in verdicts(made)}
     for count, damaged in enumerate(damages(data, how, every)):
         path.write_bytes(damaged)
         damage = Damage()
@@ -63,6 +82,36 @@ def test_nothing_false_is_believed_and_nothing_else_is_lost(
             assert verdict == truth[str(verdict[0])] or verdict[5] is Status.PENDING
 
 
+@pytest.mark.parametrize("lost", ["followed", "kept"])
+def test_a_lost_reply_alone_is_asked_for_again(tmp_path: Path, asked_twice: Run, lost: str) -> None:
+    """The reply to the other question counts: it was given to the very words that are asked now."""
+    folder = copied(asked_twice, tmp_path)
+    path = folder / "replies" / "0001.jsonl"
+    kept = [line for line in path.read_bytes().splitlines(keepends=True) if f'"question":"{lost}"'.encode() not in line]
+    assert len(kept) == len(lines(asked_twice.path, "replies")) - 9 == 9
+    path.write_bytes(b"".join(kept))
+    assert {j.status for j in Run(folder).results.judgements} == {Status.PENDING}
+    made = run(tmp_path, **TWO_QUESTIONS)
+    assert verdicts(made) == verdicts(asked_twice)
+    assert [reply["question"] for reply in lines(folder, "replies")[9:]] == [lost] * 9
+
+
+def test_what_was_said_to_other_words_does_not_count(tmp_path: Path, asked_twice: Run) -> None:
+    """The first replies about three samples are others by now: nobody has answered the second question to those."""
+    folder = copied(asked_twice, tmp_path)
+    replies = lines(folder, "replies")
+    changed = [reply for reply in replies if reply["question"] == "followed"][:3]
+    for reply in changed:
+        reply["text"] = "9.75"
+    (folder / "replies" / "0001.jsonl").write_bytes(b"".join(map(seal, replies)))
+    pending = {j.sample_id for j in Run(folder).results.judgements if j.status is Status.PENDING}
+    assert pending == {reply["sample"] for reply in changed}
+    made = run(tmp_path, **TWO_QUESTIONS)
+    assert {j.scores["followed"] for j in made.results.judgements if j.sample_id in pending} == {9.75}
+    again = lines(folder, "replies")[18:]
+    assert {(reply["question"], reply["sample"]) for reply in again} == {("kept", sample) for sample in pending}
+
+
 @pytest.mark.parametrize("how", ["cut", "flip"])
 def test_run_notices_counts_and_redoes(tmp_path: Path, undisturbed: Run, how: str) -> None:
     folder = copied(undisturbed, tmp_path)
@@ -77,7 +126,7 @@ def test_run_notices_counts_and_redoes(tmp_path: Path, undisturbed: Run, how: st
     before = {journal: len(lines(folder, journal)) for journal in JOURNALS}
     ears = Ears()
     made = run(tmp_path, ears=ears)
-    left_out = "2 damaged lines in the journals were left out (edits 1, judgements 1)"
+    left_out = "2 damaged lines in the journals were left out (edits 1, replies 1)"
     assert left_out in ears.notes
     assert made.summary["notes"] == [left_out], "they are still there, and their work was done again"
     assert any("8 of 9 edits" in note for note in ears.notes)
@@ -86,21 +135,21 @@ def test_run_notices_counts_and_redoes(tmp_path: Path, undisturbed: Run, how: st
     assert images(folder) == images(undisturbed.path)
     assert {journal: len(lines(folder, journal)) - before[journal] for journal in JOURNALS} == {
         "edits": 1,
-        "judgements": 1,
+        "replies": 1,
     }
     again = Ears()
     run(tmp_path, ears=again)
-    assert any(note.startswith("nothing to do") for note in again.notes)
+    assert any(note.startswith("Nothing to do") for note in again.notes)
 
 
 def test_every_reader_of_a_run_says_how_many_lines_were_left_out(
     tmp_path: Path, undisturbed: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = copied(undisturbed, tmp_path)
-    for journal in ("edits", "judgements", "events", "samples"):
+    for journal in ("edits", "replies", "events", "samples"):
         path = folder / journal / "0001.jsonl"
         path.write_bytes(b"x" + path.read_bytes()[1:])
-    left_out = "4 damaged lines in the journals were left out (edits 1, events 1, judgements 1, samples 1)"
+    left_out = "4 damaged lines in the journals were left out (edits 1, events 1, replies 1, samples 1)"
     made = Run(folder)
     assert made.results.notes == (left_out,)
     assert made.summary["notes"] == [left_out]
@@ -125,11 +174,11 @@ def test_a_journal_that_is_read_twice_is_counted_once(undisturbed: Run, tmp_path
 
 def test_a_changed_newline_costs_nothing(undisturbed: Run, tmp_path: Path) -> None:
     folder = copied(undisturbed, tmp_path)
-    path = folder / "judgements" / "0001.jsonl"
-    whole = lines(folder, "judgements")
+    path = folder / "replies" / "0001.jsonl"
+    whole = lines(folder, "replies")
     path.write_bytes(path.read_bytes().replace(b"\n", b"\x0b", 2))
     damage = Damage()
-    assert list(read(folder / "judgements", damage)) == whole
+    assert list(read(folder / "replies", damage)) == whole
     assert damage.total == 1
 
 
@@ -160,7 +209,7 @@ def test_a_picture_of_another_size_is_noticed_counted_and_made_again(
     assert verdicts(made) == verdicts(undisturbed)
     assert images(folder) == images(undisturbed.path)
     assert len(lines(folder, "edits")) == len(lines(undisturbed.path, "edits")) + 2
-    assert len(lines(folder, "judgements")) == len(lines(undisturbed.path, "judgements")), "the answers still count"
+    assert len(lines(folder, "replies")) == len(lines(undisturbed.path, "replies")), "the answers still count"
 
 
 def test_a_description_that_is_damaged_is_known_not_to_be_whole(tmp_path: Path, undisturbed: Run) -> None:

@@ -17,7 +17,7 @@ from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
 from faults.faulty_runs import lines, settings
-from small_benchmark import sample_id, write_benchmark
+from small_benchmark import numbers, sample_id, write_benchmark
 
 pytest.importorskip("openai")
 
@@ -81,11 +81,11 @@ def test_what_passes_is_waited_out_and_the_rest_has_no_score(tmp_path: Path) -> 
     reasons = [found[sample_id(n)].reason for n in range(18)]
     for number, words in ((8, "500"), (9, "no chat completion"), (10, "in time"), (11, "picture too small")):
         assert words in reasons[number]
-    assert made.summary["overall"]["n"] == 11
-    assert made.summary["overall"]["mean"] == 5.0
+    assert numbers(made.summary)["n"] == 11
+    assert numbers(made.summary)["mean"] == 5.0
     assert times[11] == 1, "what is wrong with the request is not asked twice"
     assert times[12] == times[13] == times[14] == 3, "what cannot be read is asked for again"
-    raw = {r["sample"]: r["text"] for r in lines(made.path, "judgements")}
+    raw = {r["sample"]: r["text"] for r in lines(made.path, "replies")}
     assert raw[sample_id(12)] == "I like it.", "raw answers are kept"
     assert raw[sample_id(14)] == "Score: 8.7", "as they came, also where they were cut off"
 
@@ -111,7 +111,7 @@ def test_scores_of_a_second_asking_are_counted(tmp_path: Path) -> None:
 
     made = run_with(answer, tmp_path)
     assert made.summary["coverage"]["by_status"] == {"ok": 8}
-    assert (made.summary["coverage"]["asked_again"], made.summary["overall"]["mean"]) == (4, 5.0)
+    assert (made.summary["coverage"]["asked_again"], numbers(made.summary)["mean"]) == (4, 5.0)
     assert made.summary["results"][0]["coverage"]["asked_again"] == 4
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from edit_eval.run import Run
+from edit_eval.store.recall import ADDRESS
 from faults.faulty_runs import (
+    TWO_QUESTIONS,
     Nursery,
     images,
     is_alive,
@@ -30,6 +33,9 @@ EDIT, JUDGE = {"seconds": 0.03}, {"seconds": 0.01, "batch_size": 2}
 SECONDS_TO_LIVE = 0.7  # on average
 
 
+ASKED_TWICE = {**TWO_QUESTIONS, "judge": {**JUDGE, **TWO_QUESTIONS["judge"]}}
+
+
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("clean")
@@ -39,9 +45,23 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.chaos)])
 def test_killed_anywhere_a_run_comes_to_the_same_end(tmp_path: Path, clean: Run, engines: Nursery, kills: int) -> None:
+    kill_until_it_is_done(tmp_path, settings(tmp_path, edit=EDIT, judge=JUDGE), clean, engines, kills)
+
+
+@pytest.mark.parametrize("kills", [8, pytest.param(200, marks=pytest.mark.chaos)])
+def test_so_it_does_when_a_question_is_asked_with_the_reply_to_another(
+    tmp_path: Path, engines: Nursery, kills: int
+) -> None:
+    write_benchmark(tmp_path, SAMPLES)
+    clean = run(tmp_path, "clean", edit=EDIT, **ASKED_TWICE)
+    assert {reply["question"] for reply in lines(clean.path, "replies")} == {"followed", "kept"}
+    kill_until_it_is_done(tmp_path, settings(tmp_path, edit=EDIT, **ASKED_TWICE), clean, engines, kills)
+
+
+def kill_until_it_is_done(tmp_path: Path, what: dict[str, Any], clean: Run, engines: Nursery, kills: int) -> None:
+    """Runs are started and killed until there were so many `kills`; each comes to the end of the `clean` one."""
     draw = random.Random(kills)
     write_benchmark(tmp_path, SAMPLES)
-    what = settings(tmp_path, edit=EDIT, judge=JUDGE)
     done = finished = 0
     while done < kills:
         folder = tmp_path / f"run{finished}"
@@ -74,6 +94,8 @@ def test_killed_anywhere_a_run_comes_to_the_same_end(tmp_path: Path, clean: Run,
             # Where a start takes longer than that, the next may live longer, or the run would never come to its end.
             patience = SECONDS_TO_LIVE if len(ok) > len(acknowledged) else 1.5 * patience
             acknowledged = ok
+            asked = [(*address(r), r["ask"]) for r in lines(folder, "replies")]
+            assert len(asked) == len(set(asked)), "no answer is asked for twice"
         assert engines.said(folder) == "done"
         finished += 1
         made = Run(folder)
@@ -82,6 +104,10 @@ def test_killed_anywhere_a_run_comes_to_the_same_end(tmp_path: Path, clean: Run,
         assert images(folder) == images(clean.path)
         assert not stray_files(folder)
         assert not (folder / "holder.json").exists()
+
+
+def address(reply: dict[str, Any]) -> tuple[object, ...]:
+    return tuple(reply[name] for name in ADDRESS)
 
 
 def test_in_its_very_first_moments(tmp_path: Path, clean: Run, engines: Nursery) -> None:
@@ -100,7 +126,7 @@ def test_in_its_very_first_moments(tmp_path: Path, clean: Run, engines: Nursery)
     assert verdicts(run(tmp_path, edit=EDIT, judge=JUDGE)) == verdicts(clean)
 
 
-@pytest.mark.parametrize("there", [["edits"], ["config"], ["samples", "edits", "judgements"], [".tmp-1-holder.json"]])
+@pytest.mark.parametrize("there", [["edits"], ["config"], ["samples", "edits", "replies"], [".tmp-1-holder.json"]])
 def test_whatever_was_written_first_the_folder_is_still_ours(
     tmp_path: Path, undisturbed: Run, there: list[str]
 ) -> None:

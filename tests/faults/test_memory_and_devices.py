@@ -8,7 +8,7 @@ import pytest
 
 from edit_eval.records import Status
 from faults.faulty_runs import faulty, lines, run, verdicts
-from small_benchmark import sample_id, write_benchmark
+from small_benchmark import numbers, sample_id, write_benchmark
 
 
 def attempts(folder: Path, name: str) -> list[str]:
@@ -34,7 +34,7 @@ def test_out_of_memory_for_good_is_said_with_what_would_help(tmp_path: Path) -> 
     (failed,) = [e for e in made.results.edits if e.status is Status.EDIT_FAILED]
     assert failed.reason.startswith("OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB")
     assert "offload: model" in failed.reason
-    assert made.summary["overall"]["n"] == 8
+    assert numbers(made.summary)["n"] == 8
 
 
 def test_a_batch_that_does_not_fit_is_halved_and_recorded_so(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_recorded_so(tmp_path: Path) -> 
     made = run(tmp_path, **faulty("NarrowJudge", "reward_model", batch_size=4))
     # In each category the first is alone and the other four are a batch: that does not fit, and is halved.
     assert [j.score for j in made.results.judgements] == [*[1] * 3, *[2] * 12]
-    found = {r["sample"]: (r["batch"], r.get("halved_to")) for r in lines(made.path, "judgements")}
+    found = {r["sample"]: (r["batch"], r.get("halved_to")) for r in lines(made.path, "replies")}
     assert found == {sample_id(n): (1, None) if n < 3 else (4, 2) for n in range(15)}
 
 

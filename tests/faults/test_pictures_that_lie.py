@@ -16,12 +16,15 @@ from typing import Any
 import pytest
 
 from edit_eval import evaluate
+from edit_eval.errors import RunDirectoryError
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
 from edit_eval.run import Run
+from edit_eval.store.matrix import Matrix
+from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears, copied, faulty, images, lines, run, settings, verdicts
-from small_benchmark import sample_id, write_benchmark
+from small_benchmark import numbers, sample_id, write_benchmark
 
 FAILED = {
     "nan": "NaN",
@@ -135,12 +138,8 @@ def test_verifying_a_whole_run_finds_nothing(undisturbed: Run) -> None:
 
 def recalled(folder: Path, **how: Any) -> tuple[Any, list[str]]:
     """A run's matrix as its journals are recalled, and what was noticed."""
-    from edit_eval.store.matrix import Matrix
-
-    directory, of = RunDirectory.existing(folder), Run(folder).matrix
-    matrix = Matrix(of.samples, of.edit_models, of.judges, of.protocol)
-    noticed = matrix.recall(directory.read("edits"), directory.read("judgements"), folder, lambda status: False, **how)
-    return matrix, noticed
+    matrix = Matrix(Run(folder).experiment)
+    return matrix, recall_run(matrix, RunDirectory.existing(folder), **how)
 
 
 def test_a_picture_that_is_damaged_again_and_again_is_given_up(tmp_path: Path, undisturbed: Run) -> None:
@@ -157,7 +156,7 @@ def test_a_picture_that_is_damaged_again_and_again_is_given_up(tmp_path: Path, u
     made = run(tmp_path, judge={"answers": {}, "default_answer": "Score: 6.000"}, ears=Vandal())
     (failed,) = [e for e in made.results.edits if e.status is not Status.OK]
     assert failed.reason.startswith("damaged twice")
-    assert made.summary["overall"]["n"] == 8
+    assert numbers(made.summary)["n"] == 8
 
 
 @pytest.mark.parametrize("image", ["../secret.png", "images/../../secret.png", "/etc/passwd", ""])
@@ -183,12 +182,12 @@ def test_a_record_cannot_make_us_read_elsewhere(tmp_path: Path, undisturbed: Run
 OPENED = """
 import os, runpy, sys
 run, *known = (os.path.realpath(path) for path in sys.argv[1:])
-import edit_eval.run, edit_eval.reporting.files
+import edit_eval.run, edit_eval.reporting.page.files
 inside = (run + os.sep, *(path + os.sep for path in (*sys.path, sys.prefix, sys.base_prefix, *known) if path))
 def heard(event, arguments):
     if event == "open" and isinstance(arguments[0], (str, bytes)):
         path = os.path.realpath(os.path.abspath(os.fsdecode(arguments[0])))
-        if not (path + os.sep).startswith((*inside, "/dev/", "/sys/", "/proc/", "/usr/", "/etc/")):
+        if not os.path.isdir(path) and not path.startswith((*inside, "/dev/", "/sys/", "/proc/", "/usr/", "/etc/")):
             print("opened", path)
 sys.addaudithook(heard)
 sys.argv = ["evaluation", sys.argv[1]]
@@ -213,10 +212,9 @@ def test_a_strangers_run_has_the_report_open_nothing_outside_of_it(
     records = lines(folder, "samples")
     for record in records:
         record.pop("crc", None)
-        record["source"] = str(secret)
-        record["source_digest"] = hashlib.sha256(secret.read_bytes()).hexdigest()
-    records[1]["source"] = str(tmp_path / "pipe.png")
-    records[2]["source"] = "../secret.png"
+        record["pictures"]["source"] = {"path": str(secret), "digest": hashlib.sha256(secret.read_bytes()).hexdigest()}
+    records[1]["pictures"]["source"]["path"] = str(tmp_path / "pipe.png")
+    records[2]["pictures"]["source"]["path"] = "../secret.png"
     (folder / "samples" / "0001.jsonl").write_bytes(b"".join(map(seal, records)))
     command = [sys.executable, "-c", OPENED, str(folder), str(tmp_path / "empty")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -224,6 +222,27 @@ def test_a_strangers_run_has_the_report_open_nothing_outside_of_it(
     page = (folder / "report" / "index.html").read_text()
     assert "secret.png" not in page
     assert '"missing":"picture.source_missing"' in page
+
+
+@pytest.mark.parametrize("named", ["file", "module"])
+def test_a_strangers_run_has_no_code_of_its_own_executed(tmp_path: Path, undisturbed: Run, named: str) -> None:
+    """Reading a run makes its protocols: those of one's own lie elsewhere."""
+    folder = copied(undisturbed, tmp_path)
+    code = folder / "images" / "mine.py"
+    code.write_text(f"open({str(tmp_path / 'hacked')!r}, 'w')\nclass Mine: ...\n")
+    description = folder / "config" / "0001.json"
+    plain = json.loads(description.read_text())
+    (judge,) = plain["judges"]
+    judge["protocol"]["class_path"] = f"{code}:Mine" if named == "file" else "mine:Mine"
+    judge["folder"] = str(code.parent)
+    description.write_text(json.dumps(plain))
+    with pytest.raises(RunDirectoryError, match=r"images/mine\.py lies in the run directory, and code that came with"):
+        _ = Run(folder).results
+    judge["folder"] = "images"
+    description.write_text(json.dumps(plain))
+    with pytest.raises(RunDirectoryError, match=r"is damaged .*the folder `images` is relative"):
+        _ = Run(folder).results
+    assert not (tmp_path / "hacked").exists()
 
 
 def test_a_report_shows_the_sources_that_were_used_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

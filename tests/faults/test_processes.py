@@ -173,21 +173,19 @@ def test_the_same_failure_again_and_again_stops_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "patience", "said"),
     [
-        ("SegfaultsWhenLoading", "SIGSEGV"),
-        ("ExitsWhenMade", "I want a licence"),
-        ("HangsWhenLoading", "not loaded after 1 s"),
+        ("SegfaultsWhenLoading", 80, "SIGSEGV"),
+        ("ExitsWhenMade", 80, "I want a licence"),
+        ("HangsWhenLoading", 1, "not loaded after 1 s"),
     ],
 )
 def test_a_model_that_cannot_be_loaded_stops_the_run_with_the_first_reason(
-    tmp_path: Path, model: str, said: str
+    tmp_path: Path, model: str, patience: int, said: str
 ) -> None:
-    begin = time.monotonic()
     with pytest.raises((Stopped, ConfigurationError), match=said) as stopped:
-        run(tmp_path, **faulty(model, device_ids="cpu:2", load_timeout=1))
+        run(tmp_path, **faulty(model, device_ids="cpu:2", load_timeout=patience))
     assert "\n" not in str(stopped.value)
-    assert time.monotonic() - begin < 120
     assert not workers_of(tmp_path / "run")
     assert not [e for e in Run(tmp_path / "run").results.edits if e.status is not Status.PENDING], "nobody is blamed"
 
@@ -219,9 +217,9 @@ def test_a_device_on_which_loading_fails_is_dropped_with_its_traceback(tmp_path:
 
 def test_nobody_waits_for_an_event_that_will_never_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy with a mistake: everybody is idle, and work is left."""
-    from edit_eval.execution.driver import WorkerSpecification
-    from edit_eval.execution.engine import Engine, Limits
-    from edit_eval.execution.simulated import Fate, SimulatedDriver
+    from edit_eval.execution.drivers.contract import WorkerSpecification
+    from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
+    from edit_eval.execution.engine.engine import Engine, Limits
     from edit_eval.scheduling.estimates import Estimates
     from edit_eval.scheduling.policies import Policy
     from edit_eval.scheduling.tasks import Model, Work
@@ -245,8 +243,9 @@ def test_nobody_waits_for_an_event_that_will_never_come(monkeypatch: pytest.Monk
 
 def test_a_prepared_judge_may_wait_for_its_device_as_long_as_it_takes(tmp_path: Path, undisturbed: Run) -> None:
     """With a pilot the judge's process is ready at once, and waits: that is no slow load."""
+    write_benchmark(tmp_path, 4)
     what = settings(
-        tmp_path, edit={"device_ids": "cpu:1", "seconds": 0.4}, judge={"device_ids": "cpu:1", "load_timeout": 1}
+        tmp_path, edit={"device_ids": "cpu:1", "seconds": 2.5}, judge={"device_ids": "cpu:1", "load_timeout": 5}
     )
     what["execution"]["pilot"] = True
     made = evaluate(what, run_dir=tmp_path / "run", report=False)

@@ -16,13 +16,12 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, LoadError, ModelError
-from edit_eval.execution.local import last_line
+from edit_eval.execution.drivers.local import last_line
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.pretrained.loading import load_errors
 from edit_eval.pretrained.trials import trial
 from edit_eval.privacy import secrets_of
 from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
-from edit_eval.workers import probe
 from edit_eval.workers.process import one_line
 from faults.faulty_runs import faulty, settings
 from small_benchmark import sample_id
@@ -90,7 +89,7 @@ def test_planted_keys_are_found_nowhere(tmp_path: Path) -> None:
     assert any(b"edit_eval.workers.process" in line for line in watch.seen)
     assert not with_their(b"\n".join(watch.seen))
     files = [p for p in (tmp_path / "run").rglob("*") if p.is_file()]
-    assert {"edits", "judgements", "events", "config", "logs", "report"} <= {p.parent.name for p in files}
+    assert {"edits", "replies", "events", "config", "logs", "report"} <= {p.parent.name for p in files}
     for file in files:
         assert not with_their(file.read_bytes()), file
     kept = b"".join(p.read_bytes() for p in files)
@@ -110,7 +109,6 @@ CUTS: dict[str, tuple[int, Callable[[str, Path], str]]] = {
     "a worker's message": (500, lambda text, _: one_line(RuntimeError(text))),
     "a model that cannot be loaded": (400, lambda text, _: raised(load_errors("m"), text)),
     "a part that is tried": (300, lambda text, _: raised(trial("a part", "leave it"), text)),
-    "doctor, within": (400, lambda text, _: probe._one_line(RuntimeError(text))),
     "a log's last line": (300, lambda text, folder: last_line(written(folder / "log", text))),
     "the tail of a long log": (0, lambda text, folder: last_line(written(folder / "log", text + "." * 65_526))),
 }

@@ -15,7 +15,8 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.errors import Stopped
-from edit_eval.execution import local, reading_again
+from edit_eval.execution.drivers import local
+from edit_eval.execution.engine import reading_again
 from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.store.run_directory import CannotWrite
@@ -77,13 +78,13 @@ def plug_in(folder: Path, colour: str) -> Path:
         "import os, signal, time\nfrom pathlib import Path\nfrom PIL import Image\n\n\nclass Mine:\n"
         "    def __init__(self, parameters): self.folder = Path(parameters['folder'])\n"
         "    def load(self, devices): ...\n"
-        "    def edit(self, image, instruction, seed, on_step):\n"
+        "    def edit(self, request, on_step):\n"
         "        first = len(list(self.folder.glob('made-*'))) == 3\n"
-        "        (self.folder / f'made-{seed}').touch()\n"
+        "        (self.folder / f'made-{request.seed}').touch()\n"
         "        if first:\n"
         "            while not (self.folder / 'changed').exists(): time.sleep(0.01)\n"
         "            os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"        return Image.new('RGB', image.size, '{colour}')\n"
+        f"        return Image.new('RGB', request.source.size, '{colour}')\n"
     )
     return path
 

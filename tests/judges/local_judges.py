@@ -39,8 +39,8 @@ def request(number: int, words: int = 20, user: str = "Rate the edit: make the s
     random = Random(number)
     system = " ".join(random.choice(WORDS) for _ in range(words))
     size = random.choice([(96, 64), (64, 96), (200, 150), (33, 77)])
-    images = {"source": picture(2 * number, size), "edited": picture(2 * number + 1)}
-    return JudgeRequest(system, user, images, sample_id=f"sample-{number}")
+    pictures = {"source": picture(2 * number, size), "edit": picture(2 * number + 1)}
+    return JudgeRequest(system=system, user=user, pictures=pictures, form="score", sample_id=f"sample-{number}")
 
 
 def loaded(folder: Path, **parameters: Any) -> Qwen3VL:

@@ -13,8 +13,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.judges import answers
-from edit_eval.judges.answers import FORMS, LONGEST_ANSWER, PARSER_VERSION, Reading, is_prose, read_answer
-from edit_eval.records import Status
+from edit_eval.judges.answers import (
+    FORMS,
+    LONGEST_ANSWER,
+    TOKENS_GIVEN,
+    TOKENS_NEEDED,
+    is_prose,
+    read_answer,
+    whole_before_the_cut,
+)
+from edit_eval.records import Reading, Status
+
+
+def score_of(reading):
+    return reading.values.get("score")
+
+
+def scored(score, words=""):
+    return Reading(values={"score": score}, reason=words)
+
 
 CORPUS = yaml.safe_load((Path(__file__).parent / "answers_corpus.yaml").read_text(encoding="utf-8"))
 
@@ -25,21 +42,17 @@ def test_corpus(entry, form):
     expected = entry["both"] if "both" in entry else entry[form]
     reading = read_answer(entry["answer"], form)
     if isinstance(expected, str):
-        assert (reading.status, reading.score) == (Status(expected), None)
+        assert (reading.status, score_of(reading)) == (Status(expected), None)
         assert reading.reason
         assert "\n" not in reading.reason
     else:
-        assert (reading.status, reading.score) == (Status.OK, expected)
+        assert (reading.status, score_of(reading)) == (Status.OK, expected)
 
 
 def test_corpus_is_large_and_has_no_answer_twice():
     texts = [entry["answer"] for entry in CORPUS]
     assert len(texts) >= 100
     assert len(texts) == len(set(texts))
-
-
-def test_parser_version_is_a_number():
-    assert isinstance(PARSER_VERSION, int)
 
 
 @pytest.mark.parametrize(
@@ -81,22 +94,22 @@ def test_words_beside_the_score_are_kept(text, form, words):
 
 
 def test_another_range():
-    assert read_answer("5", lowest=1, highest=5) == Reading(Status.OK, 5.0, "")
-    assert read_answer("4/5", lowest=1, highest=5).score == 4.0
+    assert read_answer("5", lowest=1, highest=5) == scored(5.0)
+    assert score_of(read_answer("4/5", lowest=1, highest=5)) == 4.0
     assert read_answer("4/10", lowest=1, highest=5).status is Status.UNPARSEABLE
     assert read_answer("0.5", lowest=1, highest=5).status is Status.OUT_OF_RANGE
 
 
 def test_a_score_among_thoughts_that_do_not_end_is_no_answer():
     reading = read_answer("<think>At first sight:\nScore: 8.000", "reason_then_score")
-    assert (reading.status, reading.score) == (Status.UNPARSEABLE, None)
+    assert (reading.status, score_of(reading)) == (Status.UNPARSEABLE, None)
 
 
 def test_what_did_not_stop_is_no_answer_whatever_it_ends_with():
     longest = "word " * (LONGEST_ANSWER // 5 - 3) + "\nScore: 7.125"
-    assert read_answer(longest, "reason_then_score").score == 7.125
+    assert score_of(read_answer(longest, "reason_then_score")) == 7.125
     reading = read_answer("word " * 3 + longest, "reason_then_score")
-    assert (reading.status, reading.score) == (Status.UNPARSEABLE, None)
+    assert (reading.status, score_of(reading)) == (Status.UNPARSEABLE, None)
     assert "did not stop" in reading.reason
 
 
@@ -105,33 +118,35 @@ CUT += ["", "7.5\nThe sky", "**7.500**", "Score: 7.500\nThe sky", "11.000\nThe s
 CUT += ["<think>7.500\n", "<think>a</think>", "<think>a</think>7.500", "```\n7.500\n", "7.500<think>a</think>\nb"]
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("text", [*CUT, "Reasons.\nScore: 7.500", "Reasons.\nScore: 5+1=6"])
-def test_what_was_cut_off_is_no_score_whatever_it_looks_like(text, form):
-    reading = read_answer(text, form, ended=Status.CUT_OFF)
-    assert (reading.status, reading.score) == (Status.CUT_OFF, None)
-    assert "max_new_tokens" in reading.reason
+def test_what_was_cut_off_is_no_score_whatever_it_looks_like(text):
+    assert whole_before_the_cut(text) is None
 
 
 @pytest.mark.parametrize("text", ["7.500\n", "7.500\n\nThe sky", "**7.500** \r\nThe", "<think>3</think>\n7.500\nThe"])
 def test_a_bare_answer_that_was_cut_off_behind_its_first_line_is_whole(text):
-    assert read_answer(text, ended=Status.CUT_OFF) == read_answer(text) == Reading(Status.OK, 7.5, "")
-    assert read_answer(text, "reason_then_score", ended=Status.CUT_OFF).status is Status.CUT_OFF
+    assert read_answer(whole_before_the_cut(text)) == read_answer(text) == scored(7.5)
 
 
 ACCEPTED = [entry["answer"] for entry in CORPUS if any(isinstance(value, (int, float)) for value in entry.values())]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_no_beginning_of_an_answer_is_another_score_when_it_was_cut_off_there(form):
-    wrong = []
+def test_no_beginning_of_an_answer_is_another_score_when_it_was_cut_off_there():
+    wrong, found = [], 0
     for text in ACCEPTED:
-        whole = read_answer(text, form).score
+        whole = score_of(read_answer(text))
         for end in range(len(text)):
-            found = read_answer(text[:end], form, ended=Status.CUT_OFF)
-            if found.score is not None and (found.score != whole or "\n" not in text[:end]):
+            line = whole_before_the_cut(text[:end])
+            found += line is not None
+            if line is not None and (score_of(read_answer(line)) != whole or "\n" not in text[:end]):
                 wrong.append((text, text[:end]))
     assert not wrong
+    assert found > 10
+
+
+def test_every_form_that_is_asked_for_has_its_limits():
+    assert TOKENS_GIVEN.keys() == TOKENS_NEEDED.keys() == {*FORMS, "json", "text"}
+    assert all(TOKENS_NEEDED[form] < TOKENS_GIVEN[form] for form in TOKENS_GIVEN)
 
 
 PARTS = ["1", "0", "7", ".5", "7.5", "10", "/10", "分"]
@@ -157,17 +172,11 @@ def test_a_score_stands_in_its_answer_in_one_piece(form):
     for _ in range(10_000):
         pieces = [chance.choice(DRESS).format(chance.choice(PARTS)) for _ in range(chance.randint(1, 3))]
         text = chance.choice(DRESS).format("".join(pieces))
-        score = read_answer(text, form).score
+        score = score_of(read_answer(text, form))
         if score is not None:
             found += 1
             assert score in map(float, re.findall(r"[0-9]+(?:\.[0-9]+)?", text)), text
     assert found > 300
-
-
-def test_what_the_server_withheld_is_refused_whatever_it_looks_like():
-    assert read_answer("Score: 7.500", ended=Status.REFUSED).status is Status.REFUSED
-    assert "`Score: 7`" in read_answer("Score: 7", ended=Status.REFUSED).reason
-    assert "without a word" in read_answer("", ended=Status.REFUSED).reason
 
 
 @pytest.mark.parametrize(
@@ -246,10 +255,10 @@ RAW = st.one_of(
 @given(RAW, st.sampled_from(FORMS))
 def test_never_raises_and_a_score_is_always_in_range(text, form):
     reading = read_answer(text, form)
-    assert (reading.status is Status.OK) == (reading.score is not None)
-    if reading.score is not None:
-        assert 0.0 <= reading.score <= 10.0
-        assert str(reading.score) != "-0.0"
+    assert (reading.status is Status.OK) == (score_of(reading) is not None)
+    if score_of(reading) is not None:
+        assert 0.0 <= score_of(reading) <= 10.0
+        assert str(score_of(reading)) != "-0.0"
     else:
         assert reading.status in (Status.REFUSED, Status.UNPARSEABLE, Status.OUT_OF_RANGE)
 
@@ -292,14 +301,14 @@ def test_a_score_reads_back_in_every_dress(thousandths, number, label, outer, fo
     if outer == "**{}**" and ("**" in label or label.startswith("#")):
         outer = "{}"
     text = outer.format(label.format(dressed))
-    assert read_answer(text, form) == Reading(Status.OK, float(written), "")
+    assert read_answer(text, form) == scored(float(written))
 
 
 @given(st.integers(0, 10_000), st.sampled_from(JSON), st.sampled_from(FORMS))
 def test_a_score_reads_back_from_json(thousandths, dress, form):
     written = f"{thousandths / 1000:.3f}"
     reading = read_answer(dress.format(written), form)
-    assert (reading.status, reading.score) == (Status.OK, float(written))
+    assert (reading.status, score_of(reading)) == (Status.OK, float(written))
 
 
 @given(
@@ -310,7 +319,7 @@ def test_a_score_reads_back_from_json(thousandths, dress, form):
 def test_a_score_reads_back_after_reasons(thousandths, label, reasons):
     written = f"{thousandths / 1000:.3f}"
     reading = read_answer("\n".join(["Reasons:", *reasons, label.format(written)]), "reason_then_score")
-    assert (reading.status, reading.score) == (Status.OK, float(written))
+    assert (reading.status, score_of(reading)) == (Status.OK, float(written))
     assert reading.reason == "\n".join(["Reasons:", *reasons]).strip()
 
 

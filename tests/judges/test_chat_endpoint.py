@@ -64,17 +64,19 @@ def loaded(parameters: ChatEndpoint.Parameters) -> ChatEndpoint:
 def request(
     number: int = 0, system: str = "Be strict.", user: str = "", size: tuple[int, int] = (6, 4)
 ) -> JudgeRequest:
-    images = {"source": Image.new("RGB", size, (1, 2, number)), "edited": Image.new("RGB", size, (3, 4, number))}
-    return JudgeRequest(system, user or f"edit number {number}", images, f"s{number}")
+    pictures = {"source": Image.new("RGB", size, (1, 2, number)), "edit": Image.new("RGB", size, (3, 4, number))}
+    user = user or f"edit number {number}"
+    return JudgeRequest(system=system, user=user, pictures=pictures, form="score", sample_id=f"s{number}")
 
 
 # -- what is sent --
 
 
-@pytest.mark.parametrize("images", [["source", "edited"], ["edited", "source"], ["edited"]])
+@pytest.mark.parametrize("images", [["source", "edit"], ["edit", "source"], ["edit"], []])
 def test_the_request_says_what_the_judge_is_to_see(server: JudgeServer, images: list[str]) -> None:
-    judge = endpoint(server, images=images, max_tokens=40, call={"seed": 7, "extra_body": {"top_k": 1}})
-    assert judge.judge([request(9)]) == ["Score: 5.000"]
+    judge = endpoint(server, max_tokens=40, call={"seed": 7, "extra_body": {"top_k": 1}})
+    pictures = {name: request(9).pictures[name] for name in images}
+    assert judge.judge([replace(request(9), pictures=pictures)]) == ["Score: 5.000"]
     asked = server.judged[0]
     assert [m["role"] for m in asked.body["messages"]] == ["system", "user"]
     assert asked.body["messages"][0]["content"] == "Be strict."
@@ -83,7 +85,7 @@ def test_the_request_says_what_the_judge_is_to_see(server: JudgeServer, images: 
     sent = [Image.open(io.BytesIO(data)) for data in asked.images]
     assert [picture.format for picture in sent] == ["PNG"] * len(images)
     assert [picture.getpixel((0, 0)) for picture in sent] == [
-        {"source": (1, 2, 9), "edited": (3, 4, 9)}[name] for name in images
+        {"source": (1, 2, 9), "edit": (3, 4, 9)}[name] for name in images
     ]
     settings = {k: v for k, v in asked.body.items() if k != "messages"}
     assert settings == {"model": "judge", "max_tokens": 40, "temperature": 0.0, "seed": 7, "top_k": 1}
@@ -98,6 +100,22 @@ def test_without_a_system_prompt_there_is_no_system_message(server: JudgeServer)
 def test_null_sends_neither_limit_nor_temperature(server: JudgeServer) -> None:
     endpoint(server, max_tokens=None, temperature=None, call={"max_completion_tokens": 50}).judge([request()])
     assert set(server.asked[-1].body) == {"model", "messages", "max_completion_tokens"}
+
+
+def test_each_request_that_is_drawn_has_a_seed_of_its_own(server: JudgeServer) -> None:
+    judge = endpoint(server, temperature=0.7)
+    judge.judge([request(1)])
+    judge.judge([replace(request(1), sample_id="the same, by another name")])
+    judge.judge([replace(request(1), seed=1)])
+    judge.judge([request(2)])
+    first, same, drawn_anew, another = (asked.body["seed"] for asked in server.judged)
+    assert first == same
+    assert len({first, drawn_anew, another}) == 3
+    endpoint(server, temperature=0.7, call={"seed": 7}).judge([request(1)])
+    assert server.judged[-1].body["seed"] == 7
+    for plain in (0.0, None):
+        endpoint(server, temperature=plain).judge([replace(request(1), seed=3)])
+        assert "seed" not in server.judged[-1].body
 
 
 def test_a_large_picture_is_scaled_down_and_keeps_its_shape(server: JudgeServer) -> None:
@@ -263,12 +281,14 @@ def test_the_deadline_is_for_a_request_with_all_its_attempts(server: JudgeServer
 def test_an_answer_cut_off_by_the_server_says_so_and_stays_as_it_came(server: JudgeServer, reason: str) -> None:
     judge = endpoint(server)
     server.answer = Reply("The light is wrong.\nScore: 7", finish_reason=reason)
-    assert judge.judge([request()]) == [records.Reply("The light is wrong.\nScore: 7", Status.CUT_OFF)]
+    assert judge.judge([request()]) == [records.Reply(text="The light is wrong.\nScore: 7", ended=Status.CUT_OFF)]
     server.answer = Reply("The light is wrong.\nScore: 7", finish_reason="stop")
     assert judge.judge([request()]) == ["The light is wrong.\nScore: 7"]
 
 
-@pytest.mark.parametrize(("form", "tokens"), [("score", 128), ("reason_then_score", 512)])
+@pytest.mark.parametrize(
+    ("form", "tokens"), [("score", 128), ("reason_then_score", 512), ("json", 512), ("of the future", 512)]
+)
 def test_the_limit_is_that_of_the_form_where_none_is_named(server: JudgeServer, form: str, tokens: int) -> None:
     endpoint(server).judge([replace(request(), form=form)])
     endpoint(server, max_tokens=7).judge([replace(request(), form=form)])
@@ -279,14 +299,14 @@ def test_refusals_and_text_in_parts_are_text(server: JudgeServer) -> None:
     judge = endpoint(server)
     server.script.append(Reply(body=b'{"choices": [{"message": {"content": null, "refusal": "I cannot rate this."}}]}'))
     server.script.append(Reply(body=b'{"choices": [{"message": {"content": [{"type": "text", "text": "Score: 2"}]}}]}'))
-    assert judge.judge([request()]) == [records.Reply("I cannot rate this.", Status.REFUSED)]
+    assert judge.judge([request()]) == [records.Reply(text="I cannot rate this.", ended=Status.REFUSED)]
     assert judge.judge([request()]) == ["Score: 2"]
     server.script += [
         Reply(body=b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'),
         Reply("Score: 7", finish_reason="content_filter"),
     ]
-    assert judge.judge([request()]) == [records.Reply("", Status.REFUSED)]
-    assert judge.judge([request()]) == [records.Reply("Score: 7", Status.REFUSED)]
+    assert judge.judge([request()]) == [records.Reply(text="", ended=Status.REFUSED)]
+    assert judge.judge([request()]) == [records.Reply(text="Score: 7", ended=Status.REFUSED)]
 
 
 # -- how many at once --
@@ -346,11 +366,12 @@ def test_a_server_that_says_it_is_well_and_never_answers_is_found_out_when_loadi
             endpoint(server, attempt_timeout=0.4)
 
 
-def test_the_canary_is_one_token_about_as_many_pictures_as_will_be_sent(server: JudgeServer) -> None:
-    endpoint(server, images=["source", "edited"])
+def test_the_canary_is_one_token_about_one_picture(server: JudgeServer) -> None:
+    endpoint(server, temperature=0.5)
     (canary,) = server.asked
     assert canary.is_canary
-    assert len(canary.images) == 2
+    assert len(canary.images) == 1
+    assert "seed" not in canary.body
 
 
 def test_nobody_listens() -> None:

@@ -31,7 +31,7 @@ def server() -> Iterator[JudgeServer]:
 
 def request() -> JudgeRequest:
     picture = Image.new("RGB", (6, 4))
-    return JudgeRequest("Be strict.", "rate it", {"source": picture, "edited": picture}, "s")
+    return JudgeRequest(system="Be strict.", user="rate it", pictures={"source": picture, "edit": picture})
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,6 @@ from edit_eval.workers.model_class import key_parameters
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"images": ["source"]}, "images"),
-        ({"images": ["edited", "mask"]}, "images"),
         ({"call": {"messages": []}}, "call: messages"),
         ({"call": {"extra_headers": {}}}, "call: extra_headers"),
         ({"base_url": "localhost:8000/v1"}, "base_url: it begins with http://"),
@@ -34,5 +32,5 @@ def test_parameters_that_cannot_be_meant_are_refused(parameters: dict[str, Any],
 def test_where_the_server_is_and_how_often_it_is_asked_is_no_part_of_a_key() -> None:
     values = vars(ChatEndpoint.Parameters(model="judge", base_url="http://node17:8000/v1"))
     assert set(key_parameters(ChatEndpoint, values)) == {
-        *("model", "revision", "images", "max_pixels", "max_tokens", "temperature", "call")
+        *("model", "revision", "max_pixels", "max_tokens", "temperature", "call")
     }

@@ -15,9 +15,8 @@ import pytest
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
-from edit_eval.errors import LoadError, ModelError
+from edit_eval.errors import LoadError
 from edit_eval.judges.answers import FORMS, SCORE_LINE, read_answer
-from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.records import Reply, Status
 from judges.local_judges import JUDGES, loaded, picture, request, rewrite
@@ -49,21 +48,20 @@ class TestParameters:
             "bfloat16",
             None,
         )
-        assert given.images == ["source", "edited"]
-        assert adapter.validate_python({"images": ["edited"]}).images == ["edited"]
-        with pytest.raises(ValidationError, match="batch"):
-            adapter.validate_python({"batch": 3})
+        for unknown in ({"batch": 3}, {"images": ["source", "edit"]}):
+            with pytest.raises(ValidationError, match="Unexpected keyword"):
+                adapter.validate_python(unknown)
 
     @pytest.mark.parametrize(
         ("wrong", "text"),
         [
-            ({"images": ["source"]}, r"images: \['source'\] is neither"),
-            ({"images": ["edited", "edited"]}, "is neither"),
-            ({"images": ["edited", "mask"]}, "is neither"),
+            ({"temperature": -0.1}, "temperature: -0.1 is neither 0 nor above"),
+            ({"temperature": float("nan")}, "temperature: nan is neither"),
+            ({"temperature": 0.7, "call": {"top_p": 0.8}}, "call: top_p cannot be given there"),
             ({"dtype": "half"}, "'half' is none of"),
             ({"max_new_tokens": 0}, "at least 1"),
             ({"min_pixels": 10, "max_pixels": 5}, "more than max_pixels"),
-            ({"max_pixels": 0}, "no area in pixels"),
+            ({"max_pixels": 0}, "must be a positive number of pixels"),
             ({"call": {"max_new_tokens": 5}}, "call: max_new_tokens cannot be given there"),
             ({"load": {"device_map": "auto"}}, "load: device_map cannot be given there"),
             ({"experts_implementation": "quick"}, "'quick' is none of grouped_mm"),
@@ -93,12 +91,8 @@ class TestAnswers:
         with pytest.raises(LoadError, match="not loaded"):
             Qwen3VL(Parameters()).judge([request(0)])
 
-    def test_an_image_that_the_request_lacks_is_named(self, dense: Qwen3VL) -> None:
-        with pytest.raises(ModelError, match="to be shown source, which the request for 'sample-1' lacks"):
-            dense.judge([request(0), JudgeRequest("", "", {"edited": picture(0)}, sample_id="sample-1")])
-
     def test_without_a_system_prompt(self, dense: Qwen3VL) -> None:
-        asked = JudgeRequest("", "Rate.", request(0).images)
+        asked = replace(request(0), system="")
         assert dense._text(asked).count("<|im_start|>") == 2
         assert read_answer(dense.judge([asked])[0]).status is Status.OK
 
@@ -123,44 +117,50 @@ class TestBatches:
 
 
 @pytest.mark.real_models
-class TestImages:
-    def test_edited_alone_and_both_in_either_order(self, tiny_models: Path) -> None:
-        folder = tiny_models / "qwen3-vl"
+class TestPictures:
+    def test_they_are_shown_in_the_order_of_the_request(self, dense: Qwen3VL, monkeypatch: pytest.MonkeyPatch) -> None:
         seen: list[list[tuple[int, int]]] = []
-        answers = []
-        asked = JudgeRequest("", "Rate.", {"source": picture(1, (64, 128)), "edited": picture(2, (128, 64))})
-        for images in (["source", "edited"], ["edited", "source"], ["edited"]):
-            judge = loaded(folder, images=images)
-            processor = judge._processor
+        processor = dense._processor
 
-            class Watched(type(processor)):  # type: ignore[misc]
-                def __call__(self, *, images: list[Image.Image], **keywords: Any) -> Any:
-                    seen.append([one.size for one in images])
-                    return super().__call__(images=images, **keywords)
+        class Watched(type(processor)):  # type: ignore[misc]
+            def __call__(self, *, images: list[Image.Image], **keywords: Any) -> Any:
+                seen.append([one.size for one in images])
+                return super().__call__(images=images, **keywords)
 
-            processor.__class__ = Watched
-            answers.append(judge.judge([asked]))
+        monkeypatch.setattr(processor, "__class__", Watched)
+        both = {"source": picture(1, (64, 128)), "edit": picture(2, (128, 64))}
+        shown = (both, dict(reversed(both.items())), {"edit": both["edit"]})
+        answers = [dense.judge([replace(request(0), pictures=pictures)]) for pictures in shown]
         assert seen == [[(64, 128), (128, 64)], [(128, 64), (64, 128)], [(128, 64)]]
         assert answers[2] != answers[0]
 
-    def test_the_edited_picture_alone_decides_where_it_alone_is_shown(self, tiny_models: Path) -> None:
-        judge = loaded(tiny_models / "qwen3-vl", images=["edited"])
-        edits = [picture(number) for number in range(12)]
-        alone = judge.judge([JudgeRequest("", "Rate.", {"edited": edit}) for edit in edits])
-        beside = judge.judge([JudgeRequest("", "Rate.", {"edited": edit, "source": edits[0]}) for edit in edits])
-        assert alone == beside
-        assert len(set(alone)) >= 6
+    @pytest.mark.parametrize("shared_prefix", [False, True])
+    @pytest.mark.parametrize("name", JUDGES)
+    def test_requests_of_a_batch_may_show_different_numbers_of_pictures(
+        self, name: str, shared_prefix: bool, tiny_models: Path
+    ) -> None:
+        judge = loaded(tiny_models / name, shared_prefix=shared_prefix)
+        rubric = "score the light and shadow of this image, " * 20
+        counts = (2, 1, 0, 3, 0)
+        requests = [
+            replace(request(number), system=rubric, pictures={str(n): picture(9 * number + n) for n in range(count)})
+            for number, count in enumerate(counts)
+        ]
+        alone = [judge.judge([one])[0] for one in requests]
+        assert judge.judge(requests) == alone
+        assert judge.judge(requests, judge.make_inputs(requests)) == alone
+        assert judge.judge([requests[2], requests[4]]) == [alone[2], alone[4]], "no pictures at all"
 
     def test_modes_are_converted(self, dense: Qwen3VL) -> None:
-        grey = {name: image.convert("L") for name, image in request(0).images.items()}
-        back = {name: image.convert("RGB") for name, image in grey.items()}
-        assert dense.judge([JudgeRequest("", "x", grey)]) == dense.judge([JudgeRequest("", "x", back)])
+        grey = {name: shown.convert("L") for name, shown in request(0).pictures.items()}
+        back = {name: shown.convert("RGB") for name, shown in grey.items()}
+        assert dense.judge([replace(request(0), pictures=grey)]) == dense.judge([replace(request(0), pictures=back)])
 
     def test_max_and_min_pixels(self, tiny_models: Path) -> None:
         counts = []
         for pixels in ({}, {"max_pixels": 64 * 64}, {"min_pixels": 256 * 256, "max_pixels": 512 * 512}):
-            judge = loaded(tiny_models / "qwen3-vl", images=["edited"], **pixels)
-            text = judge._text(request(0))
+            judge = loaded(tiny_models / "qwen3-vl", **pixels)
+            text = judge._text(replace(request(0), pictures={"edit": picture(0)}))
             inputs = judge._processor(text=[text], images=[picture(0, (128, 128))], return_tensors="pt")
             counts.append(int(inputs["image_grid_thw"].prod()) // 4)
         assert counts == [16, 4, 64]
@@ -289,7 +289,7 @@ class TestStopping:
         import torch
         from transformers import LogitsProcessor, LogitsProcessorList
 
-        judge = loaded(folder, images=["edited"], **{"max_new_tokens": 96} | parameters)
+        judge = loaded(folder, **{"max_new_tokens": 96} | parameters)
         tokenizer = judge._processor.tokenizer
         scripts = [[*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id] for text in texts]
         assert max(map(len, scripts)) < 96
@@ -310,7 +310,7 @@ class TestStopping:
 
         script = Script()
         judge.parameters.call = {"logits_processor": LogitsProcessorList([script])}
-        return judge.judge([JudgeRequest("", "x", {"edited": picture(0)}) for _ in texts]), script.length
+        return judge.judge([replace(request(0), pictures={"edit": picture(0)}) for _ in texts]), script.length
 
     def test_the_score_is_the_one_of_the_whole_answer(self, tiny_models: Path) -> None:
         folder = tiny_models / "qwen3-vl"
@@ -322,7 +322,7 @@ class TestStopping:
             for form in FORMS:
                 full, part = read_answer(said, form), read_answer(cut, form)
                 if full.status is Status.OK:
-                    assert (part.status, part.score) == (full.status, full.score), said
+                    assert (part.status, part.values) == (full.status, full.values), said
 
     def test_what_follows_a_line_with_a_score_is_not_waited_for(self, tiny_models: Path) -> None:
         texts = ["7.500\n\nThe sky is red, and nothing else has changed.", "10.000\nPerfect.", "7.500"]
@@ -345,7 +345,7 @@ class TestStopping:
 
     def test_max_new_tokens(self, tiny_models: Path) -> None:
         answers = loaded(tiny_models / "qwen3-vl", max_new_tokens=2).judge([request(0)])
-        assert answers == [Reply("Score:", Status.CUT_OFF)]
+        assert answers == [Reply(text="Score:", ended=Status.CUT_OFF)]
 
     @pytest.mark.parametrize("stop", [True, False])
     def test_what_the_limit_cuts_off_says_so_and_nothing_else_does(self, tiny_models: Path, stop: bool) -> None:
@@ -354,11 +354,13 @@ class TestStopping:
         answers, _ = self.answers(folder, texts, max_new_tokens=6, stop_at_score=stop)
         cut = [isinstance(answer, Reply) for answer in answers]
         assert cut == [True, False, not stop, True, False], "10.000 takes six tokens, and its end a seventh"
-        assert answers[0] == Reply("10.000", Status.CUT_OFF)
+        assert answers[0] == Reply(text="10.000", ended=Status.CUT_OFF)
         whole, _ = self.answers(folder, texts, max_new_tokens=7, stop_at_score=stop)
         assert whole[0] == "10.000"
 
-    @pytest.mark.parametrize(("form", "limit"), [("score", 128), ("reason_then_score", 512)])
+    @pytest.mark.parametrize(
+        ("form", "limit"), [("score", 128), ("reason_then_score", 512), ("json", 512), ("of the future", 512)]
+    )
     def test_the_limit_is_that_of_the_form_where_none_is_named(
         self, tiny_models: Path, monkeypatch: pytest.MonkeyPatch, form: str, limit: int
     ) -> None:

@@ -65,7 +65,7 @@ class TestSpeed:
         rubric = "score the light and shadow of this image, " * 20
         users = [f"Rate the edit: {'make the sky red ' * number}." for number in (1, 3, 2, 7, 0)]
         requests = [
-            JudgeRequest(rubric, user, request(number).images, sample_id=str(number))
+            JudgeRequest(system=rubric, user=user, pictures=request(number).pictures, form="score")
             for number, user in enumerate(users)
         ]
         plain = loaded(tiny_models / name).judge(requests)

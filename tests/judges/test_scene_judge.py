@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ import edit_eval.rubrics
 from edit_eval.benchmarks.scenes.benchmark import picture_of
 from edit_eval.benchmarks.scenes.drawing import draw
 from edit_eval.benchmarks.scenes.edits import Edit, apply
-from edit_eval.benchmarks.scenes.ladder import Rung, ladder
 from edit_eval.benchmarks.scenes.language import write
 from edit_eval.benchmarks.scenes.plans import category_of, plan
 from edit_eval.benchmarks.scenes.references import Reference
@@ -23,8 +23,9 @@ from edit_eval.benchmarks.scenes.scene import Scene, Thing
 from edit_eval.errors import ModelError
 from edit_eval.judges.answers import read_answer
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.scene_judge import CRITERIA, SceneJudge, assess, score
+from edit_eval.judges.scene_judge import CHINESE, CRITERIA, SceneJudge, assess, score
 from edit_eval.records import Status
+from judges.scene_ladder import Rung, ladder
 
 WIDTH, HEIGHT = 160, 120
 WITH_REASONS = "Judge this. End with a last line:\nScore: X.XXX"
@@ -40,7 +41,7 @@ def request(index: int, edited: Image.Image, language: str = "en", **changes: st
         "category": category_of(index),
         **changes,
     }
-    return JudgeRequest(images={"source": source, "edited": edited}, sample_id="x", **words)
+    return JudgeRequest(pictures={"source": source, "edit": edited}, sample_id="x", **words)
 
 
 def right(index: int) -> Image.Image:
@@ -109,7 +110,7 @@ def test_each_sub_criterion_sees_its_own_fault() -> None:
 
     def shares(after: Scene, shadows_of: Scene | None = None) -> dict[str, float]:
         found = assess(scene, edit, "physical", draw(after, shadows_of=shadows_of).image)
-        return dict(zip((criterion.en for criterion in CRITERIA["physical"]), found, strict=True))
+        return dict(zip((criterion.name for criterion in CRITERIA["physical"]), found, strict=True))
 
     assert min(shares(done).values()) > 0.999
     bare = shares(done, shadows_of=scene)
@@ -160,12 +161,12 @@ def test_the_answer_says_why_and_ends_with_the_score(judge: SceneJudge) -> None:
     changes = [float(line.split(":")[0].rsplit(" ", 1)[1]) for line in lines[:5]]
     reading = read_answer(text, "reason_then_score")
     assert reading.status is Status.OK
-    assert reading.score == pytest.approx(5 + sum(changes), abs=0.003)
-    assert lines[5] == f"Score: {reading.score:.3f}"
+    assert reading.values["score"] == pytest.approx(5 + sum(changes), abs=0.003)
+    assert lines[5] == f"Score: {reading.values['score']:.3f}"
 
 
 def test_what_is_measured_is_the_beginning_of_a_sentence() -> None:
-    words = [criterion.words[0] for criteria in CRITERIA.values() for criterion in criteria]
+    words = [criterion.words for criteria in CRITERIA.values() for criterion in criteria]
     several = [text for text in words if re.match(r"(\w+ )?(colours|\w+ and (?!.*\bdo\b))", text)]
     assert several
     assert all(text.endswith(" are") for text in several), several
@@ -177,7 +178,7 @@ def test_it_answers_in_the_language_of_the_instruction(judge: SceneJudge) -> Non
     assert chinese.startswith("作用与反应 +1.000：")
     assert chinese.endswith("评分：10.000")
     assert english.endswith("Score: 10.000")
-    assert read_answer(chinese, "reason_then_score").score == 10.0
+    assert read_answer(chinese, "reason_then_score").values["score"] == 10.0
 
 
 def test_it_answers_in_the_form_that_the_prompt_asks_for(judge: SceneJudge) -> None:
@@ -195,9 +196,9 @@ def test_the_packaged_rubrics_get_an_answer_in_either_form(judge: SceneJudge, la
     rubrics = yaml.safe_load(path.read_text(encoding="utf-8"))
     for form, asked_for in rubrics["answer"].items():
         (text,) = judge.judge([request(1, right(1), language, system=asked_for)])
-        assert read_answer(text, form).score == 10.0
+        assert read_answer(text, form).values["score"] == 10.0
         (text,) = judge.judge([request(1, right(1), language, system=asked_for, user=rubrics["ask_again"][form])])
-        assert read_answer(text, form).score == 10.0
+        assert read_answer(text, form).values["score"] == 10.0
 
 
 def test_the_criteria_are_those_of_the_packaged_rubrics() -> None:
@@ -205,7 +206,8 @@ def test_the_criteria_are_those_of_the_packaged_rubrics() -> None:
         path = Path(edit_eval.rubrics.__path__[0]) / f"five_dimensions.v1.{language}.yaml"
         categories = yaml.safe_load(path.read_text(encoding="utf-8"))["categories"]
         for category, criteria in CRITERIA.items():
-            assert [getattr(criterion, language) for criterion in criteria] == categories[category]["criteria"]
+            names = [criterion.name if language == "en" else CHINESE[criterion.name][0] for criterion in criteria]
+            assert names == categories[category]["criteria"]
 
 
 def test_a_batch_is_answered_in_order_and_each_alone(judge: SceneJudge) -> None:
@@ -243,13 +245,13 @@ def test_what_it_cannot_judge_is_an_error_of_one_line(judge: SceneJudge, changes
 
 def test_it_needs_source_and_edit(judge: SceneJudge) -> None:
     whole = request(0, right(0))
-    for role in ("source", "edited"):
-        images = {name: image for name, image in whole.images.items() if name != role}
+    for role in ("source", "edit"):
+        pictures = {name: picture for name, picture in whole.pictures.items() if name != role}
         with pytest.raises(ModelError, match=f"`{role}`"):
-            judge.judge([JudgeRequest("", "", images, instruction=whole.instruction, category="physical")])
-    foreign = {"source": Image.new("RGB", (64, 48)), "edited": right(0)}
+            judge.judge([replace(whole, pictures=pictures)])
+    foreign = {"source": Image.new("RGB", (64, 48)), "edit": right(0)}
     with pytest.raises(ModelError, match="scene_judge works only on pictures of the benchmark `scenes`"):
-        judge.judge([JudgeRequest("", "", foreign, instruction=whole.instruction, category="physical")])
+        judge.judge([replace(whole, pictures=foreign)])
 
 
 def test_seconds_make_it_slow() -> None:

@@ -6,7 +6,7 @@ from edit_eval.errors import ConfigurationError, LoadError
 from edit_eval.pretrained.loading import (
     check_call,
     check_complete,
-    check_dtype,
+    check_value,
     device_map,
     library_versions,
     load_errors,
@@ -23,9 +23,9 @@ def test_device_map() -> None:
 
 
 def test_parameters_are_checked_without_torch() -> None:
-    check_dtype("bfloat16")
+    check_value("dtype", "bfloat16")
     with pytest.raises(ValueError, match="'bf16' is none of bfloat16, float16, float32"):
-        check_dtype("bf16")
+        check_value("dtype", "bf16")
     check_call({"height": 3}, ("image",))
     with pytest.raises(ValueError, match="call: image cannot be given there"):
         check_call({"image": 3}, ("image",))

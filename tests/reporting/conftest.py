@@ -12,6 +12,7 @@ import pytest
 
 from reporting.reported_runs import build_hostile_run, build_run
 from reporting.reports import Report, report_on
+from reporting.three_scores import with_three_scores
 
 SMALL = (96, 72)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -42,6 +43,16 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Report:
     (directory / next(edit.image for edit in run.edits[8:] if edit.image)).write_bytes(b"no picture")
     flagged = replace(run.edits[0], flags=("identical_to_source",))
     return report_on(replace(run, edits=(flagged, *run.edits[1:])))
+
+
+@pytest.fixture(scope="session")
+def three_scores(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Two models, a judge with three scores and one with a single one, and all kinds of missing scores."""
+    directory = tmp_path_factory.mktemp("three_scores")
+    run = build_run(
+        directory, samples=30, size=SMALL, edit_models=("first", "second"), judges=("three", "kind"), failing=0.2
+    )
+    return report_on(with_three_scores(run, "three"))
 
 
 @pytest.fixture(scope="session")

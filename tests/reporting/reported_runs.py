@@ -14,9 +14,21 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFilter
 
 from edit_eval.benchmarks.categories import CATEGORIES, SUBSETS
-from edit_eval.records import Activity, Edit, Judgement, Results, Sample, Status
+from edit_eval.records import (
+    Activity,
+    Edit,
+    Judgement,
+    Picture,
+    Reading,
+    Results,
+    Sample,
+    Scale,
+    Scoring,
+    Status,
+)
 
 MINI = Path(__file__).parents[2] / "../shared/data/five_dimensions_mini"
+RUBRIC = Scoring(protocol="rubric", headline="score", scales={"score": Scale(lowest=0.0, highest=10.0)})
 HOSTILE = "</script><img src=x onerror=window.hacked=1>\"'`{{7*7}}|\u2028& <!--"
 
 _INSTRUCTIONS = {
@@ -129,6 +141,7 @@ def build_run(
         judgements=tuple(judgements),
         edit_models=edit_models,
         judges=judges,
+        scoring=dict.fromkeys(judges, RUBRIC),
         activities=tuple(activities),
         wall_seconds=(wall,),
         devices=tuple(f"cuda:{number}" for number in range(gpus)),
@@ -164,8 +177,7 @@ def _sample(directory: Path, number: int, samples: int, size: tuple[int, int]) -
         id=identifier,
         index=number,
         category=category,
-        source=str(path),
-        source_digest=hashlib.sha256(path.read_bytes()).hexdigest(),
+        pictures={"source": picture_at(path)},
         instruction=english,
         description="Hills under a clear sky with a row of firs in front.",
         language="en",
@@ -190,8 +202,7 @@ def _real_samples(directory: Path) -> list[Sample]:
                 id=stem,
                 index=number,
                 category={word: name for name, word in SUBSETS.items()}[item["subset"]],
-                source=str(path),
-                source_digest=hashlib.sha256(path.read_bytes()).hexdigest(),
+                pictures={"source": picture_at(path)},
                 instruction=item["edit_instruction_en"],
                 description=item["original_description_en"],
                 difficulty=item["difficulty"],
@@ -253,28 +264,46 @@ def _judgement(
     waits: bool,
     draw_from: random.Random,
 ) -> Judgement:
+    answer = draw_from.choice(_WORDS).format(score=score)
     judgement = Judgement(
-        key=hashlib.sha256(f"{edit.key}{judge}{repeat}".encode()).hexdigest(),
         sample_id=sample.id,
         category=sample.category,
         edit_model=edit.edit_model,
         judge=judge,
         edit_seed=0,
         repeat=repeat,
+        headline="score",
         status=Status.OK,
-        score=score,
-        answer=draw_from.choice(_WORDS).format(score=score),
-        answers=1,
+        scores={"score": score},
+        readings=({"score": Reading(values={"score": score}, text=answer, asked=1)},),
         seconds=2.1,
         device=edit.device,
     )
     if waits:
-        return replace(judgement, status=Status.PENDING, score=None, answer="", answers=0, seconds=0.0)
-    if failure:
-        status, reason, answer = failure
-        asked = 0 if status is Status.EDIT_FAILED else 3
-        return replace(judgement, status=status, score=None, answer=answer, reason=reason, answers=asked)
-    return judgement
+        return replace(unscored(judgement, Status.PENDING), readings=(), seconds=0.0)
+    if failure and failure[0] is Status.EDIT_FAILED:
+        return replace(unscored(judgement, failure[0], failure[1]), readings=())
+    return unscored(judgement, *failure) if failure else judgement
+
+
+def unscored(judgement: Judgement, status: Status, reason: str = "", text: str = "") -> Judgement:
+    """The same judgement without its score, after three questions."""
+    reading = {"score": Reading(status=status, reason=reason, text=text, asked=3)}
+    return replace(judgement, status=status, reason=reason, scores={}, readings=(reading,))
+
+
+def rescored(judgement: Judgement, score: float) -> Judgement:
+    """The same judgement with another score."""
+    return replace(judgement, status=Status.OK, scores={"score": score})
+
+
+def pictured(sample: Sample, path: Path | str) -> Sample:
+    """The same sample with another source."""
+    return replace(sample, pictures={"source": Picture(path=str(path), digest=sample.source_digest)})
+
+
+def picture_at(path: Path) -> Picture:
+    return Picture(path=str(path), digest=hashlib.sha256(path.read_bytes()).hexdigest())
 
 
 def _activities(
@@ -284,8 +313,11 @@ def _activities(
     clock = {f"cuda:{number}": 0.0 for number in range(gpus)}
 
     def spend(device: str, kind: str, model: str, seconds: float, what: str = "") -> None:
-        made.append(Activity(1, device, kind, model, clock[device], clock[device] + seconds, what))
+        begin = clock[device]
         clock[device] += seconds
+        made.append(
+            Activity(start_number=1, device=device, kind=kind, model=model, begin=begin, end=clock[device], what=what)
+        )
 
     model = ""
     for edit in edits:
@@ -372,13 +404,20 @@ def build_hostile_run(directory: Path) -> Results:
                 category=f"category{HOSTILE}",
                 edit_model=names[one.edit_model],
                 judge=names[one.judge],
-                answer=f"{HOSTILE}\n\ud800",
                 reason=HOSTILE,
+                readings=tuple(
+                    {
+                        f"{name}{HOSTILE}": replace(found, text=f"{HOSTILE}\n\ud800", reason=HOSTILE)
+                        for name, found in reading.items()
+                    }
+                    for reading in one.readings
+                ),
             )
             for one in results.judgements
         ),
         edit_models=tuple(names[name] for name in results.edit_models),
         judges=tuple(names[name] for name in results.judges),
+        scoring={names[name]: scoring for name, scoring in results.scoring.items()},
         activities=tuple(replace(one, device=HOSTILE, model=HOSTILE, what=HOSTILE) for one in results.activities),
         devices=(HOSTILE,),
         configuration={HOSTILE: HOSTILE},

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from edit_eval.records import Results
-from edit_eval.reporting.files import ReportFiles, write_report
+from edit_eval.reporting.page.files import ReportFiles, write_report
 from edit_eval.statistics.summary import summarise
 
 
@@ -74,6 +74,11 @@ class Elements(HTMLParser):
             self.scripts[-1] += data
         if tag == "style":
             self.styles[-1] += data
+
+
+def headline(entry: dict[str, Any]) -> dict[str, Any]:
+    """What an entry of a summary's `results` says of the score that leads."""
+    return entry["scores"][entry["headline"]]
 
 
 def report_on(results: Results, language: str = "en") -> Report:

@@ -7,36 +7,45 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from edit_eval import records
 from edit_eval.benchmarks.categories import SUBSETS
+from edit_eval.config.identity import Identity
+from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import Stopped
-from edit_eval.execution.driver import WorkerSpecification
-from edit_eval.execution.engine import Engine, Limits
-from edit_eval.execution.pilot import PilotCells, choose_pilot
-from edit_eval.execution.recorder import Recorder
+from edit_eval.execution.drivers.contract import Meter, WorkerSpecification
+from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
+from edit_eval.execution.engine.engine import Engine, Limits
+from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
+from edit_eval.execution.engine.recorder import Recorder
+from edit_eval.execution.engine.workload import fill_work
 from edit_eval.execution.session import Spectator
-from edit_eval.execution.simulated import Fate, SimulatedDriver
-from edit_eval.execution.workload import fill_work
-from edit_eval.protocols.rubric_score import RubricScore
-from edit_eval.records import Edit, Judgement, Sample
-from edit_eval.reporting.progress_state import ProgressState
-from edit_eval.reporting.progress_view import Display, Line, Reading, Snapshot
-from edit_eval.rubrics.loading import Rubric, load_rubrics
+from edit_eval.experiment import Experiment
+from edit_eval.protocols.asked import AskedJudge, make_protocol
+from edit_eval.records import Edit, Judgement, Picture, Sample, Scale, Status
+from edit_eval.reporting.progress.state import ProgressState
+from edit_eval.reporting.progress.view import Display, Line, Reading, Snapshot
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Model, Task, Work
-from edit_eval.store.keys import Identity
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.workers.messages import Message
 
 STEPS = 10
+TEN = Scale(lowest=0.0, highest=10.0)
+
+
+PROTOCOLS = {"rubric": "edit_eval.protocols.rubric:Rubric", "viescore": "edit_eval.protocols.viescore:VIEScore"}
 
 
 @cache
-def _rubrics() -> dict[str, Rubric]:
-    return load_rubrics(None, "en")
+def asked_judge(name: str, protocol: str = "rubric", **parameters: Any) -> AskedJudge:
+    """A judge that is asked by a protocol of ours, and once more after an answer that cannot be read."""
+    section = ProtocolSection(type=protocol, class_path=PROTOCOLS[protocol], parameters=parameters, retries=1)
+    made, texts = make_protocol(section, Path())
+    return AskedJudge(Identity(name, "testing", ""), section, texts, made)
 
 
 def samples(count: int, categories: int = 2) -> list[Sample]:
@@ -46,8 +55,51 @@ def samples(count: int, categories: int = 2) -> list[Sample]:
     for index in range(count):
         category = names[index * categories // count]
         name = f"{index:05d}_{SUBSETS[category]}_hard"
-        made.append(Sample(name, index, category, f"/sources/{index}.png", f"{index:064x}", "Make it rain."))
+        source = Picture(path=f"/sources/{index}.png", digest=f"{index:064x}")
+        pictures, instruction = {"source": source}, "Make it rain."
+        made.append(Sample(id=name, index=index, category=category, pictures=pictures, instruction=instruction))
     return made
+
+
+def a_judgement(
+    score: float | None,
+    *,
+    status: Status = Status.OK,
+    reason: str = "",
+    answer: str = "",
+    sample: str = "s",
+    category: str = "c",
+) -> Judgement:
+    """One that a rubric's question and one answer came to."""
+    scores = {} if score is None else {"score": score}
+    reading = records.Reading(values=scores, status=status, reason=reason, text=answer, asked=1)
+    return Judgement(
+        sample_id=sample,
+        category=category,
+        edit_model="m",
+        judge="j",
+        edit_seed=0,
+        repeat=0,
+        headline="score",
+        status=status,
+        reason=reason,
+        scores=scores,
+        missing={} if scores else {"score": (status, reason)},
+        readings=({"score": reading},),
+    )
+
+
+def a_failed_edit(sample: str, reason: str, edit_model: str = "m") -> Edit:
+    """An edit that there is not."""
+    return Edit(
+        key="",
+        sample_id=sample,
+        edit_model=edit_model,
+        seed=0,
+        edit_seed=0,
+        status=Status.EDIT_FAILED,
+        reason=reason,
+    )
 
 
 class AnsweringDriver(SimulatedDriver):
@@ -67,9 +119,14 @@ class AnsweringDriver(SimulatedDriver):
             made = {"pixels": message["sample"], "width": 64, "height": 48, "file_bytes": 9, "flags": []}
             message = {**message, "results": [made]}
         elif message["do"] == "run":
-            texts = [self._answers.get(request["sample"], "Score: 6.500") for request in message["requests"]]
-            message = {**message, "results": [{"text": text} for text in texts]}
+            results = [{"text": self._answer(request)} for request in message["requests"]]
+            message = {**message, "results": results}
         super().submit(worker, message)
+
+    def _answer(self, request: Mapping[str, Any]) -> str:
+        """That of the question, or of the sample, or else of all."""
+        names = (f"{request['sample']}#{request['question']}", request["sample"], f"#{request['question']}")
+        return next((self._answers[name] for name in names if name in self._answers), "Score: 6.500")
 
     def _later(self, seconds: float, worker: int, message: Message) -> None:
         if message["event"] == "done" and self._workers[worker].model.startswith("edit:"):
@@ -94,23 +151,27 @@ class SimulatedRun:
         batch_size: int = 2,
         edit_models: tuple[str, ...] = ("qwen_image_edit",),
         judges: tuple[str, ...] = ("qwen3_vl",),
+        protocols: Mapping[str, str] | None = None,
         edit_seeds: int = 1,
         repeats: int = 1,
+        controls: int = 0,
         fates: Mapping[str, Fate] | None = None,
         answers: Mapping[str, str] | None = None,
         load: Callable[[str, str], float | Fate] | None = None,
         edit_seconds: float = 40.0,
         judge_seconds: float = 3.0,
     ) -> None:
-        protocol = RubricScore(_rubrics(), "en", "score", 1)
         self.matrix = Matrix(
-            samples(count),
-            [Identity(name, "testing", "") for name in edit_models],
-            [Identity(name, "testing", "") for name in judges],
-            protocol,
-            edit_seeds=edit_seeds,
-            repeats=repeats,
+            Experiment(
+                samples=tuple(samples(count)),
+                edit_models=tuple(Identity(name, "testing", "") for name in edit_models),
+                judges=tuple(asked_judge(name, (protocols or {}).get(name, "rubric")) for name in judges),
+                edit_seeds=edit_seeds,
+                repeats=repeats,
+                control_samples=controls,
+            )
         )
+        self.meters: dict[str, Meter] = {}
         places = tuple((device,) for device in devices)
         models = [Model(name, "edit", places) for name in edit_models] + [Model(n, "judge", places) for n in judges]
         self.work, self.estimates = Work(), Estimates()
@@ -141,10 +202,10 @@ class SimulatedRun:
 
     def play(self, spectator: Spectator) -> None:
         """Runs to the end."""
-        recorder = Recorder(self.matrix, self.directory, self.work, spectator, 1)
+        recorder = Recorder(self.matrix, self.directory, self.work, spectator)
         fill_work(self.work, self.matrix, self._batches, by_category=self._by_category, pilot=self._pilot)
-        spectator.begin(self.matrix, self.policy, self.work, self.estimates)
-        limits = {f"{kind}:{identity.name}": Limits(500.0, 500.0) for kind, identity in self._identities()}
+        spectator.begin(self.matrix, self.policy, self.work, self.estimates, self.meters, self.directory)
+        limits = {replica.model.key: Limits(500.0, 500.0) for replica in self.policy.replicas}
         try:
             Engine(self.driver, self.policy, self.work, recorder, spectator, self._specifications, limits).run()
         except Stopped:
@@ -152,9 +213,6 @@ class SimulatedRun:
         finally:
             spectator.end()
             self.directory.end()
-
-    def _identities(self) -> list[tuple[str, Identity]]:
-        return [("edit", m) for m in self.matrix.edit_models] + [("judge", j) for j in self.matrix.judges]
 
 
 class Recording:
@@ -209,8 +267,16 @@ class Watched:
     def reading(self, items: int, read: int, size: int) -> None: ...
     def has_read(self) -> None: ...
 
-    def begin(self, matrix: Matrix, policy: Policy, work: Work, estimates: Estimates) -> None:
-        self.state = ProgressState(matrix, policy, work, estimates, self._now)
+    def begin(
+        self,
+        matrix: Matrix,
+        policy: Policy,
+        work: Work,
+        estimates: Estimates,
+        meters: Mapping[str, Meter],
+        directory: RunDirectory,
+    ) -> None:
+        self.state = ProgressState(matrix, policy, work, estimates, self._now, meters)
         self.tick(0.0)
 
     def tick(self, now: float) -> None:

@@ -2,6 +2,7 @@ import io
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from edit_eval.records import Results
+from edit_eval.records import Results, Scale, Scoring
 from edit_eval.reporting.agreement import print_agreement
 from edit_eval.statistics.people import PersonScore, people_agreement
 from edit_eval.statistics.summary import judges_document
 from reporting.reported_runs import build_run
+from reporting.reports import headline
+from reporting.three_scores import with_three_scores
 
 Make = Callable[..., Results]
 
@@ -63,8 +66,8 @@ def test_several_judges_and_repeats(make_run: Make) -> None:
     assert row(part, "qwen_image")[:4] == [
         "qwen_image_edit",
         f"{coverage['scored']}/{coverage['total']}",
-        str(median["overall"]["clusters"]),
-        f"{median['overall']['mean']:.2f}",
+        str(headline(median)["images"]),
+        f"{headline(median)['mean']:.2f}",
     ]
     assert coverage["scored"] < coverage["total"]
 
@@ -74,6 +77,22 @@ def test_one_judge_asked_once_has_only_its_card(make_run: Make) -> None:
     assert row(text, "qwen3_vl")[1] == "20"
     for word in ("ICC", "alpha", "median", "people"):
         assert word not in text
+
+
+def test_judges_on_unlike_scales_have_no_alpha_and_no_median(make_run: Make) -> None:
+    run = with_three_scores(make_run(judges=("strict", "kind", "third")), "third")
+    text = printed(judges_document(run))
+    assert "No alpha: the judges' scores are on different scales." in text
+    assert "No median: the judges' scores are on different scales." in text
+    assert f"{judges_document(run)['between_judges']['pairs'][0]['alpha']:.2f}" in row(text, "strict, kind ")
+
+
+def test_an_open_scale_has_no_ceiling(make_run: Make) -> None:
+    run = make_run()
+    scoring = Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0.0)})
+    found = row(printed(judges_document(replace(run, scoring={"qwen3_vl": scoring}))), "qwen3_vl")
+    assert found[-4:-2] != ["–", "–"]
+    assert found.count("–") == 1
 
 
 def test_two_judges_are_not_averaged(make_run: Make) -> None:

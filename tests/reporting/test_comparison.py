@@ -9,6 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from edit_eval.records import Scale
 from edit_eval.reporting.comparison import (
     comparison_document,
     letter,
@@ -18,7 +19,7 @@ from edit_eval.reporting.comparison import (
     signed_span,
 )
 from edit_eval.reporting.gate import gate_lines
-from edit_eval.reporting.texts import text
+from edit_eval.reporting.page.texts import text
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.comparable import NOTES, Note
 from small_columns import column, drawn, failing
@@ -172,21 +173,21 @@ def test_missing_scores_are_bounds_and_a_star() -> None:
 
 
 FAILURES = [
-    (drawn(3), range(20), "B fails more", "A - B: neither is shown to score higher, but B fails more edits: 20 of 90"),
-    (drawn(3, 2.0), range(20), "trade", "A - B is a trade: B scores higher on what both made, but B fails more edits:"),
+    (drawn(3), range(20), "B fails more", "A - B: neither is shown to score better, but B fails more edits: 20 of 90"),
+    (drawn(3, 2.0), range(20), "trade", "A - B is a trade: B scores better on what both made, but B fails more edits:"),
     (
         drawn(3, -2.0),
         range(20),
         "A better",
-        "A - B: B scores lower on what both made, and B fails more edits: 20 of 90",
+        "A - B: B scores worse on what both made, and B fails more edits: 20 of 90",
     ),
     (
         drawn(3),
         range(4),
         "tie†",
-        "† A - B: B is not shown to score lower, but fails more edits: 4 of 90 against 0 (p adj.",
+        "† A - B: B is not shown to score worse, but fails more edits: 4 of 90 against 0 (p adj.",
     ),
-    (drawn(3, 2.0), range(4), "B better†", "† A - B: B is not shown to score lower, but fails more edits: 4 of 90"),
+    (drawn(3, 2.0), range(4), "B better†", "† A - B: B is not shown to score worse, but fails more edits: 4 of 90"),
     (drawn(3, -2.0), range(4), "A better", None),
     (drawn(3), [], "tie", None),
 ]
@@ -419,3 +420,41 @@ def test_notes_are_said_in_both_languages_and_records_as_they_are() -> None:
     assert "提示：night 尚未完成：12 个评分中还差 3 个\n" in file.getvalue()
     assert "提示：x: 2 damaged lines\n" in file.getvalue()
     assert "note" not in file.getvalue()
+
+
+DRIFT = Scale(lowest=0, highest=1, higher_is_better=False, mean_over="categories")
+
+
+def test_where_lower_is_better_the_verdict_is_and_it_is_said() -> None:
+    low, high = ([1 - score / 10 for score in scores] for scores in (drawn(2, 1.5), drawn(3)))
+    a, b = (
+        replace(column(name, scores, scale=DRIFT, categories=CATEGORIES), score="drift")
+        for name, scores in (("runs/a", low), ("runs/b", high))
+    )
+    found = compare([a, b])
+    text = printed(found)
+    assert "drift: from 0 to 1, lower is better, mean of the categories" in text
+    assert "A difference below 0 is in favour of the first of a pair." in text
+    assert row(found, "A - B")[5] == f"{found.pairs[0].difference:+.3f}"
+    assert found.pairs[0].difference < 0
+    assert "A better" in text
+    assert "Mean of samples" in text
+    assert "Mean of categories" not in text
+    assert max(map(cell_len, text.splitlines())) <= 80
+    [line] = gate_lines(found.gate)
+    assert line.startswith("runs/b scores worse than runs/a by judge judge: -0.1")
+
+
+def test_an_open_scale_has_no_bounds_for_what_is_missing() -> None:
+    psnr = Scale()
+    scores = [20 + score for score in drawn(2)]
+    worse: list[float | None] = [19 + score for score in drawn(3)]
+    worse[4] = None
+    found = compare(
+        [column("runs/a", scores, scale=psnr), failing(column("runs/b", worse, scale=psnr), [4])], margin=0.5
+    )
+    assert row(found, "A - B", table=1)[-1] == "–"
+    assert "Worst to best" in printed(found)
+    assert "A better*" in printed(found)
+    assert any("its scale has no worst score to count them as" in line for line in gate_lines(found.gate))
+    assert len(gate_lines(found.gate, language="zh")) == len(gate_lines(found.gate))

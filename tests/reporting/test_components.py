@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import fields
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from edit_eval.config.components import BUILT_IN, KINDS
+from edit_eval.config.components import KINDS, built_in
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.config.shipped import FOLDER
 from edit_eval.errors import ConfigurationError
@@ -37,27 +38,29 @@ def printed(*arguments: Any, width: int = 80) -> list[str]:
 
 def test_all_registered_components_are_listed() -> None:
     document = components_document()
-    assert list(document) == ["benchmarks", "edit_models", "judges", "configurations"]
+    assert list(document) == ["benchmarks", "edit_models", "judges", "protocols", "configurations"]
     demo = document.pop("configurations")[0]
     assert (demo["name"], Path(demo["path"]).name) == ("demo", "demo.yaml")
     assert demo["summary"] == "A whole evaluation in less than a minute: no weights, no GPU, no download."
     for kind in KINDS:
-        assert [entry["name"] for entry in document[f"{kind}s"]][: len(BUILT_IN[kind])] == list(BUILT_IN[kind])
+        assert [entry["name"] for entry in document[f"{kind}s"]][: len(built_in()[kind])] == list(built_in()[kind])
     json.dumps(document)
 
 
-def test_the_list_has_three_groups_with_a_line_each() -> None:
+def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
     lines = printed()
     headings = [line for line in lines if line and not line.startswith(" ")]
     assert headings == [
         "Benchmarks  (benchmark: type)",
         "Edit models  (diffusion_model: type)",
         "Judges  (reward_model: type)",
+        "Protocols  (protocol: type)",
         "Configurations  (edit-eval run NAME)",
         "`edit-eval describe TYPE` prints the parameters of one.",
         f"Copy a configuration from {FOLDER}",
     ]
-    assert "  testing          Gives each edit the answer that it was told to give." in lines
+    testing = re.compile(r"  testing +Gives each edit the answer that it was told to give\.")
+    assert any(map(testing.fullmatch, lines))
     assert max(map(len, lines)) <= 80
     assert lines == [line.rstrip() for line in lines]
 
@@ -109,6 +112,13 @@ def test_required_and_default_in_the_document() -> None:
     json.dumps(component)
 
 
+def test_the_scores_of_a_protocol() -> None:
+    (component,) = description_document("rubric")["components"]
+    scale = {"lowest": 0.0, "highest": 10.0, "higher_is_better": True, "mean_over": "samples"}
+    assert (component["kind"], component["scores"], component["headline"]) == ("protocol", {"score": scale}, "score")
+    assert printed("rubric")[-2:] == ["  It gives these scores:", "      score: 0 to 10, higher is better  headline"]
+
+
 OWN = '''
 from dataclasses import dataclass
 
@@ -125,7 +135,7 @@ class Editor:
 
     def __init__(self, parameters): ...
     def load(self, devices): ...
-    def edit(self, image, instruction, seed, on_step): ...
+    def edit(self, request, on_step): ...
 '''
 
 
@@ -140,7 +150,7 @@ def test_a_class_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_class_that_cannot_be_imported_here_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(BUILT_IN["judge"], "elsewhere", "a_package_of_another_environment:Judge")
+    monkeypatch.setitem(built_in()["judge"], "elsewhere", "a_package_of_another_environment:Judge")
     lines = printed("elsewhere")
     assert any("there is no module `a_package_of_another_environment`" in line for line in lines)
     assert "  Its parameters are known where it can be imported." in lines

@@ -23,7 +23,10 @@ def test_costs_add_up(complete: Report) -> None:
 
 
 def test_what_a_short_run_took_of_its_devices_is_no_zero(tmp_path: Path) -> None:
-    activities = (Activity(1, "cpu:0", "editing", "m", 0.0, 12.0), Activity(1, "cpu:1", "judging", "m", 0.0, 6.0))
+    activities = (
+        Activity(start_number=1, device="cpu:0", kind="editing", model="m", begin=0.0, end=12.0),
+        Activity(start_number=1, device="cpu:1", kind="judging", model="m", begin=0.0, end=6.0),
+    )
     run = build_run(tmp_path, samples=5, size=(24, 16))
     report = report_on(replace(run, activities=activities, wall_seconds=(12.0,), devices=("cpu:0", "cpu:1")))
     assert "Device time: 24 s." in report.files.markdown.read_text(encoding="utf-8")
@@ -60,7 +63,9 @@ def test_loads_stand_in_the_order_in_which_they_began(complete: Report) -> None:
 
 
 def test_a_load_that_failed_is_called_so(complete: Report) -> None:
-    failed = Activity(1, "cuda:0", "loading", "m", 0.0, 3.0, "failed: no kernel image")
+    failed = Activity(
+        start_number=1, device="cuda:0", kind="loading", model="m", begin=0.0, end=3.0, what="failed: no kernel image"
+    )
     found = loads(replace(complete.results, activities=(*complete.results.activities, failed)))
     assert [(one.model, one.seconds) for one in found if one.failed] == [("m", 3.0)]
 
@@ -70,12 +75,51 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """A run on two GPUs and a worker on the CPU that told what they needed; one was killed while it worked."""
     run = build_run(tmp_path_factory.mktemp("measured"), samples=5, size=(24, 16), gpus=2)
     uses = (
-        MemoryUse(1, "cuda:1", "qwen_image_edit", "editing", 0, 54 * GIB, 60 * GIB, GIB // 2),
-        MemoryUse(1, "cuda:0", HOSTILE, "editing", GIB // 2, None, GIB, None),
-        MemoryUse(2, "cpu:0", "qwen3_vl", "judging", None, GIB, 2 * GIB, None),
-        MemoryUse(2, "cuda:1", "qwen3_vl", "judging", GIB // 2, 58 * GIB, 61 * GIB, 0),
+        MemoryUse(
+            start_number=1,
+            device="cuda:1",
+            model="qwen_image_edit",
+            kind="editing",
+            before=0,
+            loaded=54 * GIB,
+            peak=60 * GIB,
+            after=GIB // 2,
+        ),
+        MemoryUse(
+            start_number=1,
+            device="cuda:0",
+            model=HOSTILE,
+            kind="editing",
+            before=GIB // 2,
+            loaded=None,
+            peak=GIB,
+            after=None,
+        ),
+        MemoryUse(
+            start_number=2,
+            device="cpu:0",
+            model="qwen3_vl",
+            kind="judging",
+            before=None,
+            loaded=GIB,
+            peak=2 * GIB,
+            after=None,
+        ),
+        MemoryUse(
+            start_number=2,
+            device="cuda:1",
+            model="qwen3_vl",
+            kind="judging",
+            before=GIB // 2,
+            loaded=58 * GIB,
+            peak=61 * GIB,
+            after=0,
+        ),
     )
-    seen = (Utilisation(1, "cuda:1", "editing", 9, 0.964), Utilisation(1, "cuda:1", "idle", 1, 0.0))
+    seen = (
+        Utilisation(start_number=1, device="cuda:1", kind="editing", samples=9, busy=0.964),
+        Utilisation(start_number=1, device="cuda:1", kind="idle", samples=1, busy=0.0),
+    )
     gpus = [{"name": "cuda:0", "memory": None}, {"name": "cuda:1", "memory": 80 * GIB}]
     environment = {**run.environment, "gpus": gpus}
     return report_on(replace(run, memory=uses, utilisation=seen, environment=environment, wall_seconds=(9e3, 9e3)))

@@ -11,15 +11,16 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from edit_eval.config.components import KINDS, known
-from edit_eval.execution.findings import Finding
+from edit_eval.execution.advice.findings import Finding
 from edit_eval.records import Results
 from edit_eval.reporting.agreement import print_agreement
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.components import print_components, print_description
 from edit_eval.reporting.examination import print_findings
-from edit_eval.reporting.progress_view import Plan, PlanRow
-from edit_eval.reporting.rich_progress import plan_table
-from edit_eval.reporting.status import print_sample, print_status
+from edit_eval.reporting.progress.rich_lines import plan_table
+from edit_eval.reporting.progress.view import Plan, PlanRow
+from edit_eval.reporting.samples import print_sample
+from edit_eval.reporting.status import print_status
 from edit_eval.reporting.tables import print_summary
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.summary import summarise
@@ -116,10 +117,11 @@ def test_who_does_what_when_a_run_starts() -> None:
     shown = lines(lambda console: console.print(plan_table(Plan("round_robin", rows))))
     assert max(map(cell_len, shown)) <= 80
     text = "\n".join(shown)
-    assert all(str(row.units) in text for row in rows)
-    assert "0, 1000, 2000, 3000, 4000, …" in text
+    assert all(str(row.count) in text for row in rows)
+    assert "0, 1000, 2000, 3000," in text
+    assert "4000, …" in text
     assert text.count("…") == 2  # there are more samples; nothing was cut
-    for part in ("flux_kontext_", "a28b_", "endpoint"):
+    for part in ("kontext_", "a28b_", "endpoint"):
         assert part in text
 
 

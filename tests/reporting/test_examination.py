@@ -6,7 +6,7 @@ import textwrap
 import pytest
 from rich.cells import cell_len
 
-from edit_eval.execution.findings import Finding
+from edit_eval.execution.advice.findings import Finding
 from edit_eval.reporting.examination import print_findings, wrap
 
 FINDINGS = [

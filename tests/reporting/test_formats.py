@@ -1,5 +1,6 @@
 import pytest
 
+from edit_eval.records import Scale
 from edit_eval.reporting import formats
 
 
@@ -11,7 +12,41 @@ def test_what_is_not_known_is_no_number() -> None:
 def test_scores_and_intervals() -> None:
     assert formats.score(6.4251) == "6.43"
     assert formats.span([6.205, 10]) == "6.21–10.00"
-    assert formats.worst_to_best({"worst_case_mean": 6.3, "best_case_mean": 6.5}) == "6.30–6.50"
+    assert (formats.score(0.12345, 4), formats.score(-0.001), formats.score(-0.05)) == ("0.1235", "0.00", "-0.05")
+    assert formats.span([-0.06, 0.5], 3) == "[-0.060, 0.500]"
+
+
+@pytest.mark.parametrize(
+    ("scale", "worst", "best", "written"),
+    [
+        (Scale(lowest=0, highest=10), 6.3, 6.5, "6.30–6.50"),
+        (Scale(lowest=0, highest=1, higher_is_better=False), 0.5, 0.25, "0.50–0.25"),
+        (Scale(lowest=0), 6.3, None, "6.30 … ∞"),
+        (Scale(lowest=0, higher_is_better=False), None, 6.3, "∞ … 6.30"),
+        (Scale(highest=0), None, -6.3, "-∞ … -6.30"),
+        (Scale(highest=0, higher_is_better=False), -6.3, None, "-6.30 … -∞"),
+        (Scale(), None, None, "–"),
+    ],
+)
+def test_an_open_end_has_no_bound(scale: Scale, worst: float | None, best: float | None, written: str) -> None:
+    assert formats.worst_to_best({"worst_case_mean": worst, "best_case_mean": best}, scale) == written
+
+
+@pytest.mark.parametrize(
+    ("scale", "largest", "digits"),
+    [
+        (Scale(lowest=0, highest=10), 0.1, 2),
+        (Scale(lowest=1, highest=5), 5.0, 2),
+        (Scale(lowest=-1, highest=1), 1.0, 3),
+        (Scale(lowest=0, highest=1), 1.0, 3),
+        (Scale(), 40.0, 2),
+        (Scale(lowest=0), 0.0123, 5),
+        (Scale(lowest=0), 1e-9, 6),
+        (Scale(), None, 2),
+    ],
+)
+def test_a_narrow_scale_has_more_digits(scale: Scale, largest: float | None, digits: int) -> None:
+    assert formats.decimals(scale, largest) == digits
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ WHOLE = failing(column("a", drawn(2)), [])
 EXACT = [round(4 * score) / 4 for score in drawn(2)]
 CASES: list[tuple[Sequence[Column], float | None, list[str]]] = [
     ([column("a", BAD), column("b", GOOD)], None, []),
-    ([column("a", GOOD), column("b", BAD)], None, ["b scores lower than a by judge judge: -1.57, adjusted p <0.0001"]),
+    ([column("a", GOOD), column("b", BAD)], None, ["b scores worse than a by judge judge: -1.57, adjusted p <0.0001"]),
     (
         [column("a", [5, 6]), column("b", [None, None])],
         None,
@@ -74,7 +74,7 @@ def test_a_margin_that_is_shown_is_said_too() -> None:
 
 def test_what_failed_edits_could_hide_is_said() -> None:
     (line,) = said(WHOLE, failing(column("b", drawn(3, 0.2)), [7, 8, 9]), margin=0.3)
-    assert line.endswith(" (each failed edit of either counted as the lowest score)")
+    assert line.endswith(" (each failed edit of either counted as the worst score)")
 
 
 def test_what_is_the_same_for_all_judges_is_said_once() -> None:
@@ -92,7 +92,7 @@ def test_no_name_can_steer_the_terminal() -> None:
 
 def test_the_document_has_the_gate() -> None:
     document = json.loads(json.dumps(comparison_document(compare([column("a", GOOD), column("b", BAD)], margin=0.3))))
-    assert document["schema"] == 2
+    assert document["schema"] == 3
     assert document["gate"]["passed"] is False
     assert document["gate"]["margin"] == 0.3
     (candidate,) = document["gate"]["candidates"]

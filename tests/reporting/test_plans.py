@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.execution.planning import Plan, make_plan
+from edit_eval.execution.advice.planning import Plan, make_plan
 from edit_eval.reporting.formats import short_duration
 from edit_eval.reporting.plans import BOUND, print_plan
 from small_benchmark import configuration

@@ -1,13 +1,16 @@
 import csv
 import io
+import json
 import math
 from dataclasses import replace
 
 import pytest
 
-from edit_eval.records import Results, Status
-from edit_eval.reporting.scores import COLUMNS, write_scores
+from edit_eval.records import Results, Scale, Scoring, Status
+from edit_eval.reporting.scores import COLUMNS, write_replies, write_scores
+from reporting.reported_runs import rescored, unscored
 from reporting.reports import Report
+from reporting.three_scores import IDENTICAL
 
 
 def written(results: Results) -> str:
@@ -22,7 +25,8 @@ def rows_of(results: Results) -> list[dict[str, str]]:
 
 def test_scores_have_exactly_these_columns(complete: Report) -> None:
     first = written(complete.results).splitlines()[0]
-    assert first == "sample_id,category,edit_model,judge,seed,repeat,status,score,answer" == ",".join(COLUMNS)
+    assert first == ",".join(COLUMNS)
+    assert first == "sample_id,category,edit_model,judge,edit_seed,seed,repeat,score_name,status,score,reason"
 
 
 def test_one_row_a_judgement_in_their_order(several: Report) -> None:
@@ -43,7 +47,7 @@ def test_scores_keep_all_digits_and_failures_have_none(incomplete: Report) -> No
 def test_a_score_survives_to_the_last_bit(complete: Report) -> None:
     score = math.nextafter(7.1, 8)
     first, *rest = complete.results.judgements
-    results = replace(complete.results, judgements=(replace(first, score=score), *rest))
+    results = replace(complete.results, judgements=(rescored(first, score), *rest))
     assert float(rows_of(results)[0]["score"]) == score
 
 
@@ -53,25 +57,35 @@ def test_a_score_survives_to_the_last_bit(complete: Report) -> None:
 )
 def test_what_a_spreadsheet_would_run_is_made_a_text(text: str, complete: Report) -> None:
     first, *rest = complete.results.judgements
-    hostile = replace(first, answer=text, sample_id=text, category=text, edit_model=text, judge=text)
-    row = rows_of(replace(complete.results, judgements=(hostile, *rest)))[0]
-    assert {row[name] for name in ("sample_id", "category", "edit_model", "judge", "answer")} == {f"'{text}"}
+    hostile = replace(
+        unscored(first, Status.UNPARSEABLE, text),
+        headline=text,
+        sample_id=text,
+        category=text,
+        edit_model=text,
+        judge=text,
+    )
+    scoring = {**complete.results.scoring, text: Scoring(protocol="p", headline=text, scales={text: Scale()})}
+    row = rows_of(replace(complete.results, judgements=(hostile, *rest), scoring=scoring))[0]
+    texts = ("sample_id", "category", "edit_model", "judge", "score_name", "reason")
+    assert {row[name] for name in texts} == {f"'{text}"}
 
 
 @pytest.mark.parametrize("text", ["-1.5", "+7", "-3", "-.5", "-1e3", "a=1", "'=1"])
 def test_a_number_and_what_is_harmless_are_left_alone(text: str, complete: Report) -> None:
     first, *rest = complete.results.judgements
-    assert rows_of(replace(complete.results, judgements=(replace(first, answer=text), *rest)))[0]["answer"] == text
+    failed = unscored(first, Status.UNPARSEABLE, text)
+    assert rows_of(replace(complete.results, judgements=(failed, *rest)))[0]["reason"] == text
 
 
 @pytest.mark.parametrize(
-    "answer", ["two\nlines", 'a "quoted" word', "a, b", "a\r\n", "a\rb", "1=1", "  spaces  ", "评分：7.5", "\x00"]
+    "reason", ["two\nlines", 'a "quoted" word', "a, b", "a\r\n", "a\rb", "1=1", "  spaces  ", "评分：7.5", "\x00"]
 )
-def test_an_answer_comes_back_raw(answer: str, complete: Report) -> None:
+def test_a_reason_comes_back_raw(reason: str, complete: Report) -> None:
     first, *rest = complete.results.judgements
-    results = replace(complete.results, judgements=(replace(first, answer=answer), *rest))
+    results = replace(complete.results, judgements=(unscored(first, Status.UNPARSEABLE, reason), *rest))
     rows = rows_of(results)
-    assert rows[0]["answer"] == answer
+    assert rows[0]["reason"] == reason
     assert len(rows) == len(results.judgements)
 
 
@@ -83,3 +97,32 @@ def test_the_seed_is_the_one_the_edit_model_was_given(complete: Report) -> None:
 def test_the_file_holds_that_table(incomplete: Report) -> None:
     with incomplete.files.scores.open(encoding="utf-8", newline="") as file:
         assert file.read() == written(incomplete.results)
+
+
+def test_a_row_for_each_score_that_applies(three_scores: Report) -> None:
+    rows = rows_of(three_scores.results)
+    some = [row for row in rows if row["judge"] == "three" and row["edit_model"] == "first"]
+    assert [row["score_name"] for row in some] == ["quality", "drift", "psnr"] * 30
+    undefined = [row for row in some if row["status"] == "undefined"]
+    assert undefined
+    assert {(row["score_name"], row["score"], row["reason"]) for row in undefined} == {("psnr", "", IDENTICAL)}
+    first, *rest = three_scores.results.judgements
+    without = replace(first, scores={name: value for name, value in first.scores.items() if name != "drift"})
+    fewer = rows_of(replace(three_scores.results, judgements=(without, *rest)))
+    assert len(fewer) == len(rows) - 1, "a score that does not apply has no row"
+
+
+def test_every_reply_that_counts_is_a_line(three_scores: Report) -> None:
+    file = io.StringIO()
+    write_replies(three_scores.results, file)
+    lines = [json.loads(line) for line in file.getvalue().splitlines()]
+    expected = [
+        (one.sample_id, one.edit_model, one.judge, question, found.status.value, found.values, found.text)
+        for one in three_scores.results.judgements
+        for reading in one.readings
+        for question, found in reading.items()
+    ]
+    keys = ("sample", "edit_model", "judge", "question", "status", "values", "text")
+    assert [tuple(line[key] for key in keys) for line in lines] == expected
+    assert {line["question"] for line in lines} == {"quality", "drift", "fidelity", "score"}
+    assert three_scores.files.replies.read_text(encoding="utf-8") == file.getvalue()

@@ -7,17 +7,36 @@ import pytest
 
 from edit_eval.records import Edit, Results, Status
 from edit_eval.reporting.slow_devices import DeviceTimes, slow_devices
-from reporting.reported_runs import build_run
+from reporting.reported_runs import RUBRIC, build_run
 from reporting.reports import report_on
 
 
 def results_of(seconds: dict[str, list[float]]) -> Results:
     edits = [
-        Edit(f"{device}{n}", f"s{n}", "m", 0, 0, Status.OK, image="x.png", seconds=one, device=device)
+        Edit(
+            key=f"{device}{n}",
+            sample_id=f"s{n}",
+            edit_model="m",
+            seed=0,
+            edit_seed=0,
+            status=Status.OK,
+            image="x.png",
+            seconds=one,
+            device=device,
+        )
         for device, times in seconds.items()
         for n, one in enumerate(times)
     ]
-    return Results("r", "/r", (), tuple(edits), (), ("m",), ("j",))
+    return Results(
+        name="r",
+        directory="/r",
+        samples=(),
+        edits=tuple(edits),
+        judgements=(),
+        edit_models=("m",),
+        judges=("j",),
+        scoring={"j": RUBRIC},
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,131 +2,35 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import Edit, Judgement, Results, Sample, Status
-from edit_eval.reporting.status import print_sample, print_status, sample_document, status_document
-
-EVIL = "\x1b[2J\x1b]0;owned\x07[red]x[/red]\r\n\u202e:smile: \ud800"
-
-SAMPLES = tuple(
-    Sample(
-        id=name,
-        index=index,
-        category=category,
-        source=f"/cache/sources/{index}{'0' * 60}.png",
-        source_digest=f"{index:064x}",
-        instruction="Turn the sky orange.",
-        description="Hills under a clear sky.",
-        difficulty="hard",
-        tags=("outdoor", "sky"),
-        instructions={"en": "Turn the sky orange.", "zh": "把天空变成橙色。"},
-        fault="the image ends in the middle" if name.endswith("bad") else "",
-    )
-    for index, (name, category) in enumerate(
-        [
-            ("00000_物理_hard", "physical"),
-            ("00001_物理_hard", "physical"),
-            ("00002_物理_bad", "physical"),
-            ("00003_社会_hard", "social"),
-            ("00004_社会_hard", "social"),
-            ("00005_社会_hard", "social"),
-            ("00006_社会_hard", "social"),
-            ("00007_社会_hard", "social"),
-        ]
-    )
+from edit_eval.records import Picture, Reading, Results, Scale, Scoring, Status
+from edit_eval.reporting.progress.live_file import write_live
+from edit_eval.reporting.progress.view import Count, DeviceView, Snapshot
+from edit_eval.reporting.samples import print_sample, sample_document
+from edit_eval.reporting.status import status_document
+from edit_eval.store.run_directory import RunDirectory
+from reporting.status_runs import (
+    EDITS,
+    EVIL,
+    JUDGEMENTS,
+    REFUSED,
+    RESULTS,
+    SAMPLES,
+    SCORING,
+    TEN,
+    edit,
+    judgement,
+    printed,
+    resolved,
 )
-
-
-def edit(index: int, status: Status = Status.OK, reason: str = "") -> Edit:
-    sample = SAMPLES[index]
-    made = Edit(f"{index:064x}", sample.id, "qwen", 100 + index, 0, Status.PENDING, reason, device="cuda:0")
-    if status is Status.OK:
-        image = f"images/qwen/{sample.id}.png"
-        return replace(
-            made,
-            status=status,
-            image=image,
-            pixels="ab" * 32,
-            width=1472,
-            height=1104,
-            file_bytes=1_234_567,
-            seconds=41.25,
-            flags=("identical_to_source",),
-        )
-    return replace(made, status=status)
-
-
-def judgement(
-    index: int, status: Status = Status.OK, score: float | None = None, reason: str = "", answer: str = ""
-) -> Judgement:
-    sample = SAMPLES[index]
-    asked = 0 if status in (Status.PENDING, Status.SKIPPED, Status.EDIT_FAILED) else 2
-    return Judgement(
-        f"{index:064x}" if asked else "",
-        sample.id,
-        sample.category,
-        "qwen",
-        "judge",
-        0,
-        0,
-        status,
-        score,
-        answer,
-        reason,
-        asked,
-        1.5 * asked,
-        "cuda:1" if asked else "",
-    )
-
-
-ASIDE = "failed 2 times; the last time: RuntimeError: {} fails on purpose"
-REFUSED = "the judge declined: `I'm sorry`"
-EDITS = (
-    edit(0),
-    edit(1),
-    edit(2, Status.SKIPPED, "the image ends in the middle"),
-    edit(3, Status.EDIT_FAILED, ASIDE.format("00003_社会_hard")),
-    edit(4, Status.EDIT_FAILED, ASIDE.format("00004_社会_hard")),
-    edit(5, Status.EDIT_FAILED, "the image is black: all values are 0"),
-    edit(6),
-    edit(7, Status.PENDING),
-)
-JUDGEMENTS = (
-    judgement(0, score=7.25, reason="The shadow follows.", answer="The shadow follows.\nScore: 7.250"),
-    judgement(1, Status.REFUSED, reason=REFUSED, answer="I'm sorry"),
-    judgement(2, Status.SKIPPED, reason="the image ends in the middle"),
-    judgement(3, Status.EDIT_FAILED, reason=ASIDE.format("00003_社会_hard")),
-    judgement(4, Status.EDIT_FAILED, reason=ASIDE.format("00004_社会_hard")),
-    judgement(5, Status.EDIT_FAILED, reason="the image is black: all values are 0"),
-    judgement(6, Status.PENDING),
-    judgement(7, Status.PENDING),
-)
-RESULTS = Results(
-    "run1", "/runs/run1", SAMPLES, EDITS, JUDGEMENTS, ("qwen",), ("judge",), (), (3600.0, 120.0), ("cuda:0",),
-    notes=("2 damaged lines in the journals were left out",),
-)  # fmt: skip
-
-
-def printed(results: Results, sample: str | None = None, width: int = 80) -> list[str]:
-    file = io.StringIO()
-    console = Console(file=file, width=width, markup=False, emoji=False, highlight=False, _environ={})
-    if sample is None:
-        print_status(results, console)
-    else:
-        print_sample(results, sample, console)
-    return file.getvalue().splitlines()
-
-
-# -- documents --
 
 
 def test_every_edit_and_judgement_is_counted_once() -> None:
@@ -156,21 +60,21 @@ def test_equal_failures_are_one_and_name_their_samples() -> None:
     assert found[2]["reason"] == REFUSED
 
 
-@pytest.mark.parametrize("section", ["evaluation", "protocol"])
-def test_a_judge_that_answers_in_words_is_told_the_way_out(section: str) -> None:
+def test_a_judge_that_answers_in_words_is_told_the_way_out() -> None:
     words = "The light fits.\nScore: 8.50"
     failed = judgement(1, Status.UNPARSEABLE, reason="the answer is not a score alone", answer=words)
     results = replace(RESULTS, judgements=(*JUDGEMENTS[:1], failed, *JUDGEMENTS[2:]))
     told = "judge answers in words; write `protocol: {answer: reason_then_score}`"
     for form, advice in (("score", [told]), ("reason_then_score", [])):
-        found = replace(results, configuration={section: {"answer": form}})
+        found = replace(results, resolved=resolved(form))
         assert status_document(found)["advice"] == advice
         assert ("advice: judge answers in words;" in " ".join(printed(found))) is bool(advice)
     assert status_document(RESULTS)["advice"] == [], "a refusal is not prose"
+    assert status_document(replace(results, resolved={"rubrics": {}}))["advice"] == [], "of another version"
 
 
 def test_a_few_answers_without_a_score_are_no_reason_to_change_the_configuration() -> None:
-    good = [replace(judgement(number % 8, Status.OK, score=5.0), answers=1) for number in range(19)]
+    good = [judgement(number % 8, Status.OK, score=5.0) for number in range(19)]
     failed = judgement(1, Status.CUT_OFF, reason="cut off", answer="Score: 1")
     assert "max_new_tokens" in status_document(replace(RESULTS, judgements=(*good[:9], failed)))["advice"][0]
     assert status_document(replace(RESULTS, judgements=(*good, failed)))["advice"] == []
@@ -187,12 +91,15 @@ def test_what_is_skipped_and_pending_is_named() -> None:
 
 def test_a_sample_with_all_that_is_known() -> None:
     document = sample_document(RESULTS, "00000_物理_hard")
-    assert document["sample"]["source_digest"] == "0" * 64
+    assert document["sample"]["pictures"]["source"]["digest"] == "0" * 64
     assert document["sample"]["instructions"]["zh"] == "把天空变成橙色。"
     (made,) = document["edits"]
     assert (made["seed"], made["pixels"], made["flags"]) == (100, "ab" * 32, ["identical_to_source"])
     (judged,) = made["judgements"]
-    assert (judged["score"], judged["answer"]) == (7.25, "The shadow follows.\nScore: 7.250")
+    assert (judged["scores"], judged["readings"][0]["score"]["text"]) == (
+        {"score": 7.25},
+        "The shadow follows.\nScore: 7.250",
+    )
     json.dumps(document)
 
 
@@ -213,7 +120,8 @@ def test_an_unknown_id_is_refused_with_the_nearest(unknown: str, hint: str) -> N
 
 
 def test_a_run_without_samples() -> None:
-    empty = Results("r", "/r", (), (), (), (), ())
+    nothing: dict[str, Any] = dict.fromkeys(("samples", "edits", "judgements", "edit_models", "judges"), ())
+    empty = Results(name="r", directory="/r", scoring={}, **nothing)
     assert status_document(empty)["status"] == "complete"
     assert printed(empty)[0] == "r  complete"
     with pytest.raises(ConfigurationError, match="`x` is no sample of /r"):
@@ -233,6 +141,8 @@ def test_status() -> None:
         "edits           3        1           2         1         1       8",
         "judgements      1        1           0         1         2       8",
         "(3 of the judgements have no edit to judge)",
+        "",
+        "  qwen · judge  score 7.25, out of 10, 1 scored",
         "",
         "category   scored   failed   no edit   skipped   pending",
         "physical      1/3        1         0         1         0",
@@ -326,7 +236,6 @@ def test_sample() -> None:
         "    answer  The shadow follows.",
         "            Score: 7.250",
         "    asked   2 times",
-        f"    key     {'0' * 64}",
         "    time    3.0 s on cuda:1",
     ]
 
@@ -353,7 +262,8 @@ def evil_results() -> Results:
         directory="/runs/" + EVIL,
         samples=tuple(
             replace(
-                s, id=f"{s.index}{EVIL}", category=EVIL, source=EVIL, difficulty=EVIL, tags=(EVIL,), description=EVIL,
+                s, id=f"{s.index}{EVIL}", category=EVIL,
+                pictures={EVIL: Picture(path=EVIL)}, difficulty=EVIL, tags=(EVIL,), description=EVIL,
                 instructions={EVIL: EVIL, "en": EVIL}, rationale=EVIL, fault=EVIL,
             )
             for s in SAMPLES
@@ -363,12 +273,14 @@ def evil_results() -> Results:
             for n, e in enumerate(EDITS)
         ),
         judgements=tuple(
-            replace(j, sample_id=f"{n}{EVIL}", category=EVIL, edit_model=EVIL, judge=EVIL, reason=EVIL, answer=EVIL,
-                    device=EVIL)
+            replace(j, sample_id=f"{n}{EVIL}", category=EVIL, edit_model=EVIL, judge=EVIL, reason=EVIL, device=EVIL,
+                    readings=({EVIL: Reading(text=EVIL, reason=EVIL, asked=2)}, {EVIL: Reading(text=EVIL, asked=1)}),
+                    missing={EVIL: (Status.REFUSED, EVIL)} if j.missing else {})
             for n, j in enumerate(JUDGEMENTS)
         ),
         edit_models=(EVIL, "two"),
         judges=(EVIL, "two"),
+        scoring={EVIL: replace(SCORING, protocol=EVIL), "two": SCORING},
         notes=(EVIL,),
     )  # fmt: skip
 
@@ -390,3 +302,123 @@ def test_nothing_but_what_is_to_be_copied_is_wider_than_the_terminal() -> None:
     for width in (40, 60, 100):
         for line in printed(RESULTS, width=width):
             assert cell_len(line) <= width or "/runs" in line
+
+
+# -- scales, controls --
+
+
+def test_headlines_have_their_scales() -> None:
+    error = Scale(lowest=0.0, higher_is_better=False)
+    mse = Scoring(protocol="numbers", headline="mse", scales={"mse": error, "psnr": Scale()})
+    measured = [
+        replace(one, judge="pixels", headline="mse", scores={"mse": 0.125, "psnr": 9.0} if one.scores else {})
+        for one in JUDGEMENTS
+    ]
+    results = replace(
+        RESULTS,
+        judgements=(*JUDGEMENTS, *measured),
+        judges=("judge", "pixels"),
+        scoring={"judge": SCORING, "pixels": mse},
+    )
+    lines = printed(results, width=120)
+    assert "  qwen · judge   score 7.25, out of 10, 1 scored" in lines
+    (line,) = (line for line in lines if line.startswith("  qwen · pixels"))
+    assert "mse 0.12" in line
+    assert "lower is better" in line
+    first, second = status_document(results)["scores"]
+    assert (first["score"], first["scored"], first["mean"], first["scale"]["highest"]) == ("score", 1, 7.25, 10.0)
+    assert (second["mean"], second["scale"]["higher_is_better"]) == (0.125, False)
+
+
+def test_a_mean_over_categories_is_none_while_one_has_no_score() -> None:
+    scale = replace(TEN, mean_over="categories")
+    results = replace(RESULTS, scoring={"judge": replace(SCORING, scales={"score": scale})})
+    assert status_document(results)["scores"][0]["mean"] is None
+    assert any("score –" in line for line in printed(results))
+    both = replace(results, judgements=(*JUDGEMENTS, judgement(3, score=1.25)))
+    assert status_document(both)["scores"][0]["mean"] == 4.25
+
+
+def test_controls_are_a_row_of_their_own() -> None:
+    control = replace(judgement(0, score=1.0), edit_model="control:blank")
+    pending = replace(judgement(1, Status.PENDING), edit_model="control:blank")
+    results = replace(RESULTS, controls=(control, pending))
+    document = status_document(results)
+    assert document["controls"] == {"total": 2, "ok": 1, "pending": 1}
+    assert (document["judgements"]["total"], document["scores"][0]["scored"]) == (8, 1)
+    assert "controls        1        0           0         0         1       2" in printed(results)
+    done = replace(RESULTS, judgements=JUDGEMENTS[:1], controls=(control, pending))
+    assert status_document(done)["status"] == "incomplete", "to go on would judge it"
+
+
+def test_a_sample_with_several_scores_and_questions() -> None:
+    asked = {
+        "SC": Reading(values={"a": 1.0}, text="[1, 1]", reason="no such object", asked=1),
+        "PQ": Reading(status=Status.UNPARSEABLE, reason="no numbers", text="Nice!", asked=3),
+    }
+    one = replace(
+        judgement(0, score=7.25),
+        status=Status.UNPARSEABLE,
+        reason="no numbers",
+        headline="O",
+        scores={"SC": 1.0},
+        missing={"O": (Status.UNPARSEABLE, "no numbers"), "PQ": (Status.UNPARSEABLE, "no numbers")},
+        readings=(asked,),
+    )
+    lines = printed(replace(RESULTS, judgements=(one,)), "00000_物理_hard")
+    assert lines[lines.index("  score by judge  unparseable") :] == [
+        "  score by judge  unparseable",
+        "    SC           1.000",
+        "    PQ           unparseable: no numbers",
+        "    reason       no numbers",
+        "    answer (SC)  [1, 1]",
+        "    reason (SC)  no such object",
+        "    answer (PQ)  Nice!",
+        "    asked (PQ)   3 times",
+        "    time         3.0 s on cuda:1",
+    ]
+    (made,) = sample_document(replace(RESULTS, judgements=(one,)), "00000_物理_hard")["edits"]
+    assert made["judgements"][0]["missing"]["O"] == ["unparseable", "no numbers"]
+
+
+# -- at work --
+
+
+def test_a_run_at_work_says_what_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    directory.begin()
+    snapshot = Snapshot(
+        devices=tuple(DeviceView(f"cuda:{n}", "editing", "qwen", f"0000{n}_社会_hard", f"{n}/50") for n in range(10)),
+        edits=Count(3, 0, 8, 3, 3.2),
+        judgements=Count(1, 1, 8, 2),
+        controls=Count(total=6),
+        seconds=300.0,
+        left=3720,
+    )
+    results = replace(RESULTS, directory=str(directory.path))
+    assert status_document(results)["live"] is None
+    write_live(directory, snapshot)
+    document = status_document(results)
+    assert document["live"]["devices"][3]["figures"] == "3/50"
+    assert (document["wall_seconds"], document["live"]["left"]) == (3900.0, 3720)
+    lines = printed(results, width=100)
+    assert "progress: 31 %, edits 3/8 (3.2/min), scores 1/8, controls 0/6, 1 failed, 1 h 02 min left" in lines
+    assert "  cuda:0  editing 0/50, 00000_社会_hard" in lines
+    assert "  and 3 more: 3 editing" in lines
+    assert not any("not heard of" in line for line in lines)
+    monkeypatch.setattr("edit_eval.reporting.status.SILENT", -1.0)
+    assert any(line.startswith("not heard of for") for line in printed(results))
+    directory.end()
+    assert status_document(results)["live"] is None
+    assert not any("progress:" in line for line in printed(results))
+
+
+def test_what_a_run_at_work_shows_is_text(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    directory.begin()
+    evil = EVIL.replace("\ud800", "")
+    write_live(directory, Snapshot(devices=(DeviceView(evil, evil, evil, evil, evil),)))
+    text = "".join(printed(replace(RESULTS, directory=str(directory.path))))
+    directory.end()
+    assert text.isprintable()
+    assert "owned" not in text

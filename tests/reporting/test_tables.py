@@ -7,7 +7,7 @@ from rich.console import Console
 
 from edit_eval.reporting.tables import print_summary
 from reporting.reported_runs import HOSTILE
-from reporting.reports import Report
+from reporting.reports import Report, headline
 
 
 def printed(summary: dict[str, Any], *, language: str = "en", terminal: bool = False, width: int = 80) -> str:
@@ -17,7 +17,7 @@ def printed(summary: dict[str, Any], *, language: str = "en", terminal: bool = F
     return file.getvalue()
 
 
-@pytest.mark.parametrize("name", ["complete", "incomplete", "several", "hostile"])
+@pytest.mark.parametrize("name", ["complete", "incomplete", "several", "three_scores", "hostile"])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_nothing_is_wider_than_80_columns(name: str, language: str, request: pytest.FixtureRequest) -> None:
     report: Report = request.getfixturevalue(name)
@@ -46,7 +46,7 @@ def test_second_askings_are_told_where_there_were_any(complete: Report, language
 
 def test_worst_and_best_stand_only_beside_what_is_incomplete(complete: Report, incomplete: Report) -> None:
     assert "Worst–best" not in printed(complete.summary)
-    overall = incomplete.summary["overall"]
+    overall = headline(incomplete.summary["results"][0])
     expected = f"{overall['worst_case_mean']:.2f}–{overall['best_case_mean']:.2f}"
     assert expected in printed(incomplete.summary)
 
@@ -58,14 +58,14 @@ def test_a_row_for_each_edit_model_and_judge(several: Report) -> None:
         row = next(line for line in section.splitlines() if line.startswith(entry["edit_model"]))
         coverage = entry["coverage"]
         assert f"{coverage['scored']}/{coverage['total']}" in row
-        assert f"{entry['overall']['mean']:.2f}" in row
+        assert f"{headline(entry)['mean']:.2f}" in row
 
 
 def test_the_mean_of_categories_says_of_how_many_it_is(complete: Report) -> None:
     entry = complete.summary["results"][0]
     row = next(line for line in printed(complete.summary).splitlines() if line.startswith("Mean of categories"))
-    counts = f"{entry['coverage']['scored']}/{entry['coverage']['total']}", str(entry["overall"]["clusters"])
-    assert row.split()[3:6] == [*counts, f"{entry['category_mean']:.2f}"]
+    counts = f"{entry['coverage']['scored']}/{entry['coverage']['total']}", str(headline(entry)["images"])
+    assert row.split()[3:6] == [*counts, f"{headline(entry)['category_mean']['mean']:.2f}"]
 
 
 def test_devices_with_their_times(complete: Report) -> None:
@@ -139,24 +139,24 @@ def test_chinese_columns_stand_under_each_other(complete: Report) -> None:
 
 
 def test_numbers_may_be_missing_anywhere() -> None:
-    nothing = {
-        "overall": {
-            "n": 0,
-            "mean": None,
-            "std": None,
-            "median": None,
-            "min": None,
-            "max": None,
-            "ci95": None,
-            "worst_case_mean": None,
-            "best_case_mean": None,
-        },
-        "coverage": {"scored": 0, "total": 0, "by_status": {}},
-    }
-    summary = {
-        "schema": 1,
-        "status": "complete",
-        "coverage": nothing["coverage"],
-        "results": [{"edit_model": "m", "judge": "j", "category_mean": None, "categories": {}, **nothing}],
-    }
+    numbers = ("images", "mean", "std", "median", "min", "max", "ci95", "no_ci95", "worst_case_mean", "best_case_mean")
+    nothing = {"coverage": {"scored": 0, "total": 0, "by_status": {}}}
+    mean = {"mean": None, "ci95": None, "no_ci95": "no_scores"}
+    scale = {"lowest": None, "highest": None, "higher_is_better": True, "mean_over": "samples"}
+    block = {**nothing, **dict.fromkeys(numbers), "scale": scale, "n": 0, "sample_mean": mean, "category_mean": mean}
+    entry = {"edit_model": "m", "judge": "j", "headline": "score", "scores": {"score": block}, **nothing}
+    summary = {"schema": 2, "status": "complete", "results": [entry], **nothing}
     assert "0 of 0 scored." in printed(summary)
+
+
+def test_every_score_has_its_rows_under_its_name(three_scores: Report) -> None:
+    text = printed(three_scores.summary)
+    section = text.split("judged by three")[1].split("judged by kind")[0]
+    entry = three_scores.summary["results"][0]
+    for name, scale in (("quality", "from 1 to 5"), ("drift", "from -1 to 1, lower is better"), ("psnr", "no lower")):
+        scale_of_it, table = section.split(f"\n{name}: ")[1].split("\n", 1)
+        assert scale_of_it.startswith(scale)
+        row = next(line for line in table.splitlines() if line.startswith("first "))
+        assert f"{entry['scores'][name]['mean']:.{3 if name == 'drift' else 2}f}" in row.split()
+    assert "As the authors define it: first, three: Avg 3.22" in text
+    assert "Pass rate: none (2 of 60 answers" in " ".join(text.split())

@@ -6,7 +6,7 @@ The engine, the policy, the work and the pilot are the real ones; only devices a
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,22 +14,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edit_eval.errors import Stopped
-from edit_eval.execution.driver import Event, WorkerSpecification
-from edit_eval.execution.engine import Engine, Limits
-from edit_eval.execution.pilot import Pilot, PilotCells, choose_pilot
-from edit_eval.execution.prediction import predict_rest
-from edit_eval.execution.simulated import Fate, SimulatedDriver
-from edit_eval.execution.workload import fill_work
-from edit_eval.records import Answer, Status
+from edit_eval.execution.advice.prediction import predict_rest
+from edit_eval.execution.drivers.contract import Event, WorkerSpecification
+from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
+from edit_eval.execution.engine.engine import Engine, Limits
+from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
+from edit_eval.execution.engine.workload import fill_work, is_left, settled
+from edit_eval.records import Reply, Status
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import Model, Task, Work
 from edit_eval.workers.messages import Message
-from small_matrix import small_matrix, small_samples
+from small_matrix import Asking, ask, imagined_edit, small_matrix, small_samples
 
 Place = tuple[str, ...]
+
+PLAIN = Asking([ask("plain")])
+STEPS = Asking([ask("a"), ask("b", after=("a",)), ask("c", after=("b",)), ask("d", after=("a",))])
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Situation:
     capacity: dict[str, int]
     batch_size: int
     edit_seeds: int
+    questions: int
+    controls: int
     options: dict[str, Any]
     by_category: bool
     pilot: bool
@@ -62,7 +67,7 @@ class Situation:
     """Where nothing is computed: each task ends as `bad_end` says."""
     bad_end: str = "failed"
     unclear: frozenset[int] = frozenset()
-    """Judgements whose first answer cannot be read."""
+    """Questions whose first answer cannot be read."""
 
 
 SECONDS = st.sampled_from([0.0, 0.1, 1.0, 7.0, 20.0])
@@ -82,12 +87,13 @@ def situations(draw: st.DrawFn, calm: bool = False) -> Situation:
     samples = draw(st.integers(1, 16))
     edit_seeds = draw(st.sampled_from([1, 1, 2]))
     edits = samples * edit_seeds * len(edit_models)
-    judgements = edits * len(judges)
+    questions = draw(st.sampled_from([1, 1, len(STEPS.asked)]))
+    cells = edits * len(judges) * questions  # those about controls come behind
     spots = [(f"edit:{name}", place) for name, places in edit_models.items() for place in places]
     spots += [(f"judge:{name}", place) for name, places in judges.items() for place in places]
     units = st.one_of(
         st.tuples(st.just("edit"), st.integers(0, edits - 1)),
-        st.tuples(st.just("judge"), st.integers(0, judgements - 1)),
+        st.tuples(st.just("judge"), st.integers(0, cells - 1)),
     )
     trouble: dict[str, Any] = {}
     if not calm:
@@ -96,7 +102,7 @@ def situations(draw: st.DrawFn, calm: bool = False) -> Situation:
         trouble["broken"] = draw(st.frozensets(st.sampled_from(spots), max_size=2))
         trouble["bad_device"] = draw(st.sampled_from(["", "", "", devices[0]]))
         trouble["bad_end"] = draw(st.sampled_from(["failed", "dies", "hangs"]))
-        trouble["unclear"] = draw(st.frozensets(st.integers(0, judgements - 1), max_size=3))
+        trouble["unclear"] = draw(st.frozensets(st.integers(0, cells - 1), max_size=3))
     return Situation(
         samples=samples,
         edit_models=edit_models,
@@ -107,6 +113,8 @@ def situations(draw: st.DrawFn, calm: bool = False) -> Situation:
         capacity={key: draw(st.sampled_from([1, 1, 3])) for key in keys},
         batch_size=draw(st.integers(1, 3)),
         edit_seeds=edit_seeds,
+        questions=questions,
+        controls=draw(st.sampled_from([0, 0, 3])),
         options={
             "schedule": draw(st.sampled_from(["pull", "pull", "round_robin", "batch_sync"])),
             "start": draw(st.sampled_from(["asap", "asap", "together"])),
@@ -157,6 +165,8 @@ class Run:
             models=tuple(situation.edit_models),
             judges=tuple(situation.judges),
             edit_seeds=situation.edit_seeds,
+            protocol=PLAIN if situation.questions == 1 else STEPS,
+            controls=situation.controls,
         )
         self.results: Counter[tuple[str, int]] = Counter()
         self.loads: Counter[tuple[str, Place]] = Counter()
@@ -202,16 +212,14 @@ class Run:
         )
 
     def _made(self, number: int) -> None:
-        made = replace(self.matrix.edits[number], status=Status.OK, image=f"{number}.png", pixels=str(number))
-        self.matrix.set_edit(number, made)
+        self.matrix.set_edit(number, imagined_edit(self.matrix, number))
 
     def _over(self, all_work: bool) -> None:
         self.over += 1
         assert predict_rest(self.models, self.work, self.estimates, self.policy) >= 0.0
 
     def _in_vain(self, task: Task) -> bool:
-        judged = task.model.startswith("judge:")
-        return judged and all(self.matrix.judgement(unit).status is not Status.PENDING for unit in task.units)
+        return task.model.startswith("judge:") and not any(is_left(self.matrix, cell) for cell in task.units)
 
     # -- fates --
 
@@ -246,31 +254,39 @@ class Run:
         if task.model.startswith("edit:"):
             self._made(task.units[0])
             return self._settle(task.units[0])
-        for unit in task.units:
-            if self.matrix.judgement(unit).status is Status.PENDING:
-                unclear = unit in self.situation.unclear and not self.matrix.answers[unit]
-                self._answer(task, unit, Answer("hm" if unclear else "Score: 7"))
+        for cell in task.units:
+            if is_left(self.matrix, cell):
+                unclear = cell in self.situation.unclear and not self.matrix.replies[cell]
+                self._answer(task, cell, Reply(text="hm" if unclear else "7"))
 
     def failed(self, task: Task, reason: str, device: str) -> None:
         if task.model.startswith("edit:"):
             number = task.units[0]
             self.matrix.set_edit(number, replace(self.matrix.edits[number], status=Status.EDIT_FAILED, reason=reason))
             return self._settle(number)
-        for unit in task.units:
-            if self.matrix.judgement(unit).status is Status.PENDING:
-                self._answer(task, unit, Answer("", reason, final=True))
+        for cell in task.units:
+            if is_left(self.matrix, cell):
+                self._answer(task, cell, Reply(text=reason, ended=Status.JUDGE_ERROR, final=True))
 
     def _settle(self, number: int) -> None:
         self.results["edit", number] += 1
         self.pilot.edit(self.matrix.edits[number])
         self.work.settle(number)
+        self._settle_ended(self.matrix.cells.cells_of_edit(number))
 
-    def _answer(self, task: Task, unit: int, answer: Answer) -> None:
-        judgement = self.matrix.add_answer(unit, answer)
-        if judgement.status is Status.PENDING:
-            self.work.add(task.model, [unit], phase=task.phase)
-        else:
-            self.results["judge", unit] += 1
+    def _settle_ended(self, cells: Iterable[int]) -> None:
+        for cell in cells:
+            if not is_left(self.matrix, cell):
+                self.work.settle(settled(self.matrix, cell))
+
+    def _answer(self, task: Task, cell: int, reply: Reply) -> None:
+        if self.matrix.add_reply(cell, reply).status is Status.PENDING:
+            self.work.add(task.model, [cell], phase=task.phase)
+            return
+        self.results["judge", cell] += 1
+        self._settle_ended((cell, *self.matrix.cells.after(cell)))
+        judgement = self.matrix.judgement(self.matrix.cells.judgement_of(cell))
+        if judgement.status is not Status.PENDING:
             self.pilot.judgement(judgement)
 
     def attempt(self, task: Task, reason: str) -> None: ...
@@ -345,16 +361,18 @@ def finished_well(run: Run) -> None:
     for number in () if situation.bad_device else edits:
         bad = ("edit", number) in situation.ends
         assert run.matrix.edits[number].status is (Status.EDIT_FAILED if bad else Status.OK)
-    for unit in range(len(run.matrix.answers)):
-        status = run.matrix.judgement(unit).status
-        if run.matrix.edits[run.matrix.place(unit).edit].status is Status.EDIT_FAILED:
-            assert status is Status.EDIT_FAILED
-            assert ("judge", unit) not in run.results
-        elif situation.bad_device:  # it may be all that there is
-            assert run.results["judge", unit] == 1
-        else:
-            assert status is (Status.JUDGE_ERROR if ("judge", unit) in situation.ends else Status.OK)
-            assert run.results["judge", unit] == 1
+    assert run.matrix.pending == 0
+    for cell in range(len(run.matrix.cells)):
+        if not run.matrix.is_there(run.matrix.cells.judged(run.matrix.cells.judgement_of(cell)).edit):
+            assert ("judge", cell) not in run.results
+            continue
+        status, bad = run.matrix.reading(cell).status, ("judge", cell) in situation.ends
+        nothing_to_ask = any(
+            run.matrix.reading(n).status is not Status.OK for n in run.matrix.cells.before(cell).values()
+        )
+        assert run.results["judge", cell] == (not nothing_to_ask)
+        if not situation.bad_device:  # it may be all that there is
+            assert status is (Status.JUDGE_ERROR if bad or nothing_to_ask else Status.OK)
     assert run.over == bool(run.cells.edits or run.cells.judgements)
 
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from edit_eval.execution.prediction import Durations, Prediction, simulate
+from edit_eval.execution.advice.prediction import Durations, Prediction, simulate
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Command, Replica, State

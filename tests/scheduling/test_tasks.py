@@ -64,3 +64,17 @@ def test_the_pilot_holds_nobody_back_and_is_ready_when_none_of_it_waits() -> Non
         work.finish(task)
     assert not work.piloting
     assert not work.finished
+
+
+def test_a_pilot_whose_questions_wait_for_its_own_answers_only_is_ready() -> None:
+    """A judge is called when the edits are there, though the second question waits for the first."""
+    work = Work()
+    work.answers_from = 100
+    first = work.add("judge:x", [0], after=[7], phase=PILOT)
+    work.add("judge:x", [1], after=[7, 100], phase=PILOT)
+    assert not work.pilot_ready("judge:x")
+    work.settle(7)
+    assert work.pilot_ready("judge:x")
+    work.finish(first)
+    work.settle(100)
+    assert work.pilot_ready("judge:x")

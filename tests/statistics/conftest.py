@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.records import Edit, Judgement, Results, Sample, Status
+from edit_eval.records import Edit, Judgement, Picture, Results, Sample, Scale, Scoring, Status
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-Scores = Mapping[tuple[str, str], Sequence[Sequence["float | Status"]]]
+TEN = Scoring(protocol="rubric", headline="score", scales={"score": Scale(lowest=0, highest=10)})
+Value = float | Status | Mapping[str, float | Status]
+"""The headline, or every score that applies by its name."""
+Scores = Mapping[tuple[str, str], Sequence[Sequence[Value]]]
 
 
 def sample(
@@ -20,48 +23,73 @@ def sample(
     difficulty: str = "",
     tags: tuple[str, ...] = (),
     language: str = "en",
+    cluster: str = "",
+    follows: str = "",
 ) -> Sample:
+    pictures = {} if follows else {"source": Picture(path=f"{index}.png", digest=_digest(index, source))}
     return Sample(
         id=f"s{index:04d}",
         index=index,
         category=category,
-        source=f"{index}.png",
-        source_digest=f"digest-{index if source is None else source:05d}",
+        pictures=pictures,
         instruction="make it rain",
         difficulty=difficulty,
         tags=tags,
         language=language,
+        cluster=cluster,
+        follows=follows,
     )
 
 
-def results(samples: Sequence[Sample], scores: Scores, *, name: str = "run", **more: object) -> Results:
-    """`scores`: for each (edit model, judge) a row a sample, in it a number or a status for each repeat."""
+def _digest(index: int, source: int | None) -> str:
+    return f"digest-{index if source is None else source:05d}"
+
+
+def judgement(of_sample: Sample, edit_model: str, judge: str, repeat: int, value: Value, headline: str) -> Judgement:
+    """What a judge says of an edit: its headline or the reason why there is none, or several scores."""
+    parts = value if isinstance(value, Mapping) else {} if isinstance(value, Status) else {headline: value}
+    missing = {name: (one, "") for name, one in parts.items() if isinstance(one, Status)}
+    nothing = value if isinstance(value, Status) else Status.OK
+    return Judgement(
+        sample_id=of_sample.id,
+        category=of_sample.category,
+        edit_model=edit_model,
+        judge=judge,
+        edit_seed=0,
+        repeat=repeat,
+        headline=headline,
+        status=missing.get(headline, (nothing, ""))[0],
+        scores={name: float(one) for name, one in parts.items() if not isinstance(one, Status)},
+        missing=missing,
+    )
+
+
+def results(
+    samples: Sequence[Sample],
+    scores: Scores,
+    *,
+    name: str = "run",
+    scoring: Scoring | Mapping[str, Scoring] = TEN,
+    **more: object,
+) -> Results:
+    """`scores`: for each (edit model, judge) a row a sample, in it what the judge says for each repeat.
+
+    `scoring` is that of all judges, or of each.
+    """
     edit_models = tuple(dict.fromkeys(edit_model for edit_model, _ in scores))
-    judgements = []
-    for (edit_model, judge), rows in scores.items():
-        for repeat in range(max((len(row) for row in rows), default=0)):
-            for of_sample, row in zip(samples, rows, strict=True):
-                if repeat >= len(row):
-                    continue
-                value = row[repeat]
-                scored = not isinstance(value, Status)
-                judgements.append(
-                    Judgement(
-                        key="",
-                        sample_id=of_sample.id,
-                        category=of_sample.category,
-                        edit_model=edit_model,
-                        judge=judge,
-                        edit_seed=0,
-                        repeat=repeat,
-                        status=Status.OK if scored else Status(value),
-                        score=float(value) if scored else None,
-                    )
-                )
+    judges = tuple(dict.fromkeys(judge for _, judge in scores))
+    scorings = {judge: scoring if isinstance(scoring, Scoring) else scoring[judge] for judge in judges}
+    judgements = [
+        judgement(of_sample, edit_model, judge, repeat, row[repeat], scorings[judge].headline)
+        for (edit_model, judge), rows in scores.items()
+        for repeat in range(max((len(row) for row in rows), default=0))
+        for of_sample, row in zip(samples, rows, strict=True)
+        if repeat < len(row)
+    ]
     without_edit = {
-        (judgement.edit_model, judgement.sample_id): judgement.status
-        for judgement in judgements
-        if judgement.status in (Status.EDIT_FAILED, Status.SKIPPED, Status.PENDING)
+        (one.edit_model, one.sample_id): one.status
+        for one in judgements
+        if one.status in (Status.EDIT_FAILED, Status.SKIPPED, Status.PENDING)
     }
     edits = tuple(
         Edit(
@@ -83,7 +111,8 @@ def results(samples: Sequence[Sample], scores: Scores, *, name: str = "run", **m
         edits=edits,
         judgements=tuple(judgements),
         edit_models=edit_models,
-        judges=tuple(dict.fromkeys(judge for _, judge in scores)),
+        judges=judges,
+        scoring=scorings,
         **more,  # type: ignore[arg-type]
     )
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from edit_eval.records import Status
+from edit_eval.records import Scale, Scoring, Status
 from edit_eval.statistics.agreement import judge_agreement, ordinal_alpha, retest
 
 
@@ -93,7 +93,8 @@ def test_shares_of_answers_without_a_score_and_of_the_ends(make_sample, make_res
     assert card["refused"]["rate"] == pytest.approx(1 / 6)
     assert card["out_of_range"]["rate"] == 0.0
     assert card["unscored"]["count"] == sum(
-        card[status]["count"] for status in ("unparseable", "refused", "out_of_range", "cut_off", "judge_error")
+        card[status]["count"]
+        for status in ("unparseable", "refused", "out_of_range", "cut_off", "judge_error", "undefined")
     )
     assert card["unscored"]["total"] == 6
     assert card["ceiling"]["rate"] == 0.5
@@ -147,7 +148,7 @@ def test_judges_that_scored_nothing_in_common(make_sample, make_results):
     samples = [make_sample(0), make_sample(1)]
     scores = {("m", "x"): [[1.0], [Status.REFUSED]], ("m", "y"): [[Status.REFUSED], [2.0]]}
     between = judge_agreement(make_results(samples, scores))["between_judges"]
-    assert (between["edits"], between["alpha"], between["ci95"]) == (0, None, None)
+    assert (between["edits"], between["alpha"], between["ci95"], between["no_alpha"]) == (0, None, None, "no_scores")
 
 
 def test_the_interval_of_alpha_holds_it(make_sample, make_results):
@@ -167,3 +168,36 @@ def test_the_interval_of_alpha_holds_it(make_sample, make_results):
         low, high = judge_agreement(make_results(samples, scores), resamples=150)["between_judges"]["ci95"]
         covered += low <= truth <= high
     assert covered >= 43
+
+
+def test_judges_on_unlike_scales_have_no_alpha(make_sample, make_results):
+    scoring = {
+        judge: Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0, highest=highest)})
+        for judge, highest in (("x", 10), ("y", 10), ("z", 5))
+    }
+    samples = [make_sample(n) for n in range(6)]
+    rows = {("m", judge): [[float(n % 5)] for n in range(6)] for judge in scoring}
+    between = judge_agreement(make_results(samples, rows, scoring=scoring), resamples=20)["between_judges"]
+    assert (between["edits"], between["alpha"], between["no_alpha"]) == (6, None, "unlike_scales")
+    assert {(pair["a"], pair["b"]): pair["alpha"] for pair in between["pairs"]} == {
+        ("x", "y"): 1.0,
+        ("x", "z"): None,
+        ("y", "z"): None,
+    }
+
+
+def test_a_card_is_about_the_score_that_is_asked_for(make_sample, make_results):
+    scales = {"mse": Scale(lowest=0, highest=1, higher_is_better=False), "psnr": Scale(lowest=0)}
+    scoring = Scoring(protocol="numbers", headline="mse", scales=scales)
+    rows = [
+        [{"mse": 0, "psnr": Status.UNDEFINED}],
+        [{"mse": 0.01, "psnr": 20}],
+        [{"mse": 1, "psnr": 0}],
+        [{"mse": 0.5}],
+    ]
+    run = make_results([make_sample(n) for n in range(4)], {("m", "j"): rows}, scoring=scoring)
+    card = judge_agreement(run)["judges"]["j"]
+    assert (card["score"], card["asked"], card["ceiling"]["count"], card["floor"]["count"]) == ("mse", 4, 1, 1)
+    card = judge_agreement(run, score="psnr")["judges"]["j"]
+    assert (card["score"], card["asked"], card["unscored"]["count"], card["undefined"]["count"]) == ("psnr", 3, 1, 1)
+    assert (card["ceiling"], card["floor"]["count"]) == (None, 1), "there is no highest PSNR"

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import Status
+from edit_eval.records import Picture, Scale, Scoring, Status
 from edit_eval.statistics.columns import (
     Difference,
     by_judge,
@@ -57,6 +58,7 @@ def test_bounds_of_a_sample():
     one = column("a", [8, None, 6], unscored={"s0000": 0.5})
     assert [one.bound(sample, 0.0) for sample in one.scores] == [4.0, 0.0, 6.0]
     assert [one.bound(sample, 10.0) for sample in one.scores] == [9.0, 10.0, 6.0]
+    assert [one.bound(sample, math.inf) for sample in one.scores] == [math.inf, math.inf, 6.0]
 
 
 def test_what_cannot_be_compared_is_refused_with_what_differs():
@@ -144,3 +146,47 @@ def test_runs_without_a_common_sample_are_refused():
 def test_what_makes_no_comparison_is_refused(columns, message):
     with pytest.raises(ConfigurationError, match=message):
         compare(columns)
+
+
+# -- which score --
+
+
+def axes(make_sample, make_results, **more):
+    scales = {"O": Scale(lowest=0, highest=10), "loss": Scale(lowest=0, higher_is_better=False)}
+    rows = [[{"O": 4, "loss": 0.5}, {"O": 5, "loss": 0.7}], [{"O": Status.REFUSED, "loss": 0.1}], [{"O": 3}]]
+    scoring = Scoring(protocol="axes", headline="O", scales=scales)
+    return make_results([make_sample(n) for n in range(3)], {("m", "j"): rows}, scoring=scoring, **more)
+
+
+def test_a_column_is_of_the_headline_or_of_the_score_that_is_asked_for(make_sample, make_results):
+    run = axes(make_sample, make_results)
+    (headline,), (loss,) = columns_of(run, {"j": IDENTITY}), columns_of(run, {"j": IDENTITY}, score="loss")
+    assert (headline.score, headline.scores) == ("O", {"s0000": 4.5, "s0001": None, "s0002": 3.0})
+    assert (loss.score, loss.scale.higher_is_better) == ("loss", False)
+    assert loss.scores == {"s0000": pytest.approx(0.6), "s0001": 0.1}, "it does not apply to the third"
+    with pytest.raises(ConfigurationError, match="gives a score 'PQ'; there are: O, loss"):
+        columns_of(run, {"j": IDENTITY}, score="PQ")
+
+
+def test_another_score_or_scale_is_refused(make_sample, make_results):
+    run = axes(make_sample, make_results)
+    (one,), (other,) = columns_of(run, {"j": IDENTITY}), columns_of(run, {"j": IDENTITY}, score="loss")
+    with pytest.raises(ConfigurationError, match="they differ in score: 'O' and 'loss' "):
+        refuse_incomparable([one, replace(other, name="second")])
+    turned = replace(one, name="second", scale=replace(one.scale, higher_is_better=False))
+    with pytest.raises(ConfigurationError, match=r"they differ in scale\.higher_is_better: True and False"):
+        refuse_incomparable([one, turned])
+
+
+def test_another_reference_under_the_same_id_is_refused(make_sample, make_results):
+    def column_with(name, digest):
+        reference = Picture(path="r.png", digest=digest)
+        samples = [
+            replace(one, pictures={**one.pictures, "reference": reference}) for one in map(make_sample, range(2))
+        ]
+        (only,) = columns_of(make_results(samples, {("m", "j"): [[1.0], [2.0]]}, name=name), {"j": IDENTITY})
+        return only
+
+    with pytest.raises(ConfigurationError, match="sample 's0000' has another reference image"):
+        refuse_incomparable([column_with("a", "one"), column_with("b", "two")])
+    refuse_incomparable([column_with("a", "one"), column_with("b", "")])  # nobody knows

@@ -9,7 +9,7 @@ import pytest
 from clustered_designs import clustered, images_of
 from edit_eval.errors import ConfigurationError
 from edit_eval.statistics.comparison import compare
-from small_columns import column, drawn
+from small_columns import TEN, column, drawn
 
 
 def test_the_same_run_twice_is_a_tie():
@@ -314,3 +314,55 @@ def test_notes_are_passed_on():
     document = compare(columns, notes=["b is not finished"]).document()
     assert document["notes"] == ["b is not finished"]
     assert document["columns"][1]["differs"] == ["steps: 4, not 8"]
+
+
+def test_a_mean_over_categories_is_what_is_tested_where_the_scale_says_so():
+    over = replace(TEN, mean_over="categories")
+    categories = ["physical"] * 75 + ["social"] * 15
+    good = [score + (2 if index >= 75 else -0.1) for index, score in enumerate(drawn(2))]
+    columns = [column(name, of, categories=categories) for name, of in (("a", good), ("b", drawn(3)))]
+    (plain,) = compare(columns).pairs
+    comparison = compare([replace(one, scale=over) for one in columns], margin=0.3)
+    (pair,) = comparison.pairs
+    assert pair.category_mean == plain.category_mean
+    assert pair.sample_mean == plain.sample_mean
+    assert (plain.difference, plain.ci95) == (plain.sample_mean.difference, plain.sample_mean.ci95)
+    assert (pair.difference, pair.ci95) == (pair.category_mean.difference, pair.category_mean.ci95)
+    assert pair.mean_a - pair.mean_b == pytest.approx(pair.difference)
+    assert pair.worst_case_difference == pytest.approx(pair.difference)
+    assert pair.p < plain.p
+    assert (plain.better, pair.better) == (None, "a")
+    assert [one.mean for one in comparison.columns] == pytest.approx([pair.mean_a, pair.mean_b])
+    assert comparison.gate.candidates[0].difference == pytest.approx(-pair.difference)
+
+
+def test_a_category_that_none_has_scored_leaves_no_mean_over_categories():
+    over = replace(TEN, mean_over="categories")
+    categories = ["physical"] * 60 + ["social"] * 30
+    holes = [None if index >= 60 else score for index, score in enumerate(drawn(3))]
+    columns = [column("a", drawn(2), categories=categories), column("b", holes, categories=categories)]
+    comparison = compare([replace(one, scale=over) for one in columns], margin=5.0)
+    (pair,) = comparison.pairs
+    assert (pair.n, pair.clusters) == (60, 60)
+    assert pair.difference is pair.mean_a is pair.mean_b is pair.ci95 is pair.p is pair.better is None
+    assert (pair.no_ci95, pair.testable) == ("no_scores", False)
+    assert pair.sample_mean.difference is not None
+    assert pair.worst_case_difference < 0 < pair.best_case_difference
+    assert [one.mean is None for one in comparison.columns] == [False, True]
+    assert comparison.columns[1].no_ci95 == "no_scores"
+    (candidate,) = comparison.gate.candidates
+    assert [reason.kind for reason in candidate.reasons] == ["category_not_held"]
+    assert comparison.document()["tests"] == 0
+    json.dumps(comparison.document(), allow_nan=False)
+
+
+def test_the_one_that_loses_on_a_few_images_is_named_whichever_way_the_scale_runs():
+    noise = np.random.default_rng(3).normal(0, 0.1, size=40)
+    a = 3 + noise
+    b = a - 0.5
+    b[[4, 20]] += 6
+    error = replace(TEN, higher_is_better=False)
+    (pair,) = compare([column("a", a, scale=error), column("b", b, scale=error)]).pairs
+    assert pair.few_losses.column == "b"
+    assert pair.few_losses.samples[:2] == ["s0004", "s0020"]
+    assert (pair.wins, pair.losses) == (2, 38)

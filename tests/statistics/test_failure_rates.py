@@ -100,7 +100,8 @@ def test_a_failed_edit_is_the_models_and_an_unread_answer_the_judges(make_sample
 def test_every_edit_seed_is_an_edit_of_its_own(make_sample, make_results):
     run = make_results([make_sample(0)], {("m", "j"): [[4.0]]})
     edit = run.edits[0]
-    more = Edit("", edit.sample_id, "m", 1, 1, Status.EDIT_FAILED)
+    failed = {"seed": 1, "edit_seed": 1, "status": Status.EDIT_FAILED}
+    more = Edit(key="", sample_id=edit.sample_id, edit_model="m", **failed)
     (only,) = columns_of(replace(run, edits=(edit, more)), {"j": IDENTITY})
     assert only.failed == {"s0000": {0: False, 1: True}}
     assert only.with_failures_as("s0000", 0.0) == 2.0, "one of two edits has 4.0, the other the lowest"
@@ -140,19 +141,19 @@ def judged(*columns):
 
 def test_who_fails_more_and_does_not_score_higher_is_worse():
     _, pair, ranks = judged(failing(column("a", drawn(2)), []), failing(column("b", drawn(3)), range(20)))
-    assert (pair.scores_higher, pair.fails_more, pair.better, pair.trade) == (None, "b", "a", False)
+    assert (pair.scores_better, pair.fails_more, pair.better, pair.trade) == (None, "b", "a", False)
     assert ranks == [1, 2]
 
 
 def test_who_scores_higher_and_fails_more_is_neither_better_nor_worse():
     _, pair, ranks = judged(failing(column("a", drawn(2)), []), failing(column("b", drawn(3, 2.0)), range(20)))
-    assert (pair.scores_higher, pair.fails_more, pair.better, pair.trade) == ("b", "b", None, True)
+    assert (pair.scores_better, pair.fails_more, pair.better, pair.trade) == ("b", "b", None, True)
     assert ranks == [1, 1]
 
 
 def test_who_scores_lower_and_fails_more_is_worse_once():
     _, pair, ranks = judged(failing(column("a", drawn(2, 2.0)), []), failing(column("b", drawn(3)), range(20)))
-    assert (pair.scores_higher, pair.fails_more, pair.better, pair.trade) == ("a", "b", "a", False)
+    assert (pair.scores_better, pair.fails_more, pair.better, pair.trade) == ("a", "b", "a", False)
     assert ranks == [1, 2]
 
 

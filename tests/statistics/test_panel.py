@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import statistics
 from dataclasses import replace
 
 import pytest
 
-from edit_eval.records import Status
-from edit_eval.statistics.panel import NAME, panel
+from edit_eval.records import Scale, Scoring, Status
+from edit_eval.statistics.panel import NAME, no_panel, panel
 from edit_eval.statistics.summary import judges_document, summarise
 
 
@@ -23,14 +24,15 @@ def test_the_median_of_three_judges(make_sample, make_results):
     run = run_of(make_sample, make_results, {"a": [[2.0], [9.0]], "b": [[5.0], [8.0]], "c": [[4.0], [1.0]]})
     found = panel(run)
     assert [judgement.score for judgement in found.results.judgements] == [4.0, 8.0]
-    assert found.worst == found.best == (4.0, 8.0)
+    assert [*found.bounds.values()] == [(4.0, 4.0), (8.0, 8.0)]
     assert found.results.judges == (NAME,)
 
 
 def test_fewer_than_three_judges_have_none(make_sample, make_results):
     two = run_of(make_sample, make_results, {"a": [[2.0]], "b": [[5.0]]})
-    assert panel(two) is None  # it would be their mean, and judges are not averaged
-    assert panel(run_of(make_sample, make_results, {"a": [[2.0]]})) is None
+    one = run_of(make_sample, make_results, {"a": [[2.0]]})
+    assert panel(two) is panel(one) is None  # it would be their mean, and judges are not averaged
+    assert no_panel(two) == no_panel(one) == "few_judges"
 
 
 def test_repeats_are_a_mean_within_each_judge(make_sample, make_results):
@@ -49,8 +51,7 @@ def test_an_edit_that_a_judge_has_no_score_for_has_no_median(make_sample, make_r
     assert [one.status for one in judgements] == [Status.UNPARSEABLE, Status.EDIT_FAILED, Status.PENDING, Status.OK]
     assert [one.score for one in judgements] == [None, None, None, 5.0]
     # What is missing may be anything in the range, and the median moves only as far as that lets it.
-    assert found.worst == (2.0, 0.0, 0.0, 5.0)
-    assert found.best == (4.0, 10.0, 10.0, 6.5)
+    assert [*found.bounds.values()] == [(2.0, 4.0), (0.0, 10.0), (0.0, 10.0), (5.0, 6.5)]
 
 
 def test_missing_repeats_bound_the_median(make_sample, make_results):
@@ -58,10 +59,10 @@ def test_missing_repeats_bound_the_median(make_sample, make_results):
     run = run_of(make_sample, make_results, rows)
     found = panel(run)
     assert found.results.judgements[0].score == 4.0
-    assert (found.worst, found.best) == ((3.0,), (5.0,))  # the first judge's mean may be 2 to 7
+    assert [*found.bounds.values()] == [(3.0, 5.0)]  # the first judge's mean may be 2 to 7
     (entry,) = judges_document(run)["median"]
-    assert entry["overall"]["worst_case_mean"] == 3.0
-    assert entry["overall"]["best_case_mean"] == 5.0
+    assert entry["scores"]["score"]["worst_case_mean"] == 3.0
+    assert entry["scores"]["score"]["best_case_mean"] == 5.0
 
 
 def test_a_summary_says_what_the_judges_say_together(make_sample, make_results):
@@ -76,11 +77,12 @@ def test_a_summary_says_what_the_judges_say_together(make_sample, make_results):
     agreement = summary["agreement"]
     (entry,) = agreement["median"]
     medians = [statistics.median(statistics.fmean(rows[judge][index]) for judge in rows) for index in range(40)]
-    assert entry["overall"]["mean"] == pytest.approx(statistics.fmean(medians))
-    assert entry["overall"]["n"] == entry["coverage"]["total"] == 40
+    found = entry["scores"]["score"]
+    assert found["mean"] == pytest.approx(statistics.fmean(medians))
+    assert found["n"] == entry["coverage"]["total"] == 40
     assert entry["coverage"]["required"] == 0.9
-    assert list(entry["categories"]) == ["physical", "social"]
-    assert [result["overall"]["mean"] for result in summary["results"]] == pytest.approx(
+    assert list(found["categories"]) == ["physical", "social"]
+    assert [result["scores"]["score"]["mean"] for result in summary["results"]] == pytest.approx(
         [statistics.fmean(score for row in rows[judge] for score in row) for judge in rows]
     )
     assert agreement["judges"]["fair"]["retest"]["sd"] == pytest.approx(0.5, abs=0.1)
@@ -96,10 +98,46 @@ def test_one_judge_asked_once_agrees_with_nobody(make_sample, make_results):
     repeated = run_of(make_sample, make_results, {"a": [[2.0, 2.5], [5.0, 5.0]]})
     agreement = summarise(repeated)["agreement"]
     assert agreement["judges"]["a"]["retest"]["answers"] == 4
-    assert agreement["median"] is None
+    assert (agreement["median"], agreement["no_median"]) == (None, "few_judges")
 
 
 def test_the_order_of_the_judgements_does_not_matter(make_sample, make_results):
     run = run_of(make_sample, make_results, {"a": [[2.0], [7.0]], "b": [[5.0], [6.0]]})
     turned = replace(run, judgements=run.judgements[::-1])
     assert json.dumps(summarise(turned)) == json.dumps(summarise(run))
+
+
+def test_judges_on_unlike_scales_have_no_median(make_sample, make_results):
+    run = run_of(make_sample, make_results, {judge: [[2.0], [3.0]] for judge in "abc"})
+    for scale in (Scale(lowest=1, highest=5), Scale(lowest=0, highest=10, higher_is_better=False)):
+        scoring = {**run.scoring, "c": Scoring(protocol="p", headline="score", scales={"score": scale})}
+        unlike = replace(run, scoring=scoring)
+        assert (panel(unlike), no_panel(unlike)) == (None, "unlike_scales")
+        assert judges_document(unlike)["no_median"] == "unlike_scales"
+    assert no_panel(run) is judges_document(run)["no_median"] is None
+
+
+def test_the_median_is_of_the_score_that_is_asked_for(make_sample, make_results):
+    scale = Scale(lowest=1, highest=5)
+    named = {judge: Scoring(protocol="p", headline=judge, scales={judge: scale, "PQ": scale}) for judge in "abc"}
+    rows = {judge: [[{judge: value, "PQ": 5}], [{judge: 3}]] for judge, value in zip("abc", (1, 2, 4), strict=True)}
+    samples = [make_sample(0), make_sample(1)]
+    run = make_results(samples, {("m", judge): of for judge, of in rows.items()}, scoring=named)
+    headlines = panel(run).results
+    assert [one.score for one in headlines.judgements] == [2.0, 3.0]
+    assert headlines.judgements[0].headline == NAME, "the judges' headlines have three names"
+    found = panel(run, "PQ").results
+    assert [(one.sample_id, one.scores) for one in found.judgements] == [("s0000", {"PQ": 5.0})]
+    (entry,) = judges_document(run, score="PQ")["median"]
+    assert (entry["headline"], entry["scores"]["PQ"]["coverage"]["total"]) == ("PQ", 1)
+
+
+def test_at_an_open_end_a_median_is_bounded_by_the_judges_that_answered(make_sample, make_results):
+    loss = Scoring(protocol="p", headline="loss", scales={"loss": Scale(lowest=0, higher_is_better=False)})
+    rows = {"a": [[2.0], [Status.REFUSED]], "b": [[Status.REFUSED], [Status.REFUSED]], "c": [[4.0], [4.0]]}
+    samples = [make_sample(0), make_sample(1)]
+    run = make_results(samples, {("m", judge): of for judge, of in rows.items()}, scoring=loss)
+    assert [*panel(run).bounds.values()] == [(4.0, 2.0), (math.inf, 0.0)]
+    (entry,) = judges_document(run)["median"]
+    found = entry["scores"]["loss"]
+    assert (found["worst_case_mean"], found["best_case_mean"]) == (None, 1.0)

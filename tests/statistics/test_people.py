@@ -4,12 +4,13 @@ import ast
 import csv
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import Sample, Status
+from edit_eval.records import Scale, Scoring, Status
 from edit_eval.statistics.people import (
     PersonScore,
     between_raters,
@@ -159,11 +160,11 @@ def test_a_run_against_a_file_of_people(make_sample, make_results):
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
-def test_the_known_answers_from_a_run_and_a_csv(viescore, make_results, tmp_path):
+def test_the_known_answers_from_a_run_and_a_csv(viescore, make_sample, make_results, tmp_path):
     """The whole road: judgements of 1,432 edits, and the three people's scores in the file that we ask for."""
     judge, raters = viescore["O"]["judge"], viescore["O"]["raters"]
     items = sorted({item for items in judge.values() for item, _ in items})
-    samples = [Sample(item, n, "edit", f"{n}.png", f"digest-{n}", "change it") for n, item in enumerate(items)]
+    samples = [replace(make_sample(n), id=item) for n, item in enumerate(items)]
     rows = {(editor, "gpt4o"): [[scores[(item, 0)]] for item in items] for editor, scores in judge.items()}
     with (tmp_path / "people.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -246,3 +247,38 @@ def test_a_file_that_is_none(tmp_path):
         read_people_file(tmp_path / "long.csv")
     (tmp_path / "good.csv").write_bytes("\ufeffsample_id,edit_model,score\r\na,m,1\r\n".encode())
     assert read_people_file(tmp_path / "good.csv") == [PersonScore("a", "m", 1.0)]
+
+
+def named(make_sample, make_results):
+    """A judge of two scores, the second a loss; people's scores of each."""
+    scales = {"O": Scale(lowest=0, highest=10), "loss": Scale(lowest=0, higher_is_better=False)}
+    samples = [make_sample(n) for n in range(12)]
+    rows = [[{"O": float(n), "loss": float(7 * n % 12)}] for n in range(12)]
+    run = make_results(samples, {("m", "j"): rows}, scoring=Scoring(protocol="p", headline="O", scales=scales))
+    lines = ["sample_id,edit_model,score,score_name\n"]
+    lines += [f"{of.id},m,{of.index},O\n" for of in samples]
+    lines += [f"{of.id},m,{-(7 * of.index % 12)},loss\n" for of in samples]
+    return run, read_people_scores(lines)
+
+
+def test_people_name_the_score_that_theirs_is_about(make_sample, make_results):
+    run, people = named(make_sample, make_results)
+    for score, of_people in ((None, 12), ("O", 12), ("loss", 12)):
+        found = people_agreement(run, people, score=score, resamples=0)
+        assert found["judges"]["j"]["spearman"] == pytest.approx(1 - 1 / 12)  # perfect, as Fisher's z takes it
+        assert (found["scores"], found["unmatched"]) == (of_people, 12)
+    unnamed = [replace(one, score_name="") for one in people if one.score_name == "O"]
+    found = people_agreement(run, unnamed, score="loss", resamples=0)
+    assert abs(found["judges"]["j"]["spearman"]) < 0.5, "one without a name is held against whatever is looked at"
+    assert found["unmatched"] == 0
+
+
+def test_scores_of_people_about_another_score_are_refused(make_sample, make_results):
+    run, people = named(make_sample, make_results)
+    only = [one for one in people if one.score_name == "O"]
+    with pytest.raises(ConfigurationError, match="not one of 12 scores of people is about loss; they are about O"):
+        people_agreement(run, only, score="loss")
+    with pytest.raises(ConfigurationError, match="line 4: a second score 'O' for sample 'a'"):
+        read_people_scores(
+            ["sample_id,edit_model,score,score_name\n", "a,m,1,O\n", "a,m,1,SC\n", "a,m,2,O\n"], "votes.csv"
+        )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import statistics
 import time
@@ -9,9 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edit_eval.records import Judgement, Status
+from edit_eval.records import Judgement, Scale, Scoring, Status
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.summary import summarise
+
+
+def score_of(run, **how):
+    """The only score of the only model and judge."""
+    (result,) = summarise(run, **how)["results"]
+    return result["scores"]["score"]
 
 
 @pytest.fixture
@@ -29,11 +36,11 @@ def run(make_sample, make_results):
 
 
 def test_scores_that_needed_a_second_asking_are_counted_apart(run):
-    asked = [1, 2, 0, 3, 3, 1]  # the last of three askings of the fifth was no score either
-    judgements = tuple(replace(one, answers=count) for one, count in zip(run.judgements, asked, strict=True))
+    again = [(), ("score",), (), ("score",), (), ()]
+    judgements = tuple(replace(one, again=frozenset(of)) for one, of in zip(run.judgements, again, strict=True))
     summary = summarise(replace(run, judgements=judgements))
     assert summary["coverage"]["asked_again"] == 2
-    categories = summary["results"][0]["categories"]
+    categories = summary["results"][0]["scores"]["score"]["categories"]
     assert {name: block["coverage"]["asked_again"] for name, block in categories.items()} == {
         "physical": 1,
         "social": 1,
@@ -42,11 +49,12 @@ def test_scores_that_needed_a_second_asking_are_counted_apart(run):
 
 def test_only_scores_are_numbers(run):
     summary = summarise(run)
-    overall = summary["overall"]
+    overall = score_of(run)
     assert overall["n"] == 4
-    assert overall["clusters"] == 3
+    assert overall["images"] == 3
     assert overall["mean"] == 5.5
     assert overall["std"] == pytest.approx(statistics.stdev([8, 6, 3, 5]))
+    assert overall["scale"] == {"lowest": 0, "highest": 10, "higher_is_better": True, "mean_over": "samples"}
     assert (overall["median"], overall["min"], overall["max"]) == (5.5, 3.0, 8.0)
     assert summary["coverage"] == {
         "scored": 4,
@@ -59,10 +67,11 @@ def test_only_scores_are_numbers(run):
 
 
 def test_the_bounds_take_every_missing_score_for_the_lowest_and_the_highest(run):
-    overall = summarise(run)["overall"]
+    overall = score_of(run)
     assert overall["worst_case_mean"] == pytest.approx(22 / 6)
     assert overall["best_case_mean"] == pytest.approx((22 + 20) / 6)
-    other_scale = summarise(run, lowest=1.0, highest=20.0)["overall"]
+    to_twenty = Scoring(protocol="other", headline="score", scales={"score": Scale(lowest=1, highest=20)})
+    other_scale = score_of(replace(run, scoring={"judge": to_twenty}))
     assert other_scale["worst_case_mean"] == pytest.approx(24 / 6)
     assert other_scale["best_case_mean"] == pytest.approx(62 / 6)
 
@@ -70,20 +79,21 @@ def test_the_bounds_take_every_missing_score_for_the_lowest_and_the_highest(run)
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.OK])
 def test_no_status_but_ok_ever_reaches_a_mean(make_sample, make_results, status):
     samples = [make_sample(index) for index in range(3)]
-    summary = summarise(make_results(samples, {("m", "j"): [[2.0], [4.0], [status]]}))
-    assert summary["overall"]["mean"] == 3.0
-    assert summary["overall"]["n"] == 2
+    run = make_results(samples, {("m", "j"): [[2.0], [4.0], [status]]})
+    summary, overall = summarise(run), score_of(run)
+    assert overall["mean"] == 3.0
+    assert overall["n"] == 2
     assert summary["coverage"]["by_status"] == {"ok": 2, status.value: 1}
-    assert summary["overall"]["worst_case_mean"] == 2.0
+    assert overall["worst_case_mean"] == 2.0
     assert summary["status"] == ("incomplete" if status is Status.PENDING else "complete")
 
 
 def test_categories_difficulties_tags_and_languages(run):
-    (result,) = summarise(run)["results"]
+    result = score_of(run)
     assert list(result["categories"]) == ["physical", "social"]
     assert result["categories"]["physical"]["mean"] == 7.0
     assert result["categories"]["physical"]["coverage"]["by_status"] == {"ok": 2, "edit_failed": 1}
-    assert result["category_mean"] == 5.5
+    assert result["category_mean"]["mean"] == 5.5
     assert result["difficulties"]["hard"]["mean"] == 5.5
     assert list(result["difficulties"]) == ["hard", "easy"]
     assert {tag: block["n"] for tag, block in result["tags"].items()} == {"rain": 2, "light": 1}
@@ -94,31 +104,24 @@ def test_categories_difficulties_tags_and_languages(run):
     assert result["categories"]["physical"]["ci95"] is None
     assert result["categories"]["physical"]["no_ci95"] == "one_image"
     # And the four of all are of two, which is no interval to believe either.
-    assert result["overall"]["no_ci95"] == "too_uneven"
+    assert result["no_ci95"] == "too_uneven"
 
 
 def test_weighted_by_samples_and_by_category(make_sample, make_results):
     samples = [make_sample(index, category="a" if index < 3 else "b") for index in range(4)]
-    summary = summarise(make_results(samples, {("m", "j"): [[1.0], [1.0], [1.0], [9.0]]}))
-    assert summary["overall"]["mean"] == 3.0
-    assert summary["category_mean"] == 5.0
+    found = score_of(make_results(samples, {("m", "j"): [[1.0], [1.0], [1.0], [9.0]]}))
+    assert found["mean"] == found["sample_mean"]["mean"] == 3.0
+    assert found["category_mean"]["mean"] == 5.0
 
 
 def test_a_category_without_any_score_leaves_no_category_mean(make_sample, make_results):
     samples = [make_sample(0, category="a"), make_sample(1, category="b")]
-    summary = summarise(make_results(samples, {("m", "j"): [[7.0], [Status.REFUSED]]}))
-    assert summary["category_mean"] is None
-    assert summary["categories"]["b"]["mean"] is None
-    assert summary["categories"]["b"]["worst_case_mean"] == 0.0
-    assert summary["categories"]["b"]["best_case_mean"] == 10.0
-    assert summary["overall"]["mean"] == 7.0
-
-
-def test_one_model_and_one_judge_stand_at_the_top(run):
-    summary = summarise(run)
-    (result,) = summary["results"]
-    for key in ("overall", "category_mean", "categories"):
-        assert summary[key] == result[key]
+    found = score_of(make_results(samples, {("m", "j"): [[7.0], [Status.REFUSED]]}))
+    assert found["category_mean"]["mean"] is None
+    assert found["categories"]["b"]["mean"] is None
+    assert found["categories"]["b"]["worst_case_mean"] == 0.0
+    assert found["categories"]["b"]["best_case_mean"] == 10.0
+    assert found["mean"] == 7.0
 
 
 def test_several_models_and_judges_have_no_common_mean(make_sample, make_results):
@@ -135,7 +138,7 @@ def test_several_models_and_judges_have_no_common_mean(make_sample, make_results
         ("a", "y"),
         ("a", "x"),
     ]
-    assert summary["overall"] is summary["category_mean"] is summary["categories"] is None
+    assert {"mean", "scores", "categories"}.isdisjoint(summary)
     assert summary["status"] == "incomplete"
     assert summary["coverage"]["scored"] == 7
     assert [r["coverage"]["reached"] for r in summary["results"]] == [False, True, True, True]
@@ -156,10 +159,13 @@ def test_rounding_does_not_miss_a_coverage_that_is_just_reached(make_sample, mak
 
 
 def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
-    overall = summarise(make_results([make_sample(0)], {("m", "j"): [[Status.JUDGE_ERROR]]}))["overall"]
-    assert overall == {
+    found = score_of(make_results([make_sample(0)], {("m", "j"): [[Status.JUDGE_ERROR]]}))
+    assert found["category_mean"] == found["sample_mean"] == {"mean": None, "ci95": None, "no_ci95": "no_scores"}
+    (category,) = found["categories"].values()
+    del category["coverage"], category["exploratory"]
+    assert category == {
         "n": 0,
-        "clusters": None,
+        "images": None,
         "mean": None,
         "std": None,
         "median": None,
@@ -173,28 +179,28 @@ def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
 
 
 def test_an_empty_run_can_be_summarised(make_results):
-    summary = summarise(make_results([], {("m", "j"): []}))
-    assert summary["coverage"]["total"] == 0
-    assert summary["overall"]["worst_case_mean"] is None
-    assert summary["results"][0]["categories"] == {}
+    run = make_results([], {("m", "j"): []})
+    assert summarise(run)["coverage"]["total"] == 0
+    assert score_of(run)["worst_case_mean"] is None
+    assert score_of(run)["categories"] == {}
 
 
 def test_repeats_count_in_the_mean_and_share_a_cluster(make_sample, make_results):
     samples = [make_sample(index) for index in range(4)]
-    once = summarise(make_results(samples, {("m", "j"): [[1.0], [4.0], [6.0], [8.0]]}))["overall"]
-    thrice = summarise(make_results(samples, {("m", "j"): [[s] * 3 for s in (1.0, 4.0, 6.0, 8.0)]}))["overall"]
+    once = score_of(make_results(samples, {("m", "j"): [[1.0], [4.0], [6.0], [8.0]]}))
+    thrice = score_of(make_results(samples, {("m", "j"): [[s] * 3 for s in (1.0, 4.0, 6.0, 8.0)]}))
     assert thrice["n"] == 12
-    assert thrice["clusters"] == 4
+    assert thrice["images"] == 4
     assert thrice["mean"] == once["mean"]
     assert thrice["ci95"] == pytest.approx(once["ci95"])  # asking again makes no new samples
 
 
 def test_a_score_without_a_known_source_has_no_interval(make_sample, make_results):
-    samples = [make_sample(0), make_sample(1), replace(make_sample(2), source_digest="")]
-    overall = summarise(make_results(samples, {("m", "j"): [[1.0], [5.0], [9.0]]}))["overall"]
-    assert overall["mean"] == 5.0
-    assert overall["ci95"] is None
-    assert overall["clusters"] is None
+    samples = [make_sample(0), make_sample(1), replace(make_sample(2), pictures={}, cluster="")]
+    found = score_of(make_results(samples, {("m", "j"): [[1.0], [5.0], [9.0]]}))
+    assert found["mean"] == 5.0
+    assert (found["ci95"], found["no_ci95"]) == (None, "unknown_source")
+    assert found["images"] is None
 
 
 def test_the_document_is_plain_json_and_the_same_in_any_order(make_sample, make_results):
@@ -215,7 +221,17 @@ def test_a_hundred_thousand_judgements(make_sample, make_results):
         for index in range(50_000)
     )
     judgements = tuple(
-        Judgement("", of.id, of.category, edit_model, "j", 0, 0, Status.OK, score=of.index % 11)
+        Judgement(
+            sample_id=of.id,
+            category=of.category,
+            edit_model=edit_model,
+            judge="j",
+            edit_seed=0,
+            repeat=0,
+            headline="score",
+            status=Status.OK,
+            scores={"score": of.index % 11},
+        )
         for edit_model in ("a", "b")
         for of in samples
     )
@@ -232,22 +248,138 @@ def test_the_mean_of_categories_has_the_interval_of_its_own_weights(make_sample,
     categories = ["physical"] * 40 + ["social"] * 10
     samples = [make_sample(n, category=name, source=n % 25) for n, name in enumerate(categories)]
     scores = np.append(generator.normal(6, 0.5, size=40), generator.normal(6, 1.5, size=10))
-    (result,) = summarise(make_results(samples, {("m", "j"): [[score] for score in scores]}))["results"]
+    result = score_of(make_results(samples, {("m", "j"): [[score] for score in scores]}))
     groups = np.array([name == "social" for name in categories], dtype=np.int64)
     found = estimate(scores, np.arange(50) % 25, groups)
-    assert result["category_mean"] == pytest.approx(found.value)
-    assert result["category_mean_ci95"] == pytest.approx(found.interval())
-    low, high = result["overall"]["ci95"]
-    assert result["category_mean_ci95"][1] - result["category_mean_ci95"][0] > 1.2 * (high - low)
-    assert result["no_category_mean_ci95"] is None
+    of_categories = result["category_mean"]
+    assert of_categories["mean"] == pytest.approx(found.value)
+    assert of_categories["ci95"] == pytest.approx(found.interval())
+    low, high = result["ci95"]
+    assert of_categories["ci95"][1] - of_categories["ci95"][0] > 1.2 * (high - low)
+    assert of_categories["no_ci95"] is None
 
 
 def test_why_the_mean_of_categories_has_no_interval(make_sample, make_results):
     names = ["physical"] * 4 + ["social"]
     samples = [make_sample(n, category=name) for n, name in enumerate(names)]
-    one = summarise(make_results(samples, {("m", "j"): [[n] for n in (4, 5, 6, 7, 8)]}))
-    assert (one["category_mean"], one["category_mean_ci95"]) == (6.75, None)
-    assert one["results"][0]["no_category_mean_ci95"] == "one_image"
-    none = summarise(make_results(samples, {("m", "j"): [[4], [5], [6], [7], [Status.REFUSED]]}))
-    assert (none["category_mean"], none["category_mean_ci95"]) == (None, None)
-    assert none["results"][0]["no_category_mean_ci95"] == "no_scores"
+    one = score_of(make_results(samples, {("m", "j"): [[n] for n in (4, 5, 6, 7, 8)]}))
+    assert one["category_mean"] == {"mean": 6.75, "ci95": None, "no_ci95": "one_image"}
+    none = score_of(make_results(samples, {("m", "j"): [[4], [5], [6], [7], [Status.REFUSED]]}))
+    assert none["category_mean"] == {"mean": None, "ci95": None, "no_ci95": "no_scores"}
+
+
+# -- several scores --
+
+FIVE = Scale(lowest=1, highest=5)
+AXES = Scoring(
+    protocol="axes",
+    headline="overall",
+    scales={"overall": FIVE, "knowledge": FIVE, "loss": Scale(lowest=0, higher_is_better=False)},
+)
+
+
+def scores_of(run, **how):
+    (result,) = summarise(run, **how)["results"]
+    return result["scores"]
+
+
+def test_each_score_counts_the_samples_to_which_it_applies(make_sample, make_results):
+    rows = [
+        [{"overall": 4, "knowledge": 3, "loss": 0.5}],
+        [{"overall": 2, "loss": Status.UNDEFINED}],  # no question about knowledge
+        [{"overall": Status.UNPARSEABLE, "knowledge": 5, "loss": 0.1}],
+        [{"overall": 3, "knowledge": Status.REFUSED, "loss": 0.3}],
+        [Status.EDIT_FAILED],
+    ]
+    run = make_results([make_sample(n) for n in range(5)], {("m", "j"): rows}, scoring=AXES)
+    (result,) = summarise(run)["results"]
+    assert (result["protocol"], result["headline"]) == ("axes", "overall")
+    found = result["scores"]
+    assert list(found) == ["overall", "knowledge", "loss"]
+    assert {name: (one["n"], one["coverage"]["total"], one["mean"]) for name, one in found.items()} == {
+        "overall": (3, 5, 3.0),
+        "knowledge": (2, 4, 4.0),
+        "loss": (3, 5, pytest.approx(0.3)),
+    }
+    assert found["knowledge"]["coverage"]["by_status"] == {"ok": 2, "edit_failed": 1, "refused": 1}
+    assert found["loss"]["coverage"]["by_status"] == {"ok": 3, "edit_failed": 1, "undefined": 1}
+    assert result["coverage"]["by_status"] == {"ok": 3, "edit_failed": 1, "unparseable": 1}
+    assert found["knowledge"]["worst_case_mean"] == (3 + 5 + 1 + 1) / 4
+    assert (found["loss"]["worst_case_mean"], found["loss"]["best_case_mean"]) == (None, pytest.approx(0.9 / 5))
+    assert found["loss"]["scale"] == {
+        "lowest": 0,
+        "highest": None,
+        "higher_is_better": False,
+        "mean_over": "samples",
+    }
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+
+
+def test_a_failed_edit_counts_for_the_scores_that_it_names(make_sample, make_results):
+    failed = {"overall": Status.EDIT_FAILED, "loss": Status.EDIT_FAILED}
+    rows = [[{"overall": 4, "knowledge": 3, "loss": 0.5}], [failed]]
+    found = scores_of(make_results([make_sample(0), make_sample(1)], {("m", "j"): rows}, scoring=AXES))
+    assert {name: one["coverage"]["total"] for name, one in found.items()} == {"overall": 2, "knowledge": 1, "loss": 2}
+
+
+def test_coverage_is_that_of_the_headline(make_sample, make_results):
+    rows = [[{"overall": 4, "knowledge": Status.REFUSED, "loss": Status.UNDEFINED}] for _ in range(3)]
+    coverage = summarise(make_results([make_sample(n) for n in range(3)], {("m", "j"): rows}, scoring=AXES))["coverage"]
+    assert (coverage["scored"], coverage["total"], coverage["reached"]) == (3, 3, True)
+
+
+def test_a_mean_over_categories_leads_where_the_scale_says_so(make_sample, make_results):
+    scale = Scale(lowest=1, highest=5, mean_over="categories")
+    scoring = Scoring(protocol="p", headline="score", scales={"score": scale})
+    samples = [make_sample(n, category="a" if n < 6 else "b", tags=("t",) if n in (0, 6) else ()) for n in range(8)]
+    rows = [[1], [2], [3], [1], [2], [Status.REFUSED], [5], [4]]
+    found = score_of(make_results(samples, {("m", "j"): rows}, scoring=scoring))
+    assert found["mean"] == found["category_mean"]["mean"] == (9 / 5 + 4.5) / 2
+    assert found["sample_mean"]["mean"] == 18 / 7
+    assert found["ci95"] == found["category_mean"]["ci95"] != found["sample_mean"]["ci95"]
+    assert (found["worst_case_mean"], found["best_case_mean"]) == ((10 / 6 + 4.5) / 2, (14 / 6 + 4.5) / 2)
+    assert found["languages"]["en"]["mean"] == found["mean"], "the same samples, and so the same mean"
+    assert found["tags"]["t"]["mean"] == 3.0
+    lost = [*rows[:6], [Status.REFUSED], [Status.REFUSED]]
+    found = score_of(make_results(samples, {("m", "j"): lost}, scoring=scoring))
+    assert (found["mean"], found["no_ci95"], found["sample_mean"]["mean"]) == (None, "no_scores", 9 / 5)
+    assert found["worst_case_mean"] == (10 / 6 + 1) / 2
+
+
+def test_what_belongs_together_is_what_the_sample_says(make_sample, make_results):
+    samples = [make_sample(n, cluster=f"film {n // 2}") for n in range(8)]
+    found = score_of(make_results(samples, {("m", "j"): [[n] for n in range(8)]}))
+    assert found["images"] == 4
+    assert found["ci95"] == pytest.approx(estimate(np.arange(8.0), np.arange(8) // 2).interval(lowest=0, highest=10))
+
+
+def test_published_numbers_stand_beside_ours_and_change_nothing(run):
+    published = {("qwen", "judge"): {"accuracy": 0.25, "O": "without a seed there is no such number"}}
+    (plain,), (result,) = summarise(run)["results"], summarise(replace(run, published=published))["results"]
+    assert result["published"] == {
+        "accuracy": {"value": 0.25, "reason": ""},
+        "O": {"value": None, "reason": "without a seed there is no such number"},
+    }
+    assert {**result, "published": {}} == plain
+
+
+def test_controls_stand_for_themselves(run):
+    kinds = {"control:source": [1.0, 2.0, None], "control:blank": [None]}
+    controls = tuple(
+        replace(
+            run.judgements[0],
+            edit_model=kind,
+            status=Status.REFUSED if score is None else Status.OK,
+            scores={} if score is None else {"score": score},
+        )
+        for kind, scores in kinds.items()
+        for score in scores
+    )
+    elsewhere = replace(controls[0], judge="another")
+    plain, found = summarise(run), summarise(replace(run, controls=(*controls, elsewhere)))
+    assert found["results"][0].pop("controls") == {
+        "source": {"n": 2, "total": 3, "mean": 1.5, "std": pytest.approx(math.sqrt(0.5))},
+        "blank": {"n": 0, "total": 1, "mean": None, "std": None},
+    }
+    assert plain["results"][0].pop("controls") == {}
+    assert found == plain

@@ -9,7 +9,13 @@ from edit_eval.statistics.timing import timing
 
 
 def activity(kind: str, begin: float, end: float, device: str = "cuda:0", start: int = 1) -> Activity:
-    return Activity(start, device, kind, "model", begin, end)
+    return Activity(start_number=start, device=device, kind=kind, model="model", begin=begin, end=end)
+
+
+def memory_use(start: int, device: str, model: str, kind: str, *seen: int | None) -> MemoryUse:
+    before, loaded, peak, after = seen
+    of_load = {"start_number": start, "device": device, "model": model, "kind": kind}
+    return MemoryUse(**of_load, before=before, loaded=loaded, peak=peak, after=after)
 
 
 @pytest.fixture
@@ -91,10 +97,10 @@ def test_it_adds_up_to_the_wall_time_whatever_overlaps(timing_of):
 
 def test_the_utilisation_of_gpus_is_a_mean_over_samples(make_results):
     seen = (
-        Utilisation(1, "cuda:0", "editing", 30, 0.9),
-        Utilisation(1, "cuda:0", "idle", 10, 0.0),
-        Utilisation(2, "cuda:0", "editing", 10, 0.5),
-        Utilisation(2, "cuda:1", "judging", 1, 1.0),
+        Utilisation(start_number=1, device="cuda:0", kind="editing", samples=30, busy=0.9),
+        Utilisation(start_number=1, device="cuda:0", kind="idle", samples=10, busy=0.0),
+        Utilisation(start_number=2, device="cuda:0", kind="editing", samples=10, busy=0.5),
+        Utilisation(start_number=2, device="cuda:1", kind="judging", samples=1, busy=1.0),
     )
     found = timing(make_results([], {}, utilisation=seen))["gpu_utilisation"]
     assert found["cuda:0"] == pytest.approx({"mean": 32 / 50, "editing": 0.8, "idle": 0.0})
@@ -103,10 +109,10 @@ def test_the_utilisation_of_gpus_is_a_mean_over_samples(make_results):
 
 def test_memory_stands_device_by_device_in_the_order_of_the_stages(make_results):
     uses = (
-        MemoryUse(2, "cuda:1", "judge", "judging", 5, 58, 61, 0),
-        MemoryUse(1, "cuda:1", "model", "editing", 0, 54, 60, 5),
-        MemoryUse(1, "cuda:0", "model", "editing", 5, None, None, None),
-        MemoryUse(1, "cpu:0", "judge", "judging", None, 1, 2, None),
+        memory_use(2, "cuda:1", "judge", "judging", 5, 58, 61, 0),
+        memory_use(1, "cuda:1", "model", "editing", 0, 54, 60, 5),
+        memory_use(1, "cuda:0", "model", "editing", 5, None, None, None),
+        memory_use(1, "cpu:0", "judge", "judging", None, 1, 2, None),
     )
     gpus = [{"name": "cuda:0", "memory": None}, {"name": "cuda:1", "memory": 80}, "damaged"]
     results = make_results([], {}, memory=uses, devices=("cuda:0", "cuda:1"), environment={"gpus": gpus})

@@ -5,24 +5,50 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from edit_eval.errors import ConfigurationError, RunDirectoryError
-from edit_eval.records import Judgement, Results, Sample, Status
-from edit_eval.rubrics.loading import load_rubrics
+from edit_eval.config.identity import Identity
+from edit_eval.config.schema import ProtocolSection
+from edit_eval.errors import ConfigurationError
+from edit_eval.experiment import Experiment
+from edit_eval.protocols.asked import AskedJudge, make_protocol
+from edit_eval.protocols.contract import Protocol
+from edit_eval.records import Judgement, Picture, Results, Sample, Status
 from edit_eval.store.comparable import comparable_columns, compare_runs, run_names
-from edit_eval.store.keys import Identity
+from small_matrix import Asking, ask, asked_judge
 
 QWEN = Identity("judge", "qwen3_vl", "rev1", {"model_name": "30B", "dtype": "bfloat16"})
 
 
 def sample(index: int, category: str = "physical", **changed: Any) -> Sample:
-    made = Sample(f"s{index}", index, category, f"{index}.png", f"digest-{index}", f"do {index}", f"shows {index}")
-    return replace(made, **changed)
+    made: dict[str, Any] = {
+        "id": f"s{index}",
+        "index": index,
+        "category": category,
+        "pictures": {"source": Picture(path=f"{index}.png", digest=f"digest-{index}")},
+        "instruction": f"do {index}",
+        "description": f"shows {index}",
+    }
+    return Sample(**made | changed)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A run: what was asked, and what came of it."""
+
+    experiment: Experiment
+    results: Results
+
+
+def rubric(language: str, answer: str, prompts: Mapping[str, Mapping[str, str]] | None) -> Mapping[str, Any]:
+    parameters = {"language": language, "answer": answer, "prompts": dict(prompts or {})}
+    section = ProtocolSection(type="rubric", class_path="edit_eval.protocols.rubric:Rubric", parameters=parameters)
+    protocol, texts = make_protocol(section, Path())
+    return {"section": section, "texts": texts, "protocol": protocol}
 
 
 def made_run(
@@ -34,32 +60,28 @@ def made_run(
     prompts: Mapping[str, Mapping[str, str]] | None = None,
     answer: str = "score",
     language: str = "en",
+    protocol: Protocol | None = None,
     scores: Mapping[str, float] | None = None,
     status: Status = Status.OK,
     **evaluation: int,
-) -> Results:
+) -> Made:
     """A finished run; `scores` adds something to each edit model's scores."""
     models = models or {"qwen": {"steps": 50}}
-    rubrics = load_rubrics(prompts, language)
+    asked = asked_judge("", protocol) if protocol else AskedJudge(QWEN, **rubric(language, answer, prompts))
+    experiment = Experiment(
+        samples=tuple(samples),
+        edit_models=tuple(Identity(name, "edits", "", dict(given)) for name, given in models.items()),
+        judges=tuple(replace(asked, model=judge) for judge in judges),
+        language=language,
+        **evaluation,
+    )
     judgements = tuple(
-        Judgement(
-            key="",
-            sample_id=of.id,
-            category=of.category,
-            edit_model=model,
-            judge=judge.name,
-            edit_seed=0,
-            repeat=0,
-            status=status,
-            score=min(10.0, of.index % 7 + 0.1 * of.index * (scores or {}).get(model, 0.0))
-            if status is Status.OK
-            else None,
-        )
+        judged(of, model, judge.name, experiment.judges[0].protocol.headline, status, (scores or {}).get(model, 0.0))
         for model in models
         for judge in judges
         for of in samples
     )
-    return Results(
+    results = Results(
         name=Path(directory).name,
         directory=directory,
         samples=tuple(samples),
@@ -67,16 +89,23 @@ def made_run(
         judgements=judgements,
         edit_models=tuple(models),
         judges=tuple(judge.name for judge in judges),
-        configuration={
-            "benchmark": {"language": language},
-            "protocol": {"type": "rubric", "answer": answer, "retries": 2},
-            "evaluation": {"edit_seeds": 1, "repeats": 1, **evaluation},
-        },
-        resolved={
-            "edit_models": [asdict(Identity(name, "edits", "", dict(given))) for name, given in models.items()],
-            "judges": [asdict(judge) for judge in judges],
-            "rubrics": {name: asdict(rubric) for name, rubric in rubrics.items()},
-        },
+        scoring={judge.name: judge.scoring for judge in experiment.judges},
+    )
+    return Made(experiment, results)
+
+
+def judged(of: Sample, model: str, judge: str, headline: str, status: Status, more: float) -> Judgement:
+    score = min(10.0, of.index % 7 + 0.1 * of.index * more)
+    return Judgement(
+        sample_id=of.id,
+        category=of.category,
+        edit_model=model,
+        judge=judge,
+        edit_seed=0,
+        repeat=0,
+        headline=headline,
+        status=status,
+        scores={headline: score} if status is Status.OK else {},
     )
 
 
@@ -123,9 +152,9 @@ def test_a_column_says_how_its_edit_model_differs_from_the_first() -> None:
 
 def test_of_an_edit_model_of_another_type_the_type_is_enough() -> None:
     run = made_run(models={"a": {"steps": 50, "type": "fast"}, "b": {"guidance": 3.0, "type": "slow"}})
-    a, b = run.resolved["edit_models"]  # type: ignore[misc, attr-defined]
-    other = replace(run, resolved={**run.resolved, "edit_models": [a, {**b, "type": "flux", "seed": 7}]})
-    columns, _ = comparable_columns([other])
+    a, b = run.experiment.edit_models
+    other = replace(run.experiment, edit_models=(a, replace(b, type="flux", seed=7)))
+    columns, _ = comparable_columns([replace(run, experiment=other)])
     assert columns[1].differs == ("type: 'flux', not 'edits'", "seed: 7, not 0")
     columns, _ = comparable_columns([run])
     assert columns[1].differs == (
@@ -152,36 +181,43 @@ def test_the_edit_model_may_be_any_other() -> None:
     assert comparison.pairs[0].losses == 11
 
 
+def one(name: str, **more: Any) -> Asking:
+    return Asking(
+        [ask("first"), ask("second", **{"user": "After {first}.", "after": ("first",)} | more)], headline=name
+    )
+
+
 REFUSED = [
     (
         {"judges": [Identity("judge", "openai", "", {"url": "u"})], "answer": "reason_then_score"},
-        r"differ in judge\.type: 'qwen3_vl' and 'openai' \(and 1 more\)\nanswer: 'score' and 'reason_then_score'$",
+        r"differ in judge\.type: 'qwen3_vl' and 'openai' \(and 1 more\)\n"
+        r"protocol\.answer: 'score' and 'reason_then_score'$",
     ),
     ({"judges": [replace(QWEN, revision="rev2")]}, r"differ in judge\.revision: 'rev1' and 'rev2'$"),
     (
         {"judges": [replace(QWEN, parameters={"model_name": "8B", "dtype": "bfloat16"})]},
         r"differ in judge\.parameters\.model_name: '30B' and '8B'$",
     ),
-    ({"answer": "reason_then_score"}, r"differ in answer: 'score' and 'reason_then_score'$"),
-    ({"language": "zh"}, r"differ in language: 'en' and 'zh'$"),
+    ({"answer": "reason_then_score"}, r"differ in protocol\.answer: 'score' and 'reason_then_score'$"),
+    ({"language": "zh"}, r"language: 'en' and 'zh'"),
+    ({"protocol": one("mean")}, r"differ in protocol\.type: 'rubric' and 'small"),
     (
         {"prompts": {"social": {"system_prompt": "Rate it."}}},
-        r"the rubric of 6 of 12 common samples \(the first, 's1': 'five_dimensions\.v1 \w{12}' and "
-        r"'five_dimensions\.v1\+prompts \w{12}'\)$",
+        r"the question `score` of 6 of 12 common samples \(the first, 's1': '\w{12}' and '\w{12}'\)$",
     ),
     (
         {"samples": [sample(n, ("physical", "social")[n % 2], instruction="do it now") for n in range(4)]},
-        r"the instruction of 4 of 4 common samples \(the first, 's0': 'do 0' and 'do it now'\)$",
+        r"the instruction of 4 of 4 common samples \(the first, 's0': 'do 0' and 'do it now'\)",
     ),
     (
         {"samples": [sample(0), sample(1, "social", description="a cat")]},
-        r"the description of 1 of 2 common samples \(the first, 's1': 'shows 1' and 'a cat'\)$",
+        r"the question `score` of 1 of 2 common samples \(the first, 's1': ",
     ),
     (
         {"samples": [sample(0), sample(1, "physical")]},
-        r"the category of 1 of 2 .* \(and 1 more\)\nthe rubric of 1 of 2 ",
+        r"the category of 1 of 2 .* \(and 1 more\)\nthe question `score` of 1 of 2 ",
     ),
-    ({"samples": [sample(0, source_digest="other")]}, r"sample 's0' has another source image$"),
+    ({"samples": [sample(0, pictures={"source": Picture(path="0.png", digest="other")})]}, r"'s0'"),
     ({"samples": [sample(99)]}, r"not one sample has the same id in both"),
 ]
 
@@ -195,12 +231,26 @@ def test_what_cannot_be_compared_is_refused_with_what_differs(changed: dict[str,
     assert "\n" not in str(refused.value)
 
 
-def test_the_line_for_asking_again_may_differ() -> None:
-    """It is in no key either: both runs have asked the same question."""
-    one, other = made_run("x"), made_run("y")
-    rubrics = {name: {**rubric, "ask_again": {"score": "Again."}} for name, rubric in other.resolved["rubrics"].items()}
-    other = replace(other, resolved={**other.resolved, "rubrics": rubrics})
-    assert compare_runs([one, other]).pairs[0].n == 12
+def test_the_line_for_asking_again_and_a_score_s_formula_may_differ() -> None:
+    """They are in no key either: both runs have asked the same questions."""
+    asked = [one("mean"), one("first", again="A number.")]
+    runs = [made_run(name, protocol=protocol) for name, protocol in zip("xy", asked, strict=True)]
+    section = runs[0].experiment.judges[0].section
+    same = [replace(judge, section=section) for judge in runs[1].experiment.judges]
+    other = replace(runs[1], experiment=replace(runs[1].experiment, judges=tuple(same)))
+    told = [columns[0].asked["s0"] for columns in (comparable_columns([run])[0] for run in (runs[0], other))]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("change", [{"user": "Other words after {first}."}, {"system": "Be strict."}])
+def test_the_wording_of_a_question_that_comes_after_another_must_be_equal(change: dict[str, str]) -> None:
+    asked = [one("mean"), one("mean", **change)]
+    runs = [made_run(name, protocol=protocol) for name, protocol in zip("xy", asked, strict=True)]
+    section = runs[0].experiment.judges[0].section
+    same = tuple(replace(judge, section=section) for judge in runs[1].experiment.judges)
+    other = replace(runs[1], experiment=replace(runs[1].experiment, judges=same))
+    with pytest.raises(ConfigurationError, match="the question `second` of 12 of 12 common samples"):
+        compare_runs([runs[0], other])
 
 
 def test_a_rubric_that_no_common_sample_needs_may_differ() -> None:
@@ -262,23 +312,19 @@ def test_too_little_to_compare() -> None:
             compare_runs(runs)
 
 
-def test_a_run_that_does_not_say_what_it_was_made_with() -> None:
-    with pytest.raises(RunDirectoryError, match=r"runs/first: its config/ does not say with which judges"):
-        compare_runs([replace(made_run(), resolved={"edit_models": []}), made_run()])
-
-
 # -- what a reader must know --
 
 
 def test_a_run_with_a_limit_is_compared_on_the_common_samples() -> None:
-    comparison = compare_runs([made_run("x"), made_run("y", samples=made_run().samples[:8])])
+    comparison = compare_runs([made_run("x"), made_run("y", samples=made_run().experiment.samples[:8])])
     assert (comparison.pairs[0].total, comparison.pairs[0].n) == (8, 8)
     assert comparison.notes == ("not the same samples (x 12, y 8): every pair is compared on those that both have",)
 
 
 def test_what_is_unfinished_damaged_or_asked_another_number_of_times_is_said() -> None:
-    open_ = made_run("y", status=Status.PENDING, repeats=3)
-    comparison = compare_runs([replace(made_run("x"), notes=("3 damaged lines",)), open_])
+    open_, noted = made_run("y", status=Status.PENDING, repeats=3), made_run("x")
+    noted = replace(noted, results=replace(noted.results, notes=("3 damaged lines",)))
+    comparison = compare_runs([noted, open_])
     assert comparison.notes == (
         "x: 3 damaged lines",
         "y is not finished: 12 of 12 judgements still to come",
@@ -290,6 +336,7 @@ def test_what_is_unfinished_damaged_or_asked_another_number_of_times_is_said() -
 
 def test_one_judgement_that_is_to_come_is_one() -> None:
     open_ = made_run("y")
-    last = replace(open_.judgements[-1], status=Status.PENDING, score=None)
-    comparison = compare_runs([made_run("x"), replace(open_, judgements=(*open_.judgements[:-1], last))])
+    last = replace(open_.results.judgements[-1], status=Status.PENDING, scores={})
+    results = replace(open_.results, judgements=(*open_.results.judgements[:-1], last))
+    comparison = compare_runs([made_run("x"), replace(open_, results=results)])
     assert comparison.notes == ("y is not finished: 1 of 12 judgements still to come",)

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.records import Answer, Status
-from edit_eval.store.matrix import Matrix, edit_record
+from edit_eval.records import Reply, Status
+from edit_eval.store.matrix import Matrix
+from edit_eval.store.recall import edit_record, recall_run
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
-from small_matrix import made_edit, small_matrix
-
-NAMES = ("sample", "edit_model", "edit_seed", "judge", "repeat")
+from small_matrix import Asking, ask, made_edit, reply_line, small_matrix, small_samples
 
 
 def started(path: Path) -> RunDirectory:
@@ -22,18 +21,17 @@ def started(path: Path) -> RunDirectory:
     return directory
 
 
-def finished(path: Path, matrix: Matrix, answers: dict[int, list[str]] | None = None) -> RunDirectory:
-    """A run in which every edit was made, and every judgement given its answers (`Score: 8`)."""
+def finished(path: Path, matrix: Matrix, replies: dict[int, list[str]] | None = None) -> RunDirectory:
+    """A run in which every edit was made, and every cell given its replies (`Score: 8`)."""
     directory = started(path)
     for number in range(len(matrix.edits)):
         matrix.set_edit(number, made_edit(matrix, number, directory))
         directory.append("edits", edit_record(matrix.edits[number]))
-    for number in range(len(matrix.answers)):
-        for ask, text in enumerate((answers or {}).get(number, ["Score: 8"])):
-            matrix.add_answer(number, Answer(text))
-            about = dict(zip(NAMES, matrix.address(number), strict=True))
-            kept = {"text": text, "error": "", "seconds": 0.1, "device": "cuda:3", "final": False, "ask": ask}
-            directory.append("judgements", {"key": matrix.judgement_key(number), **about, **kept})
+    for cell in range(len(matrix.cells)):
+        for again, text in enumerate((replies or {}).get(cell, ["Score: 8"])):
+            line = reply_line(matrix, cell, Reply(text=text, seconds=0.1, device="cuda:3"), again)
+            matrix.add_reply(cell, Reply(text=text))
+            directory.append("replies", line)
     directory.end()
     return RunDirectory.existing(path)
 
@@ -54,9 +52,9 @@ def test_edits_and_judgements_with_equal_keys_are_taken(tmp_path: Path) -> None:
     ]
     alone = small_matrix(3)
     reader = RunDirectory.existing(directory.path)
-    assert alone.recall(reader.read("edits"), reader.read("judgements"), directory.path, lambda status: False) == []
+    assert recall_run(alone, reader) == []
     assert list(alone.judgements()) == list(mine.judgements()), "the records of this run say it all"
-    assert all(r["reused_from"] == str(source.path) for name in ("edits", "judgements") for r in reader.read(name))
+    assert all(r["reused_from"] == str(source.path) for name in ("edits", "replies") for r in reader.read(name))
 
 
 def test_a_run_that_was_reused_may_be_deleted(tmp_path: Path) -> None:
@@ -81,7 +79,7 @@ def test_what_is_here_already_is_not_taken_again(tmp_path: Path) -> None:
     source = finished(tmp_path / "theirs", small_matrix(2))
     directory, mine = started(tmp_path / "mine"), small_matrix(2)
     mine.set_edit(0, made_edit(mine, 0, directory, 77))
-    mine.add_answer(0, Answer("Score: 3"))
+    mine.add_reply(0, Reply(text="Score: 3"))
     assert "1 edit and 1 judgement" in reuse(source, directory, mine)
     assert scores(mine) == [3.0, 8.0]
     assert "0 edits and 0 judgements" in reuse(source, directory, mine)
@@ -94,7 +92,7 @@ def test_an_edit_that_is_here_takes_the_judgement_of_equal_pixels(tmp_path: Path
     mine.set_edit(0, made_edit(mine, 0, directory, 0))
     assert "0 edits and 1 judgement" in reuse(source, directory, mine)
     directory.end()
-    record = next(iter(RunDirectory.existing(directory.path).read("judgements")))
+    record = next(iter(RunDirectory.existing(directory.path).read("replies")))
     assert record["edit_model"] == "another"
 
 
@@ -125,7 +123,7 @@ def test_only_edits_that_ended_well_are_taken(tmp_path: Path, trouble: str) -> N
     directory.end()
 
 
-def test_only_answers_with_a_score_are_taken_and_then_all_of_them(tmp_path: Path) -> None:
+def test_only_what_could_be_read_is_taken_and_then_all_that_was_said(tmp_path: Path) -> None:
     theirs = small_matrix(4, retries=2)
     texts = {0: ["hm", "Score: 7"], 1: ["hm", "hm", "hm"], 2: ["Score: 11"] * 3, 3: []}
     source = finished(tmp_path / "theirs", theirs, texts)
@@ -133,7 +131,7 @@ def test_only_answers_with_a_score_are_taken_and_then_all_of_them(tmp_path: Path
     assert "4 edits and 1 judgement" in reuse(source, directory, mine)
     directory.end()
     assert [j.status.value for j in mine.judgements()] == ["ok", "pending", "pending", "pending"]
-    kept = [r["text"] for r in RunDirectory.existing(directory.path).read("judgements")]
+    kept = [r["text"] for r in RunDirectory.existing(directory.path).read("replies")]
     assert kept == ["hm", "Score: 7"], "as it was asked there"
 
 
@@ -160,8 +158,32 @@ def test_lines_of_somebody_else_are_left_out(tmp_path: Path) -> None:
     source = finished(tmp_path / "theirs", small_matrix(2))
     again = started(source.path)
     again.append("edits", {"key": small_matrix(2).edits[0].key, "status": "ok"})
-    again.append("judgements", {"key": 7})
+    again.append("replies", {"key": 7})
     again.end()
     directory, mine = started(tmp_path / "mine"), small_matrix(2)
     assert "2 edits and 2 judgements" in reuse(RunDirectory.existing(source.path), directory, mine)
+    directory.end()
+
+
+STEPS = Asking([ask("a"), ask("b", user="after {a}", after=("a",)), ask("c")])
+
+
+def test_questions_are_taken_one_by_one_and_those_that_depend_on_another_with_it(tmp_path: Path) -> None:
+    source = finished(tmp_path / "theirs", small_matrix(1, protocol=STEPS), {cell: ["7"] for cell in range(3)})
+    directory = started(tmp_path / "mine")
+    changed = Asking([ask("a", user="else"), *STEPS.asked[1:]])
+    for protocol, said in ((STEPS, "1 edit and 1 judgement"), (changed, "0 judgements")):
+        mine = small_matrix(1, protocol=protocol)
+        assert said in reuse(source, directory, mine)
+        taken = [bool(replies) for replies in mine.replies]
+        assert taken == ([True] * 3 if protocol is STEPS else [False, False, True])
+    directory.end()
+
+
+def test_controls_and_followers_are_taken_too(tmp_path: Path) -> None:
+    samples = small_samples(4, follows={3: 0})
+    source = finished(tmp_path / "theirs", small_matrix(samples, controls=2))
+    directory, mine = started(tmp_path / "mine"), small_matrix(samples, controls=2)
+    assert "4 edits and 10 judgements" in reuse(source, directory, mine)
+    assert mine.pending == 0
     directory.end()

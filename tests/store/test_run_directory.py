@@ -114,7 +114,7 @@ def test_each_start_writes_files_of_its_own_and_none_for_nothing(tmp_path: Path)
     first.end()
     started(run).end()  # it had nothing to do
     third = described(run)
-    third.append("judgements", {"key": "b", "text": "评分：8"})
+    third.append("replies", {"key": "b", "text": "评分：8"})
     third.append("edits", {"key": "c"})
     third.end()
     assert names(run) == [
@@ -125,20 +125,20 @@ def test_each_start_writes_files_of_its_own_and_none_for_nothing(tmp_path: Path)
         "edits/0001.jsonl",
         "edits/0002.jsonl",
         "environment/0001.json",
-        "judgements/0002.jsonl",
         "lock",
+        "replies/0002.jsonl",
         "samples/0001.jsonl",  # those of the second start are the same
     ]
     reader = RunDirectory.existing(run)
     assert [r["key"] for r in reader.read("edits")] == ["a", "c"]
-    assert [r["text"] for r in reader.read("judgements")] == ["评分：8"]
+    assert [r["text"] for r in reader.read("replies")] == ["评分：8"]
     assert list(reader.read("events")) == []
     assert reader.damage.total == 0
 
 
 def test_a_start_that_only_recorded_answers_counts(tmp_path: Path) -> None:
     first = started(tmp_path / "run")
-    first.append("judgements", {"key": "a"})
+    first.append("replies", {"key": "a"})
     first.end()
     second = started(tmp_path / "run")
     assert (first.number, second.number) == (1, 2)
@@ -264,8 +264,10 @@ def test_the_timeline_of_several_starts(tmp_path: Path) -> None:
     third.end()
     timeline = RunDirectory.existing(tmp_path / "run").timeline()
     assert timeline.activities == (
-        Activity(1, "cuda:0", "editing", "m", 1.0, 3.5, "s0"),
-        Activity(2, "cuda:0", "editing", "m", 1.0, 4.5, "s0", "edit"),
+        Activity(start_number=1, device="cuda:0", kind="editing", model="m", begin=1.0, end=3.5, what="s0"),
+        Activity(
+            start_number=2, device="cuda:0", kind="editing", model="m", begin=1.0, end=4.5, what="s0", role="edit"
+        ),
     )
     assert timeline.wall_seconds == (9.0, 4.5, 0.0)
     assert timeline.devices == ("cuda:0", "cuda:1", "cuda:2")

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.records import Reply, Status
-from edit_eval.workers import process
+from edit_eval.workers import requests as opening
 
 
 class Painter:
@@ -29,9 +29,10 @@ class Painter:
     def about(self):
         return {"weights": 3, "revision": "abc"}
 
-    def edit(self, image, instruction, seed, on_step):
+    def edit(self, request, on_step):
         self.calls += 1
-        return getattr(self, instruction.replace(" ", "_"))(image, seed, on_step)
+        self.request = request
+        return getattr(self, request.instruction.replace(" ", "_"))(request.source, request.seed, on_step)
 
     def paint_it_red(self, image, seed, on_step):
         for step in range(3):
@@ -46,7 +47,8 @@ class Painter:
         return image
 
     def tell_the_source(self, image, seed, on_step):
-        return Image.new("RGB", (1, 1), (image.info["sample_id"] == f"sample-{seed}", image.mode == "RGB", 1))
+        assert "sample_id" not in image.info
+        return Image.new("RGB", (1, 1), (self.request.sample_id == f"sample-{seed}", image.mode == "RGB", 1))
 
     def return_nothing(self, image, seed, on_step): ...
 
@@ -154,10 +156,10 @@ class Thrifty(Painter):
 
     canvas = Image.new("RGB", (600, 400))
 
-    def edit(self, image, instruction, seed, on_step):
+    def edit(self, request, on_step):
         self.canvas.paste("white", (0, 0, 600, 400))
         time.sleep(0.01)
-        self.canvas.paste((seed + 1,) * 3, (0, 0, 600, 400))
+        self.canvas.paste((request.seed + 1,) * 3, (0, 0, 600, 400))
         return self.canvas
 
 
@@ -169,9 +171,9 @@ class PaintingJudge:
     def load(self, devices): ...
 
     def judge(self, requests):
-        answers = [str(r.images["edited"].getpixel((0, 0))) for r in requests]
+        answers = [str(r.pictures["edit"].getpixel((0, 0))) for r in requests]
         for r in requests:
-            r.images["edited"].paste("black", (0, 0, 9, 9))
+            r.pictures["edit"].paste("black", (0, 0, 9, 9))
         if len(requests) > 1:
             raise RuntimeError("CUDA out of memory. Tried to allocate 9.00 GiB")
         return answers
@@ -219,7 +221,7 @@ class Parent(Painter):
 
 opened = []
 looked = threading.Condition()
-really_open = process.open_picture
+really_open = opening.open_picture
 
 
 def open_and_tell(path, **how):
@@ -230,7 +232,7 @@ def open_and_tell(path, **how):
     return picture
 
 
-process.open_picture = open_and_tell
+opening.open_picture = open_and_tell
 
 
 class Watcher(Painter):

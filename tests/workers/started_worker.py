@@ -14,12 +14,12 @@ from typing import Any
 
 from PIL import Image
 
-from edit_eval.execution.environments import worker_command
+from edit_eval.execution.machine.environments import worker_command
 from edit_eval.pictures import pixel_digest
 from edit_eval.workers.messages import Lines, Message, encode
 
 ODD_MODELS = str(Path(__file__).with_name("odd_models.py"))
-PATIENCE = 60.0  # seconds; only a failing test waits so long
+PATIENCE = 240.0  # seconds; only a failing test waits so long, and pytest gives up after 300
 
 
 class StartedWorker:
@@ -103,14 +103,9 @@ class StartedWorker:
         raise AssertionError(f"it ended instead of {events}; its log: {self.log.read_text()}")
 
     def edit(self, task: int, source: Path, output: Path, **more: Any) -> None:
-        """Hands over a task to edit."""
-        about = {
-            "source": str(source),
-            "digest": "",
-            "instruction": "paint it red",
-            "seed": task,
-            "sample": f"sample-{task}",
-        }
+        """Hands over a task to edit; `digest` is what the source is to be."""
+        pictures = [{"name": "source", "path": str(source), "digest": more.pop("digest", "")}]
+        about = {"pictures": pictures, "instruction": "paint it red", "seed": task, "sample": f"sample-{task}"}
         self.tell("run", task=task, kind="edit", **{**about, "output": str(output), **more})
 
     def judge(self, task: int, *requests: Message) -> None:
@@ -118,16 +113,25 @@ class StartedWorker:
         self.tell("run", task=task, kind="judge", requests=list(requests))
 
 
-def request(source: Path, edited: Path, **more: Any) -> Message:
-    """A request to judge a picture that is what was reported."""
-    paths = {"source": str(source), "digest": "", "edited": str(edited)}
-    about = {"system": "You judge.", "user": "How well?", **paths}
-    who = {
-        "sample": edited.stem,
+def request(source: Path, edit: Path, **more: Any) -> Message:
+    """A request to judge a picture that is what was reported; `pixels` is what it was, where it is another one now."""
+    pixels = pixel_digest(Image.open(edit)) if edit.exists() else "0" * 64
+    return {
+        "system": "You judge.",
+        "user": "How well?",
+        "form": "score",
+        "question": "score",
+        "seed": 0,
+        "sample": edit.stem,
         "edit_model": "painter",
+        "edit_seed": 0,
+        "repeat": 0,
+        "reading": 0,
         "instruction": "paint it red",
         "category": "physical",
-        "form": "score",
+        "pictures": [
+            {"name": "source", "path": str(source), "digest": "", "steps": []},
+            {"name": "edit", "path": str(edit), "pixels": more.pop("pixels", pixels), "steps": []},
+        ],
+        **more,
     }
-    pixels = pixel_digest(Image.open(edited)) if edited.exists() else ""
-    return {**about, "pixels": pixels, **who, **more}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import json
 import os
 import signal
 import sys
@@ -15,10 +13,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from edit_eval.errors import ChangedError, LoadError, ModelError, PictureError, UnreadableError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.workers.messages import Message
-from edit_eval.workers.process import kind_of, memory, one_line
+from edit_eval.workers.process import memory
 from workers.started_worker import ODD_MODELS, StartedWorker, request
 
 
@@ -33,51 +30,6 @@ def painter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedWorker]
 def edited(worker: StartedWorker, source: Path, output: Path, instruction: str, task: int = 7) -> Message:
     worker.edit(task, source, output, instruction=instruction)
     return worker.hear("done", "failed")
-
-
-class OutOfMemoryError(RuntimeError):
-    """Named like torch's."""
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (PictureError("black"), "model"),
-        (ModelError("withheld"), "model"),
-        (LoadError("the server is gone"), "device"),
-        (UnreadableError("it is gone"), "unreadable"),
-        (ChangedError("another program"), "changed"),
-        (OSError(errno.EMFILE, "Too many open files"), "machine"),
-        (RuntimeError("can't start new thread"), "machine"),
-        (OutOfMemoryError("HIP out of memory"), "out_of_memory"),
-        (RuntimeError("CUDA out of memory. Tried to allocate"), "out_of_memory"),
-        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "out_of_memory"),
-        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), "out_of_memory"),
-        (RuntimeError("CUDA error: device-side assert triggered"), "device"),
-        (RuntimeError("CUDA error: an illegal memory access was encountered"), "device"),
-        (RuntimeError("shapes do not fit"), "exception"),
-        (ValueError("height has to be divisible by 16"), "model"),
-        (TypeError("unexpected keyword"), "model"),
-        (TypeError("'NoneType' object is not subscriptable"), "exception"),
-        (ValueError("Input contains NaN."), "exception"),
-        (ValueError("could not convert string to float: 'sorry'"), "exception"),
-        (ValueError("not enough values to unpack (expected 2, got 1)"), "exception"),
-        (ValueError("CUDA out of memory"), "out_of_memory"),
-        (json.JSONDecodeError("half an answer", "{", 1), "exception"),
-        (MemoryError(), "exception"),
-        (KeyboardInterrupt(), "exception"),
-    ],
-)
-def test_what_a_failure_asks_for(error: BaseException, kind: str) -> None:
-    assert kind_of(error) == kind
-
-
-def test_an_exception_is_one_line() -> None:
-    assert one_line(ValueError("two\n  lines")) == "ValueError: two lines"
-    assert one_line(ModelError("ours\nneeds no name")) == "ours needs no name"
-    assert one_line(ModelError()) == "ModelError"
-    assert one_line(KeyError()) == "KeyError"
-    assert len(one_line(ValueError("x" * 10_000))) < 520
 
 
 def test_memory_is_that_of_this_process() -> None:

@@ -42,8 +42,8 @@ def test_a_batch_is_answered_in_its_order_and_what_was_damaged_is_named(
     judge: StartedWorker, source: Path, edits: list[Path], tmp_path: Path
 ) -> None:
     requests = [request(source, path) for path in edits]
-    requests[1]["pixels"] = "0" * 64
-    requests[3]["edited"] = str(tmp_path / "gone.png")
+    requests[1] = request(source, edits[1], pixels="0" * 64)
+    requests[3] = request(source, tmp_path / "gone.png")
     results = judged(judge, *requests)["results"]
     assert [r.get("text") for r in results] == [f"3 with {n} of painter" if n in (0, 2, 4) else None for n in range(5)]
     assert "1.png: the pixels are not those that were reported" in results[1]["damaged"]
@@ -122,8 +122,11 @@ def test_one_that_does_not_fit_alone_fails(judge: StartedWorker, source: Path, e
         ("dict(a='8', b='8')", "the judge returned dict, not a list"),
         ("['8', None]", "an answer of the judge is NoneType, not text"),
         ("['8', 8.0]", "an answer of the judge is float, not text"),
-        ("[Reply('8'), Reply(8)]", "an answer of the judge is int, not text"),
-        ("[Reply('8'), Reply('8', Status.PENDING)]", "a reply ends ok, cut_off or refused, not pending"),
+        ("[Reply(text='8'), Reply(text=8)]", "an answer of the judge is int, not text"),
+        (
+            "[Reply(text='8'), Reply(text='8', ended=Status.PENDING)]",
+            "a reply ends ok, cut_off, refused or judge_error, not pending",
+        ),
     ],
 )
 def test_what_is_no_answer_is_never_taken_for_one(
@@ -135,7 +138,7 @@ def test_what_is_no_answer_is_never_taken_for_one(
 
 
 def test_how_an_answer_ended_is_passed_on(judge: StartedWorker, source: Path, edits: list[Path]) -> None:
-    returns = "return: [Reply('8'), Reply('1', Status.CUT_OFF), Reply('', Status.REFUSED), '9']"
+    returns = "return: [Reply(text='8'), Reply(text='1', ended=Status.CUT_OFF), Reply(ended=Status.REFUSED), '9']"
     results = judged(judge, *(request(source, path, user=returns) for path in edits[:4]))["results"]
     assert results == [
         {"text": "8"},

@@ -41,7 +41,5 @@ def canonical(name: str) -> str:
 
 def title(category: str, language: str = "en") -> str:
     """What a person reads for a category, in `en` or `zh`. A category that is none of the five is its own title."""
-    titles = _TITLES.get(canonical(category))
-    if titles is None:
-        return category
-    return titles.get(language, titles["en"])
+    titles = _TITLES.get(canonical(category), {})
+    return titles.get(language, titles.get("en", category))

@@ -12,6 +12,9 @@ class Benchmark(Protocol):
     """Yields samples. Filters (`categories`, `limit`, ...) are applied by edit-eval, after it.
 
     Parameters are a nested standard-library dataclass `Parameters` with `__pydantic_config__ = {"extra": "forbid"}`.
+
+    A class whose samples are judged by a protocol of their own has an attribute `protocol`: its registered name, or
+    a mapping with `type` (or `class_path`) and parameters. Without it: `rubric`. What the configuration says prevails.
     """
 
     def __init__(self, parameters: Any) -> None: ...
@@ -19,7 +22,7 @@ class Benchmark(Protocol):
     def samples(self) -> Iterable[Sample]:
         """All samples in the benchmark's order, bad ones included: those carry a `fault`.
 
-        Each sample's source image is a file that exists and was decoded once, whole. Only one picture is in memory at
+        Each picture of a sample is a file that exists and was decoded once, whole. Only one picture is in memory at
         a time. Raises `ConfigurationError` for a file that is no benchmark at all.
 
         A benchmark that keeps its sources somewhere may have a method `verify() -> str`, called before this one where

@@ -1,33 +1,27 @@
 """The five-dimension benchmark: one JSON with embedded source images and instructions in Chinese and English.
 
-The first use makes one streaming pass over the file: each source is decoded once, and laid as it is into the cache of
-sources. What the pass found is kept there too, and taken by later starts as long as the file's path, size and time of
-change (in nanoseconds) are the same; a file that is replaced by another with all three equal goes unnoticed. A cached
-source is believed as long as nobody has touched its file; `verify` reads them all.
+The first use makes one streaming pass over the file (see `source_pass`).
 """
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
-
-import PIL
+from typing import ClassVar
 
 from edit_eval.benchmarks.categories import canonical
 from edit_eval.benchmarks.item_fields import LANGUAGES, STEM_FIELD, Fields, nearest, shown
-from edit_eval.benchmarks.item_sources import Finding, SourceFinder, state_of
+from edit_eval.benchmarks.item_sources import Finding, SourceFinder
 from edit_eval.benchmarks.json_items import MAX_TEXT, Item, ItemReader
-from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
-from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.pictures import MAX_PIXELS
-from edit_eval.records import Sample
+from edit_eval.benchmarks.source_cache import SourceCache
+from edit_eval.benchmarks.source_pass import SourcePass, unique_id
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Picture, Sample
+
+REGISTERED = {"five_dimensions": "FiveDimensions"}
 
 _POLICIES = ("error", "skip")
-_INDEX_FORMAT = 2
 
 
 class FiveDimensions:
@@ -79,6 +73,8 @@ class FiveDimensions:
         self._path = Path(parameters.data_path).expanduser().absolute()
         self._fields = Fields(parameters.fields, parameters.language)
         self._cache = SourceCache(parameters.cache_dir)
+        names = "\n".join(f"{ours}={','.join(self._fields.names[ours])}" for ours in sorted(self._fields.names))
+        self._pass = SourcePass([self._path], self._cache, names, share=3 / 4)  # base64 has 4 characters for 3 bytes
 
     def samples(self) -> Iterator[Sample]:
         """All samples in the file's order, bad ones with a `fault`; on the first use as the pass comes by them.
@@ -86,11 +82,9 @@ class FiveDimensions:
         Raises `ConfigurationError` for a file that is missing, empty, broken (with the byte) or without any item, and
         for a cache that cannot be written; `Stopped` for a full disk.
         """
-        state = self._state()
         notes: list[str] = []
-        remembered = self._remembered(state)
         ids: dict[str, int] = {}
-        for finding in self._pass(state, notes) if remembered is None else remembered:
+        for finding in self._pass.findings(lambda: self._read(notes)):
             sample = self._sample(finding, ids)
             if finding.note:
                 notes.append(f"index {sample.index} ({shown(sample.id)}): {finding.note}")
@@ -99,86 +93,22 @@ class FiveDimensions:
             raise ConfigurationError(f"benchmark.data_path: {self._path} has no samples in it")
         self.notes = tuple(notes)
 
-    def _pass(self, state: tuple[int, int], notes: list[str]) -> Iterator[Finding]:
+    def _read(self, notes: list[str]) -> Iterator[Finding]:
         """Reads the whole file. One item, and so one picture, is in memory at a time."""
         reader = ItemReader(self._path, self._fields.all_names, large=frozenset(self._fields.names["source"]))
         finder = SourceFinder(self._path.parent, self._fields, self._cache)
-        findings = []
-        laid = 0
-        try:
-            self._cache.sweep()
-            for item in reader.items():
-                self.position = (reader.position, state[0])
-                finding = finder.find(item)
-                findings.append(finding)
-                laid += finding.source.bytes if finding.source else 0
-                yield finding
-            if self._state() != state:
-                raise ConfigurationError(f"benchmark.data_path: {self._path} was changed while it was being read")
-            notes += [f"{shown(name)} is not a list of items: passed over" for name in reader.ignored]
-            self._write_index(state, findings)
-        except OSError as error:
-            if error.errno not in FULL:
-                raise
-            needed = max(1.0, (state[0] * 3 / 4 - laid) / 1e6)  # base64 has 4 characters for 3 bytes
-            raise Stopped(
-                f"the disk is full: the source images need about {needed:.0f} MB more in {self._cache.folder}; free "
-                "them, or set benchmark.cache_dir, and run again (what is there is kept)"
-            ) from error
-
-    def _remembered(self, state: tuple[int, int]) -> list[Finding] | None:
-        """What an earlier pass over this very file found, if all that it laid into the cache is still there."""
-        findings = self._recorded(state)
-        if not all(state_of(origin.path) == origin.state for finding in findings for origin in finding.origins):
-            return None
-        held = {source: self._cache.held(source) for source in _sources(findings)}
-        if not findings or None in held.values():
-            return None
-        if all(source is now for source, now in held.items()):
-            return findings
-        findings = [dataclasses.replace(f, source=held[f.source]) if f.source else f for f in findings]
-        with contextlib.suppress(OSError, ConfigurationError):  # it spares the next start the reading, no more
-            self._write_index(state, findings)
-        return findings
+        size = self._pass.bytes
+        for item in reader.items():
+            self.position = (reader.position, size)
+            yield finder.find(item)
+        notes += [f"{shown(name)} is not a list of items: passed over" for name in reader.ignored]
 
     def verify(self) -> str:
         """Reads every source in the cache again: those that are not what was recorded are gone afterwards.
 
         The next `samples` takes them from the benchmark's file. Returns one line where there were any.
         """
-        altered = sum(map(self._cache.drop_if_altered, _sources(self._recorded(self._state()))))
-        images = "1 source image in the cache is" if altered == 1 else f"{altered} source images in the cache are"
-        return f"{images} not what was recorded: taken from the benchmark again" if altered else ""
-
-    def _recorded(self, state: tuple[int, int]) -> list[Finding]:
-        """What the index of this very file says; nothing where there is none."""
-        index = self._cache.read_index(self._index_name())
-        if index is None or index.get("head") != self._index_head(state):
-            return []
-        try:
-            return [Finding.from_json(entry) for entry in index["findings"]]
-        except (KeyError, TypeError):
-            return []
-
-    def _write_index(self, state: tuple[int, int], findings: Iterable[Finding]) -> None:
-        entries = [dataclasses.asdict(finding) for finding in findings]
-        self._cache.write_index(self._index_name(), {"head": self._index_head(state), "findings": entries})
-
-    def _index_name(self) -> str:
-        names = self._fields.names
-        return "\n".join([str(self._path), *(f"{ours}={','.join(names[ours])}" for ours in sorted(names))])
-
-    def _index_head(self, state: tuple[int, int]) -> list[Any]:
-        # The version, because another Pillow may decode what this one cannot.
-        return [_INDEX_FORMAT, *state, MAX_PIXELS, MAX_TEXT, PIL.__version__]
-
-    def _state(self) -> tuple[int, int]:
-        state = state_of(self._path)
-        if state is None:
-            raise ConfigurationError(
-                f"benchmark.data_path: {self._path} {'is not a file' if self._path.exists() else 'is not there'}"
-            )
-        return state
+        return self._pass.verify()
 
     def _sample(self, finding: Finding, ids: dict[str, int]) -> Sample:
         """Makes a sample of an item; what is wrong with it is its fault. `ids`: those so far, with their index."""
@@ -189,7 +119,7 @@ class FiveDimensions:
         category = self._category(item, faults)
         texts = {language: self._texts(item, language, faults) for language in LANGUAGES}
         instruction, description, rationale = texts[self.language]
-        difficulty, tags = self._difficulty(item, faults), self._tags(item, faults)
+        difficulty, tags = fields.word(item, "difficulty", faults), self._tags(item, faults)
         named = self._id(item, category, faults)
         if named in ids:
             faults.append(
@@ -198,17 +128,12 @@ class FiveDimensions:
             )
         if others := fields.others(item, faults):
             faults.append(others)
-        unique, number = named, item.index
-        while unique in ids:
-            unique, number = f"{named}#{number}", number + 1
-        ids[unique] = item.index
         source = None if faults else finding.source
         return Sample(
-            id=unique,
+            id=unique_id(named, item.index, ids),
             index=item.index,
             category=canonical(category),
-            source=source.path if source else "",
-            source_digest=source.digest if source else "",
+            pictures={"source": Picture(path=source.path, digest=source.digest)} if source else {},
             instruction=instruction,
             description=description,
             language=fields.language,
@@ -233,12 +158,6 @@ class FiveDimensions:
         group = item.group.strip()
         return self._fields.text(item, "category", faults, required=not (group or item.problem)) or group
 
-    def _difficulty(self, item: Item, faults: list[str]) -> str:
-        value = self._fields.value(item, "difficulty")
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
-        return self._fields.text(item, "difficulty", faults)
-
     def _tags(self, item: Item, faults: list[str]) -> tuple[str, ...]:
         value = self._fields.value(item, "tags")
         if value is None:
@@ -258,12 +177,5 @@ class FiveDimensions:
             stem = name.rpartition(".")[0] or name
             if stem.strip():
                 return stem
-        value = self._fields.value(item, "id")
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
         chosen = bool(self._fields.mapped.get("id")) and not item.problem
-        return self._fields.text(item, "id", faults, required=chosen) or f"{item.index:05d}_{category}".rstrip("_")
-
-
-def _sources(findings: Iterable[Finding]) -> set[CachedSource]:
-    return {finding.source for finding in findings if finding.source}
+        return self._fields.word(item, "id", faults, required=chosen) or f"{item.index:05d}_{category}".rstrip("_")

@@ -80,6 +80,11 @@ class Fields:
             faults.append(self.missing(item, ours))
         return ""
 
+    def word(self, item: Item, ours: str, faults: list[str], *, required: bool = False) -> str:
+        """Like `text`, where a whole number will do as well."""
+        value = self.value(item, ours)
+        return str(value) if type(value) is int else self.text(item, ours, faults, required=required)
+
     def wrong(self, ours: str, value: object, expected: str) -> str:
         """Says that a field has a value of a wrong type."""
         return f"{self.names[ours][0]} is {kind(value)}, not {expected}"

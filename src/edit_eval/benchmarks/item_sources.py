@@ -88,11 +88,7 @@ class SourceFinder:
             data = base64.b64decode("".join(text.split()), validate=True)
         except ValueError as error:
             return Finding(item, fault=f"{name} is not base64 ({str(error)[:80]})")
-        try:
-            source = self._cache.lay(data, name)
-        except PictureError as error:
-            return Finding(item, fault=str(error))
-        return Finding(item, source, note=_misnamed(name, declared, source))
+        return self._laid(item, data, name, declared)
 
     def _by_path(self, item: Item) -> Finding:
         origins: list[Origin] = []
@@ -126,11 +122,18 @@ class SourceFinder:
             data = Path(path).read_bytes()
         except OSError as error:
             return Finding(item, fault=f"{what} cannot be read ({error.strerror})", origins=origins)
+        return self._laid(item, data, what, Path(path).suffix[1:], origins)
+
+    def _laid(self, item: Item, data: bytes, what: str, declared: str, origins: tuple[Origin, ...] = ()) -> Finding:
+        """`declared`: the kind that the picture calls itself; where it is another, that is noted."""
         try:
             source = self._cache.lay(data, what)
         except PictureError as error:
             return Finding(item, fault=str(error), origins=origins)
-        return Finding(item, source, note=_misnamed(what, Path(path).suffix[1:], source), origins=origins)
+        claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
+        wrong = claimed and claimed != source.kind
+        note = f"{what} calls itself {shown(declared)} and is {source.kind}: used as what it is" if wrong else ""
+        return Finding(item, source, note=note, origins=origins)
 
     def _inside(self, name: str) -> str | None:
         """The path of a source's file; None if it leads out of the benchmark's folder.
@@ -150,11 +153,3 @@ def state_of(path: str | os.PathLike[str]) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return (state.st_size, state.st_mtime_ns) if stat.S_ISREG(state.st_mode) else None
-
-
-def _misnamed(what: str, declared: str, source: CachedSource) -> str:
-    """A note where a picture calls itself what it is not. What reads pictures goes by their content."""
-    claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
-    if not claimed or claimed == source.kind:
-        return ""
-    return f"{what} calls itself {shown(declared)} and is {source.kind}: used as what it is"

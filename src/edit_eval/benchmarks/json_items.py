@@ -129,7 +129,9 @@ class ItemReader:
                 return None, self._item(_Members(names)) if others else None
             event, value = next(self._events)
             if name in self._wanted:
-                return None, self._rest_of_item(names, name, event, value)
+                members = _Members([*names, name])
+                self._keep(members, name, event, value)
+                return None, self._item(self._members(members))
             names.append(name[:80])
             if event != "start_array":
                 self._value(event, value, keep=False)
@@ -173,11 +175,6 @@ class ItemReader:
             else:
                 self._value(event, value, keep=False)
                 yield self._item(_Members(problem=f"is {_KINDS.get(event, event)}, not an object"), group)
-
-    def _rest_of_item(self, names: list[str], name: str, event: str, value: Any) -> Item:
-        members = _Members([*names, name])
-        self._keep(members, name, event, value)
-        return self._item(self._members(members))
 
     def _members(self, members: _Members | None = None) -> _Members:
         """The members of an object; its beginning was read, perhaps with its first `members`."""

@@ -1,6 +1,6 @@
-"""Which source images a report may open: those that this user's own runs have used, found by their digest.
+"""Which pictures of a benchmark a report may open: those that this user's own runs have used, by their digest.
 
-A run's records name the place of every source. They may be a stranger's, and the place any file of ours; so a place is
+A run's records name the place of every picture. They may be a stranger's, and the place any file of ours; so a place is
 believed only where this user's cache has it, under the digest, from a benchmark that was run here:
 
     <cache>/sources/3f/3f0c...e1.png     laid there by a benchmark (see `source_cache`)
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.pictures import TEMPORARY_PREFIX
-from edit_eval.records import Sample
+from edit_eval.records import Picture, Sample
 from edit_eval.user_cache import cache_folder
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -27,11 +27,12 @@ _SUFFIX = re.compile(r"\.[a-z0-9]{1,8}")
 
 
 def remember_sources(samples: Iterable[Sample]) -> None:
-    """Keeps where the sources of this user's own benchmark lie. Where the cache cannot be written, nothing is kept."""
+    """Keeps where the pictures of this user's own benchmark lie. Where the cache cannot be written, nothing is kept."""
     with contextlib.suppress(OSError, RuntimeError):
         folder = _sources()
-        for digest, source in {sample.source_digest: sample.source for sample in samples if sample.source}.items():
-            path = os.path.abspath(source)
+        pictures = (picture for sample in samples for picture in sample.pictures.values() if picture.path)
+        for digest, place in {picture.digest: picture.path for picture in pictures}.items():
+            path = os.path.abspath(place)
             if not _DIGEST.fullmatch(digest) or path == _laid(folder, digest, path):
                 continue
             link = folder / "elsewhere" / digest
@@ -45,18 +46,22 @@ def remember_sources(samples: Iterable[Sample]) -> None:
 
 
 def with_known_sources(samples: Iterable[Sample]) -> tuple[Sample, ...]:
-    """The samples of a run's records, each with the place of its source as the cache has it; empty where it has none.
+    """The samples of a run's records, their pictures' paths as the cache has them; empty where it has none.
 
     The file has been read, and has the bytes that the digest says.
     """
     places: dict[tuple[str, str], str] = {}
-    found = []
-    for sample in samples:
-        wanted = sample.source_digest, os.path.splitext(sample.source)[1]
+
+    def known(picture: Picture) -> Picture:
+        wanted = picture.digest, os.path.splitext(picture.path)[1]
         if wanted not in places:
-            places[wanted] = _known(sample.source_digest, sample.source)
-        found.append(replace(sample, source=places[wanted]))
-    return tuple(found)
+            places[wanted] = _known(picture.digest, picture.path)
+        return replace(picture, path=places[wanted])
+
+    return tuple(
+        replace(sample, pictures={name: known(picture) for name, picture in sample.pictures.items()})
+        for sample in samples
+    )
 
 
 def _known(digest: str, recorded: str) -> str:

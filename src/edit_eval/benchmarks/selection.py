@@ -46,12 +46,10 @@ def select(
     sample has, and when no sample is left.
     """
     none = f"no sample of {source}" if source else "no sample"
-    known = {
-        "categories": {s.category for s in samples},
-        "difficulty": {s.difficulty for s in samples},
-        "tags": {tag for s in samples for tag in s.tags},
-        "sample_ids": {s.id for s in samples},
-    }
+    has: list[dict[str, set[str]]] = [
+        {"categories": {s.category}, "difficulty": {s.difficulty}, "tags": {*s.tags}, "sample_ids": {s.id}}
+        for s in samples
+    ]
     wanted = {
         "categories": {canonical(c): c for c in categories},
         "difficulty": {d: d for d in difficulty},
@@ -59,26 +57,18 @@ def select(
         "sample_ids": {i: i for i in sample_ids},
     }
     for name, values in wanted.items():
-        strangers = sorted(values.keys() - known[name])
-        if strangers:
+        known = {value for one in has for value in one[name]}
+        if strangers := sorted(values.keys() - known):
             raise ConfigurationError(
-                f"benchmark.{name}: {none} has `{values[strangers[0]]}`{_instead(strangers[0], known[name])}"
+                f"benchmark.{name}: {none} has `{values[strangers[0]]}`{_instead(strangers[0], known)}"
             )
     chosen = []
     taken: Counter[str] = Counter()
-    for sample in samples:
-        if wanted["categories"] and sample.category not in wanted["categories"]:
-            continue
-        if wanted["difficulty"] and sample.difficulty not in wanted["difficulty"]:
-            continue
-        if wanted["tags"] and not wanted["tags"].keys() & set(sample.tags):
-            continue
-        if wanted["sample_ids"] and sample.id not in wanted["sample_ids"]:
-            continue
-        if limit is not None and taken[sample.category] >= limit:
-            continue
-        taken[sample.category] += 1
-        chosen.append(sample)
+    for sample, own in zip(samples, has, strict=True):
+        passes = all(not words or words.keys() & own[name] for name, words in wanted.items())
+        if passes and (limit is None or taken[sample.category] < limit):
+            taken[sample.category] += 1
+            chosen.append(sample)
     if not chosen:
         raise ConfigurationError(f"benchmark: {none} passes all filters together; loosen one of them")
     return tuple(chosen)

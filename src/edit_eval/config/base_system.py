@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from edit_eval.config.faults import Faults, Place, nearest, shown, unknown_key
+from edit_eval.config.faults import Faults, Place, did_you_mean, nearest, shown
+from edit_eval.config.overrides import filled
 from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE
 
 TYPES = {
@@ -38,10 +39,6 @@ OURS = frozenset((*TYPES.values(), *CLASSES.values()))
 
 METRICS = frozenset({"mean", "std", "median", "min", "max"})
 
-_RUN_DIRECTORY = "all results are in the run directory, `--run-dir`"
-_IMAGES = "every edit is kept there, in images/"
-_RESUME = "a run is always kept; rerun the same command to resume"
-_LOGS = "each worker's log is there, in logs/; `execution.progress` sets what is shown"
 _STATISTICS = "every report has n, mean, std, median, min and max"
 _TEMPLATE = "a placeholder of the template's"
 _DEVICES = "give `device_ids` in each model's `params`"
@@ -49,24 +46,25 @@ _SEED = "give `seed` in `diffusion_model.params`"
 _LIMIT = "write `limit`: the first N of each category"
 
 PASSED_OVER = {
-    "output": _RUN_DIRECTORY,
-    "output_dir": _RUN_DIRECTORY,
-    "evaluation.output_dir": _RUN_DIRECTORY,
-    "evaluation.results_dir": _RUN_DIRECTORY,
-    "evaluation.images_dir": _IMAGES,
-    "evaluation.save_images": _IMAGES,
-    "evaluation.save_generated_images": _IMAGES,
-    "evaluation.logs_dir": _LOGS,
-    "logging": _LOGS,
-    "evaluation.resume_from_checkpoint": _RESUME,
-    "evaluation.checkpoint_path": _RESUME,
-    "evaluation.enable_checkpoint": _RESUME,
-    "evaluation.checkpoint_interval": _RESUME,
-    "evaluation.metrics": _STATISTICS,
-    "metrics": _STATISTICS,
-    "report": "`edit-eval report RUN` makes every form of it",
-    "runtime": "`execution` and each model's `params` say what runs where",
-    "*.params.script_path": "a worker needs no script; `python`, `conda_env` or `uv` name its environment",
+    key: why
+    for why, keys in {
+        "all results are in the run directory, `--run-dir`": (
+            "output output_dir evaluation.output_dir evaluation.results_dir"
+        ),
+        "every edit is kept there, in images/": (
+            "evaluation.images_dir evaluation.save_images evaluation.save_generated_images"
+        ),
+        "each worker's log is there, in logs/; `execution.progress` sets what is shown": "evaluation.logs_dir logging",
+        "a run is always kept; rerun the same command to resume": (
+            "evaluation.resume_from_checkpoint evaluation.checkpoint_path "
+            "evaluation.enable_checkpoint evaluation.checkpoint_interval"
+        ),
+        _STATISTICS: "evaluation.metrics metrics",
+        "`edit-eval report RUN` makes every form of it": "report",
+        "`execution` and each model's `params` say what runs where": "runtime",
+        "a worker needs no script; `python`, `conda_env` or `uv` name its environment": "*.params.script_path",
+    }.items()
+    for key in keys.split()
 }
 """Its keys that decide nothing here -> what replaced them. Those of `params` only beside the types above."""
 
@@ -115,28 +113,30 @@ FLAGS = {
 }
 """Flags of its command line, and of others like it -> ours."""
 
-MODEL_SECTIONS = ("diffusion_model", "edit_models", "reward_model", "judges")
+ONE_MODEL, SEVERAL_MODELS = ("diffusion_model", "reward_model"), ("edit_models", "judges")
 
 
-def explain_unknown_key(place: Place, names: Iterable[str], otherwise: str = "") -> str:
-    """The text for an unknown key: what to write instead if it is the base system's, else the nearest of `names`."""
+def explain_unknown_key(place: Place, names: Iterable[str], otherwise: str) -> str:
+    """The text for an unknown key: what to write instead if it is the base system's, else the nearest of `names`.
+
+    `otherwise` is said when none is near.
+    """
     parts = list(place)
-    if parts[0] in MODEL_SECTIONS:
-        parts[: 1 if parts[0] in ("diffusion_model", "reward_model") else 2] = ["*"]
-    instead = REFUSED.get(".".join(parts))
-    return f"means nothing here: {instead}" if instead else unknown_key(place[-1], names, otherwise)
+    if parts[0] in (*ONE_MODEL, *SEVERAL_MODELS):
+        parts[: 1 if parts[0] in ONE_MODEL else 2] = ["*"]
+    if instead := REFUSED.get(".".join(parts)):
+        return f"means nothing here: {instead}"
+    return "unknown key" + (did_you_mean(place[-1], names) or f"; {otherwise}")
 
 
 def models_in(raw: dict[str, Any]) -> Iterator[tuple[Place, dict[str, Any]]]:
     """(place, section) of every edit model and judge that is written as a mapping."""
-    for root in ("diffusion_model", "reward_model"):
-        if isinstance(raw.get(root), dict):
-            yield (root,), raw[root]
-    for root in ("edit_models", "judges"):
-        if isinstance(raw.get(root), dict):
-            for name, section in raw[root].items():
-                if isinstance(section, dict):
-                    yield (root, name), section
+    places: list[Place] = [(root,) for root in ONE_MODEL]
+    places += [(root, name) for root in SEVERAL_MODELS if isinstance(raw.get(root), dict) for name in raw[root]]
+    for root, *name in places:
+        section = raw[root][name[0]] if name else raw.get(root)
+        if isinstance(section, dict):
+            yield (root, *name), section
 
 
 def is_base_class(class_path: object, beside: str | None = None) -> bool:
@@ -180,6 +180,11 @@ class BaseFile:
                 self._pass_over(raw.get(path) if path else raw, key, (path,) if path else (), why)
         for place, section in models:
             self._translate_params(place, section, faults)
+            said = (section.get("params"), section.get("protocol"), raw.get("protocol"))
+            if section.get("type") == "qwen3_vl" and not any(
+                isinstance(one, dict) and one.get("images") is not None for one in said
+            ):
+                self._sees_more.append(".".join(place))
         _translate_schedule(raw, faults, notes)
 
     def class_is_replaced(self, place: Place, type_name: str) -> None:
@@ -200,7 +205,7 @@ class BaseFile:
         others = ["a sample's seed is `seed` + its index in the whole benchmark, not in its category"]
         others += ["what failed is counted, never scored"]
         shown_more = [
-            f"{place}: the judge sees source and edit (`images: [edited]` in `params` is its way)"
+            f"{place}: the judge sees source and edit (`protocol: {{images: [edited]}}` is its way)"
             for place in self._sees_more
         ]
         return [*said, f"not as in the base system: {'; '.join([*shown_more, *others])}"]
@@ -241,8 +246,6 @@ class BaseFile:
                 faults.add((*place, "params", key), f"must be true or false, not {shown(value)}")
             elif params.setdefault(our_key, values[value]) != values[value]:
                 faults.add((*place, "params", key), f"`{our_key}` is given, too, and says otherwise; keep that one")
-        if ours == "qwen3_vl" and params.get("images") is None:
-            self._sees_more.append(".".join(place))
 
 
 def _is_usual(metrics: object) -> bool:
@@ -259,11 +262,9 @@ def _translate_schedule(raw: dict[str, Any], faults: Faults, notes: list[str]) -
             asked.setdefault("batch_sync" if params["enable_batch_sync"] else "round_robin", place)
     if len(asked) > 1:
         faults.add((*asked["round_robin"], "params", "enable_batch_sync"), "the models ask for both; keep one")
-    execution = raw.get("execution")
     for schedule, place in asked.items():
-        if execution is None:
-            raw["execution"] = execution = {"schedule": schedule}
-        elif isinstance(execution, dict) and execution.setdefault("schedule", schedule) != schedule:
+        execution = filled(raw, "execution")
+        if isinstance(execution, dict) and execution.setdefault("schedule", schedule) != schedule:
             notes.append(
                 f"execution.schedule: {execution['schedule']} is used; enable_batch_sync in {'.'.join(place)}.params"
                 f" asks for {schedule}"

@@ -1,6 +1,7 @@
 """The only place where a name becomes a class: built-in names, entry points of installed packages, dotted paths.
 
-Nothing is imported before it is used. To add a component of edit-eval's own, write its class and add a line here.
+Nothing is imported before it is used. A component of edit-eval's own is one file in the folder of its kind, with a line
+`REGISTERED = {"name": "ClassName"}`, which is read here; a file in `testing/` says the kind, too (`judge:name`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import importlib.util
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -23,41 +25,25 @@ from edit_eval.config.parameters import Parameter, describe_parameters
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
 
-Kind = Literal["benchmark", "edit_model", "judge"]
+Kind = Literal["benchmark", "edit_model", "judge", "protocol"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 
-BUILT_IN: dict[Kind, dict[str, str]] = {
-    "benchmark": {
-        "five_dimensions": "edit_eval.benchmarks.five_dimensions:FiveDimensions",
-        "scenes": "edit_eval.benchmarks.scenes.benchmark:Scenes",
-    },
-    "edit_model": {
-        "qwen_image_edit": "edit_eval.edit_models.qwen_image_edit:QwenImageEdit",
-        "scene_editor": "edit_eval.edit_models.scene_editor:SceneEditor",
-        "copy_source": "edit_eval.edit_models.controls:CopySource",
-        "blank": "edit_eval.edit_models.controls:Blank",
-        "image_folder": "edit_eval.edit_models.image_folder:ImageFolder",
-        "testing": "edit_eval.testing.fake_models:FakeEditModel",
-    },
-    "judge": {
-        "qwen3_vl": "edit_eval.judges.qwen3_vl:Qwen3VL",
-        "chat_endpoint": "edit_eval.judges.chat_endpoint:ChatEndpoint",
-        "scene_judge": "edit_eval.judges.scene_judge:SceneJudge",
-        "testing": "edit_eval.testing.fake_models:FakeJudge",
-    },
+FOLDERS = {f"{kind}s": kind for kind in KINDS} | {"testing": ""}
+"""Where built-in components are, and of which kind; in the last each name says its kind."""
+WORDS: dict[Kind, str] = {
+    "benchmark": "a benchmark",
+    "edit_model": "an edit model",
+    "judge": "a judge",
+    "protocol": "a protocol",
 }
-GROUPS: dict[Kind, str] = {
-    "benchmark": "edit_eval.benchmarks",
-    "edit_model": "edit_eval.edit_models",
-    "judge": "edit_eval.judges",
-}
-WORDS: dict[Kind, str] = {"benchmark": "a benchmark", "edit_model": "an edit model", "judge": "a judge"}
 METHODS: dict[Kind, tuple[str, ...]] = {
     "benchmark": ("samples",),
     "edit_model": ("load", "edit"),
     "judge": ("load", "judge"),
+    "protocol": ("questions", "read"),
 }
+_REGISTERED = b"\nREGISTERED = "
 
 
 class NotHere(ConfigurationError):
@@ -89,13 +75,48 @@ class Description:
     """What may stand beside the parameters in `params`, and is never part of a result's key."""
     problem: str = ""
     """Why the class cannot be imported here, in which case its parameters are not known."""
+    scores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of a protocol, the scale of each score (`edit_eval.records.Scale`); none where only its parameters say them."""
+    headline: str = ""
+
+
+@cache
+def built_in() -> dict[Kind, dict[str, str]]:
+    """Kind -> name -> class path of edit-eval's own components, in the order of their names; imports none of them.
+
+    Raises `ConfigurationError` for a name that two files register.
+    """
+    found: dict[Kind, dict[str, str]] = {kind: {} for kind in KINDS}
+    for module, kind, name, class_name in _registrations():
+        path = f"{module}:{class_name}"
+        if (other := found[kind].setdefault(name, path)) != path:
+            raise ConfigurationError(f"{WORDS[kind]} `{name}` is registered twice: by {other} and by {path}")
+    return {kind: dict(sorted(names.items())) for kind, names in found.items()}
+
+
+def _registrations() -> Iterator[tuple[str, Kind, str, str]]:
+    """(module, kind, name, class name) of all that the files of this package register."""
+    package = Path(__file__).parents[1]
+    for top, usual in FOLDERS.items():
+        for file in sorted((package / top).rglob("*.py")):
+            _, found, text = file.read_bytes().partition(_REGISTERED)
+            if not found:
+                continue
+            module = ".".join(file.relative_to(package.parent).with_suffix("").parts)
+            try:
+                for name, class_name in ast.literal_eval(text[: text.index(b"}") + 1].decode()).items():
+                    kind, _, name = name.rpartition(":")
+                    yield module, next(one for one in KINDS if one == (kind or usual)), name, class_name
+            except (ValueError, SyntaxError, AttributeError, StopIteration) as error:
+                wanted = '{"name": "ClassName"}, as literals'
+                raise ConfigurationError(f"{module}: REGISTERED must be {wanted}") from error
 
 
 def known(kind: Kind) -> list[Entry]:
     """All registered components of a kind, built-in ones first. Imports none of them."""
-    entries = [Entry(name, path, "built in", _summary(path)) for name, path in BUILT_IN[kind].items()]
-    for point in sorted(importlib.metadata.entry_points(group=GROUPS[kind]), key=lambda p: p.name):
-        if point.name not in BUILT_IN[kind]:
+    entries = [Entry(name, path, "built in", _summary(path)) for name, path in built_in()[kind].items()]
+    for point in sorted(importlib.metadata.entry_points(group=f"edit_eval.{kind}s"), key=lambda p: p.name):
+        if point.name not in built_in()[kind]:
             origin = point.dist.name if point.dist else "an installed package"
             entries.append(Entry(point.name, point.value.replace(" ", ""), origin, _summary(point.value)))
     return entries
@@ -103,9 +124,11 @@ def known(kind: Kind) -> list[Entry]:
 
 def locate(kind: Kind, name: str) -> str | None:
     """The class path behind a registered name, or None. Raises `ConfigurationError` if two packages claim the name."""
-    if name in BUILT_IN[kind]:
-        return BUILT_IN[kind][name]
-    found = {p.value.replace(" ", ""): p for p in importlib.metadata.entry_points(group=GROUPS[kind], name=name)}
+    if name in built_in()[kind]:
+        return built_in()[kind][name]
+    found = {
+        p.value.replace(" ", ""): p for p in importlib.metadata.entry_points(group=f"edit_eval.{kind}s", name=name)
+    }
     if len(found) > 1:
         raise ConfigurationError(
             f"`{name}` is registered more than once, by {' and by '.join(found)}; give `class_path`"
@@ -119,7 +142,7 @@ def unknown_type(kind: Kind, name: str) -> str:
         if other != kind and locate(other, name):
             return f"`{name}` is {WORDS[other]}, not {WORDS[kind]}"
     if "." in name or ":" in name:
-        return f"`{name}` is no registered name; a path to a class belongs into `class_path`"
+        return f"`{name}` is not registered; a class path goes under `class_path`"
     meant = did_you_mean(name, [e.name for e in known(kind)])
     return f"`{name}` is not {WORDS[kind]}{meant or ';'} `edit-eval list` shows all"
 
@@ -133,28 +156,15 @@ def normalise_class_path(written: str) -> str:
     if not colon:
         module, _, name = written.strip().rpartition(".")
     if not module or not all(part.isidentifier() for part in name.split(".")):
-        raise ConfigurationError(f"`{written}` is no path to a class; write package.module:Class or file.py:Class")
+        raise ConfigurationError(f"`{written}` is not a class path; write package.module:Class or file.py:Class")
     if module.endswith(".py"):
         file = Path(os.path.expanduser(module))
         if not os.path.isfile(file):
             raise ConfigurationError(f"no such file: {module}{nearest_path(file)}")
         return f"{file.resolve()}:{name}"
     if not all(part.isidentifier() for part in module.split(".")):
-        raise ConfigurationError(f"`{written}` is no path to a class; write package.module:Class or file.py:Class")
+        raise ConfigurationError(f"`{written}` is not a class path; write package.module:Class or file.py:Class")
     return f"{module}:{name}"
-
-
-def resolve(kind: Kind, name: str, folder: Path | None = None) -> type[Any]:
-    """The class behind a registered name or a class path; for a path, `folder` is searched before Python's own path.
-
-    Raises `ConfigurationError` for what is no component of that kind, `NotHere` for what cannot be imported here.
-    """
-    path = locate(kind, name)
-    if path is not None:
-        return import_class(kind, path)
-    if "." in name or ":" in name:
-        return import_class(kind, normalise_class_path(name), folder)
-    raise ConfigurationError(unknown_type(kind, name))
 
 
 @contextlib.contextmanager
@@ -201,7 +211,7 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
         if isinstance(error, ModuleNotFoundError) and error.name:
             package = error.name.partition(".")[0]
             remedy = f"; `{sys.executable} -m pip install {package}` installs it, if that is the package's name"
-            if kind != "benchmark":
+            if kind in ("edit_model", "judge"):
                 remedy += "; or `python`, `conda_env` or `uv` in `params` name an environment that has it"
         raise NotHere(f"`{class_path}` cannot be imported here: {_one_line(error)}{remedy}") from error
     if not isinstance(found, type):
@@ -231,44 +241,54 @@ def own_source(class_path: str, folder: Path) -> Path | None:
     return None if foreign else file
 
 
-def kinds_of(name: str) -> tuple[Kind, ...]:
-    """The kinds under which a name is registered (`testing` is an edit model and a judge)."""
-    return tuple(kind for kind in KINDS if locate(kind, name))
-
-
-def describe(kind: Kind | None, name: str, folder: Path | None = None) -> Description:
-    """What `edit-eval describe` prints of a registered name or a class path; without `kind`, of the first that fits.
+def describe(name: str, folder: Path | None = None) -> list[Description]:
+    """What `edit-eval describe` prints: for each kind that a name is registered as, or of a class path as what it fits.
 
     A class path is searched in `folder` first; without one, in the current directory. Raises `ConfigurationError` for
     what nobody knows. A registered class that cannot be imported here has a `problem` instead of parameters.
     """
-    registered = [kind] if kind else list(kinds_of(name))
+    registered = {kind: path for kind in KINDS if (path := locate(kind, name))}
     if not registered and "." not in name and ":" not in name:
         meant = did_you_mean(name, [e.name for k in KINDS for e in known(k)])
         raise ConfigurationError(
-            f"`{name}` is no benchmark, edit model or judge{meant or ';'} `edit-eval list` shows all"
+            f"`{name}` is no benchmark, edit model, judge or protocol{meant or ';'} `edit-eval list` shows all"
         )
-    failures = []
-    for one in registered or KINDS:
-        path = locate(one, name)
+    found, failures = [], []
+    for kind, path in (registered or dict.fromkeys(KINDS, "")).items():
+        beside, path = beside_parameters(kind), path or normalise_class_path(name)
         try:
-            cls = resolve(one, name, folder or Path.cwd())
+            cls = import_class(kind, path, None if registered else folder or Path.cwd())
             parameters = describe_parameters(cls)
         except NotHere as error:
-            if path is None:
+            if not registered:
                 raise
-            return Description(one, name, path, _summary(path), (), beside_parameters(one), str(error))
+            found.append(Description(kind, name, path, _summary(path), (), beside, str(error)))
         except (ConfigurationError, TypeError) as error:
             failures.append(str(error))
-            continue
-        path = path or normalise_class_path(name)
-        return Description(one, name, path, _first_line(cls.__doc__), parameters, beside_parameters(one))
-    raise ConfigurationError(failures[0])
+        else:
+            scores, headline = _scores(cls) if kind == "protocol" else ({}, "")
+            summary = _first_line(cls.__doc__)
+            found.append(Description(kind, name, path, summary, parameters, beside, "", scores, headline))
+            if not registered:
+                break
+    if not found:
+        raise ConfigurationError(failures[0])
+    return found
+
+
+def _scores(cls: type[Any]) -> tuple[dict[str, dict[str, Any]], str]:
+    """The scales of a protocol's scores and its headline, as far as the class says them without parameters."""
+    scores, headline = getattr(cls, "scores", None), getattr(cls, "headline", "")
+    try:
+        scales = {name: asdict(score.scale) for name, score in scores.items()} if isinstance(scores, Mapping) else {}
+    except (AttributeError, TypeError):  # a class of the user's own
+        scales = {}
+    return scales, headline if isinstance(headline, str) and scales else ""
 
 
 def beside_parameters(kind: Kind) -> tuple[str, ...]:
     """The keys that may stand beside a model's own parameters in `params` and never reach its class."""
-    if kind == "benchmark":
+    if kind not in ("edit_model", "judge"):
         return ()
     hidden = (*PLACEMENT_KEYS_BEFORE, *(("batch_size",) if kind == "edit_model" else ()))
     return ("seed", *(key for key in PLACEMENT_KEYS if key not in hidden))
@@ -323,14 +343,9 @@ def _source(module: str, folder: Path | None = None) -> Path | None:
         return None
     if not rest:
         return Path(spec.origin) if spec.origin else None
-    return next(_files(spec.submodule_search_locations or (), rest), None)
-
-
-def _files(folders: Any, rest: list[str]) -> Iterator[Path]:
-    for folder in folders:
-        for candidate in (Path(folder, *rest).with_suffix(".py"), Path(folder, *rest, "__init__.py")):
-            if candidate.is_file():
-                yield candidate
+    bodies = [Path(folder, *rest) for folder in spec.submodule_search_locations or ()]
+    files = (file for body in bodies for file in (body.with_suffix(".py"), body / "__init__.py"))
+    return next((file for file in files if file.is_file()), None)
 
 
 def _first_line(doc: str | None) -> str:

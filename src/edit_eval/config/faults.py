@@ -33,6 +33,10 @@ class Faults:
         """Whether something is wrong at exactly this place."""
         return any(p == place for p, _ in self._faults)
 
+    def within(self, place: Place) -> bool:
+        """Whether something is wrong at this place or below it."""
+        return any(p[: len(place)] == place for p, _ in self._faults)
+
     def add(self, place: Iterable[object], text: str) -> None:
         """Notes a fault at `place`. A place keeps its first fault only."""
         where = tuple(str(p) for p in place)
@@ -59,7 +63,10 @@ class Faults:
         for length in range(len(place), 0, -1):
             flag = self.origins.get(place[:length])
             if flag is not None:
-                return f"--set {dotted}" if flag == "--set" else flag
+                if flag == "--set":
+                    return f"--set {dotted}"
+                whole = flag.startswith("--") and " " not in flag  # `--tags`, not `--set protocol.prompts`
+                return flag if whole else ".".join((flag, *place[length:]))
         return dotted
 
     def _line(self, place: Place, text: str) -> str:
@@ -85,12 +92,6 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     """`; did you mean ...?`, or nothing."""
     found = nearest(name, names)
     return f"; did you mean `{found}`?" if found else ""
-
-
-def unknown_key(name: str, names: Iterable[str], otherwise: str = "") -> str:
-    """The text for a key that nobody knows; `otherwise` is said when no known name is near."""
-    meant = did_you_mean(name, names)
-    return "unknown key" + (meant or (f"; {otherwise}" if otherwise else ""))
 
 
 def nearest_path(path: str | Path) -> str:

@@ -5,63 +5,54 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from edit_eval.config.faults import Faults, Place, one_line, shown
-from edit_eval.config.overrides import apply_overrides
+from edit_eval.config.overrides import apply_overrides, filled
 from edit_eval.config.placement import Devices, read_devices_flag
 from edit_eval.config.schema import Configuration
-from edit_eval.config.secrets import is_secret
+from edit_eval.config.secrets import are_prompts, is_secret
 from edit_eval.config.sections import TOP_KEYS, Sections
 from edit_eval.config.shipped import file_of
 from edit_eval.config.yaml_text import read_file
 from edit_eval.errors import ConfigurationError
 
 
+class LoadingOptions(TypedDict, total=False):
+    """What may change a configuration while it is read. The last five replace the benchmark's filters."""
+
+    overrides: Sequence[str]
+    """`dotted.key=value` texts (`--set`)."""
+    devices: str | None
+    """`0,2,3`, `cpu:4` or `auto` for every model; a model that asks for one `device` keeps one."""
+    progress: str | None
+    """In place of `execution.progress`."""
+    categories: Sequence[str] | None
+    difficulty: Sequence[str] | None
+    tags: Sequence[str] | None
+    sample_ids: Sequence[str] | None
+    limit: int | None
+
+
 def load_configuration(
-    source: str | Path | Mapping[str, Any],
-    *,
-    overrides: Sequence[str] = (),
-    devices: str | None = None,
-    categories: Sequence[str] | None = None,
-    difficulty: Sequence[str] | None = None,
-    tags: Sequence[str] | None = None,
-    sample_ids: Sequence[str] | None = None,
-    limit: int | None = None,
-    progress: str | None = None,
-    data_may_be_missing: bool = False,
+    source: str | Path | Mapping[str, Any], *, data_may_be_missing: bool = False, **options: Unpack[LoadingOptions]
 ) -> Configuration:
     """Reads, completes and checks a configuration; imports the classes it names, loads and writes nothing.
 
-    `overrides` are `dotted.key=value` texts (`--set`). `devices` (`0,2,3`, `cpu:4`, `auto`) replaces the devices of
-    every model; a model that asks for one `device` keeps one. `progress` replaces `execution.progress`, the others the
-    benchmark's filters. With `data_may_be_missing` a benchmark's file that is not there is no fault yet.
+    With `data_may_be_missing` a benchmark's file that is not there is no fault yet.
     Raises `ConfigurationError`: one line for the first fault, and a note (`__notes__`) for each further one.
     """
-    flags: dict[Place, Any] = {
-        ("benchmark", "categories"): categories,
-        ("benchmark", "difficulty"): difficulty,
-        ("benchmark", "tags"): tags,
-        ("benchmark", "sample_ids"): sample_ids,
-        ("benchmark", "limit"): limit,
-        ("execution", "progress"): progress,
-    }
-    flags = {place: value for place, value in flags.items() if value is not None}
+    if unknown := sorted(options.keys() - LoadingOptions.__annotations__.keys()):
+        raise TypeError(f"load_configuration takes no `{unknown[0]}`")
     try:
-        return _load(source, overrides, devices, flags, data_may_be_missing)
+        return _load(source, options, data_may_be_missing)
     except ConfigurationError as error:
         error.args = (one_line(str(error)),)  # keys and values are repeated in it, and may hold anything
         error.__notes__ = [one_line(note) for note in getattr(error, "__notes__", ())]
         raise
 
 
-def _load(
-    source: str | Path | Mapping[str, Any],
-    overrides: Sequence[str],
-    devices: str | None,
-    flags: Mapping[Place, Any],
-    data_may_be_missing: bool,
-) -> Configuration:
+def _load(source: str | Path | Mapping[str, Any], options: LoadingOptions, data_may_be_missing: bool) -> Configuration:
     if isinstance(source, Mapping):
         raw, name, folder, label = _plain(source, ()), "run", Path.cwd(), "configuration"
     else:
@@ -71,9 +62,14 @@ def _load(
         what = "empty" if raw is None else f"holds {shown(raw)}"
         raise ConfigurationError(f"{label}: {what}; a configuration is a mapping with the keys {', '.join(TOP_KEYS)}")
     faults = Faults(label)
-    for place, value in apply_overrides(raw, overrides, faults):
+    for place, value in apply_overrides(raw, options.get("overrides", ()), faults):
         _refuse_secrets(value, place, faults)  # one that a later override replaces, too: the command is recorded
-    _apply_flags(raw, flags, faults)
+    for key, value in options.items():
+        if key not in ("overrides", "devices") and value is not None:
+            part = "execution" if key == "progress" else "benchmark"
+            if isinstance(section := filled(raw, part), dict):
+                section[key] = _plain(value, (key,))
+                faults.origins[part, key] = f"--{key.replace('_', '-')}"
     try:
         json.dumps(raw, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -82,7 +78,7 @@ def _load(
         ) from None
     _refuse_secrets(raw, (), faults)
     faults.raise_if_any()  # before anything else looks at a value: no other error may repeat a secret
-    sections = Sections(raw, faults, folder, _devices(devices), data_may_be_missing=data_may_be_missing)
+    sections = Sections(raw, faults, folder, _devices(options.get("devices")), data_may_be_missing=data_may_be_missing)
     return sections.configuration(name)
 
 
@@ -93,18 +89,8 @@ def _devices(flag: str | None) -> Devices | None:
         raise ConfigurationError(f"--devices {flag}: {error}") from None
 
 
-def _apply_flags(raw: dict[str, Any], flags: Mapping[Place, Any], faults: Faults) -> None:
-    """Puts what the command line says in place of what the file says."""
-    for (section, key), value in flags.items():
-        if raw.get(section) is None:
-            raw[section] = {}
-        if isinstance(raw[section], dict):
-            raw[section][key] = _plain(value, (key,))
-            faults.origins[section, key] = f"--{key.replace('_', '-')}"
-
-
 def _refuse_secrets(value: Any, place: Place, faults: Faults) -> None:
-    if place[:1] == ("prompts",):
+    if are_prompts(place, value):
         return
     if place and is_secret(place, value):
         text = "a secret has no place in a configuration; keep it in an environment variable, and give"

@@ -32,31 +32,34 @@ def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], faults: Fault
     return applied
 
 
+def filled(section: dict[str, Any], key: str) -> Any:
+    """What is at a key; a new mapping where nothing is."""
+    if section.get(key) is None:
+        section[key] = {}
+    return section[key]
+
+
 def _set(target: dict[str, Any] | list[Any], keys: list[str], value: Any, dotted: str, faults: Faults) -> Place:
     place: Place = ()
-    while True:
-        key, keys = _next_key(target, keys)
-        place = (*place, key)
-        if isinstance(target, list):
-            if not key.isascii() or not key.isdigit() or int(key) >= len(target):
-                raise ConfigurationError(
-                    f"--set {dotted}: `{key}` is no place in a list of {len(target)}, counted from 0"
-                )
-            if not keys:
-                target[int(key)] = value
-                break
-            inner = target[int(key)]
-        else:
-            if not keys:
-                target[key] = value
-                break
-            if target.get(key) is None:
-                target[key] = {}
-                faults.origins.setdefault(place, "--set")
-            inner = target[key]
+    inner: Any = target
+    while keys:
         if not isinstance(inner, dict | list):
             raise ConfigurationError(f"--set {dotted}: `{'.'.join(place)}` is a value, it has no keys below it")
-        target = inner
+        key, keys = _next_key(inner, keys)
+        place = (*place, key)
+        at: Any = key
+        if isinstance(inner, list):
+            if not key.isascii() or not key.isdigit() or int(key) >= len(inner):
+                raise ConfigurationError(
+                    f"--set {dotted}: `{key}` is no place in a list of {len(inner)}, counted from 0"
+                )
+            at = int(key)
+        elif keys and inner.get(key) is None:
+            inner[key] = {}
+            faults.origins.setdefault(place, "--set")
+        if not keys:
+            inner[at] = value
+        inner = inner[at]
     faults.origins[place] = "--set"
     return place
 

@@ -51,10 +51,7 @@ class Placement(BaseModel):
         if self.single and self.device_ids != "auto":
             device = self.device_ids[0]
             return {"device": "cpu" if device.startswith("cpu:") else device, **plain}
-        return {
-            "device_ids": self.device_ids if self.device_ids == "auto" else list(self.device_ids),
-            **plain,
-        }
+        return {"device_ids": self.device_ids if self.device_ids == "auto" else list(self.device_ids), **plain}
 
 
 class _Written(BaseModel):
@@ -108,15 +105,15 @@ def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, not
     )
     environments = [k for k in ("python", "python_path", "conda_env", "uv") if getattr(keys, k) is not None]
     if len(environments) > 1:
-        faults.add(
-            (*place, environments[1]),
-            f"an environment is given already by `{environments[0]}`; keep one of them",
-        )
+        text = f"an environment is given already by `{environments[0]}`; keep one of them"
+        faults.add((*place, environments[1]), text)
     python = keys.python or keys.python_path
     if python is not None:
         values["python"] = python
-        if not _is_program(python):
-            faults.add((*place, "python" if keys.python else "python_path"), f"no such file: {python}{_near(python)}")
+        is_path = "/" in python
+        if not (os.path.isfile(python) if is_path else shutil.which(python)):
+            near = nearest_path(python) if is_path else " (nor a program of that name)"
+            faults.add((*place, "python" if keys.python else "python_path"), f"no such file: {python}{near}")
     if keys.uv:
         values["uv"] = tuple(keys.uv)
     if keys.use_batch_inference is False:
@@ -155,7 +152,7 @@ def _devices(keys: _Written, values: dict[str, Any], place: Place, faults: Fault
 
 def _check_replicas(names: tuple[str, ...], count: int) -> None:
     if len(names) % count:
-        raise ValueError(f"{len(names)} devices do not make replicas of {count} (`devices_per_replica`)")
+        raise ValueError(f"{len(names)} devices cannot be split into replicas of {count} (`devices_per_replica`)")
 
 
 def device_names(written: str | int | list[str | int]) -> tuple[str, ...]:
@@ -183,7 +180,7 @@ def _device_name(written: str | int) -> str:
         return f"cuda:{int(text)}"
     if match := re.fullmatch(r"(cuda|cpu)(?::([0-9]+))?", text):
         return f"{match[1]}:{int(match[2] or 0)}"
-    raise ValueError(f"{shown(written)} is no device; write 1, cuda:1, cpu:2 (two CPU workers) or auto")
+    raise ValueError(f"{shown(written)} is not a valid device; write 1, cuda:1, cpu:2 (two CPU workers) or auto")
 
 
 def written_as(key: str, written: Mapping[str, Any]) -> str:
@@ -210,11 +207,3 @@ def replace_devices(placement: Placement, devices: Devices) -> Placement:
     elif placement.single:
         return placement
     return placement.model_copy(update={"device_ids": devices})
-
-
-def _is_program(python: str) -> bool:
-    return os.path.isfile(python) if "/" in python else shutil.which(python) is not None
-
-
-def _near(python: str) -> str:
-    return nearest_path(python) if "/" in python else " (nor a program of that name)"

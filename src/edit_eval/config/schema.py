@@ -14,14 +14,8 @@ from edit_eval.config.secrets import without_secrets
 NOT_BUILT: dict[tuple[str, ...], tuple[Any, ...]] = {
     ("extends",): (),
     ("trackers",): ([],),
-    ("evaluation", "readings"): (1,),
-    ("evaluation", "controls"): (0,),
     ("execution", "driver"): ("local",),
     ("execution", "address"): (),
-    ("diffusion_model", "protocol"): (),
-    ("edit_models", "*", "protocol"): (),
-    ("reward_model", "protocol"): (),
-    ("judges", "*", "protocol"): (),
 }
 """Keys that nothing implements yet, with the values that ask for nothing: any other one is refused in one line. Take a
 row out when what it asks for is built."""
@@ -67,6 +61,19 @@ class BenchmarkSection(Section):
         return str(self.parameters.get("data_path") or self.type or self.class_path)
 
 
+class ProtocolSection(Section):
+    """What a judge is asked."""
+
+    type: str
+    """Registered name; empty for a class path."""
+    class_path: str
+    """`package.module:Class`, or `/folder/file.py:Class`."""
+    parameters: dict[str, Any] = {}
+    """Plain values of the class's `Parameters`, complete: defaults, language, prompts and measures filled in."""
+    retries: Annotated[int, Field(ge=0, le=100)] = 2
+    """How often a question is asked again after a reply that cannot be read."""
+
+
 class ModelSection(Section):
     """An edit model or a judge."""
 
@@ -82,18 +89,12 @@ class ModelSection(Section):
     names: dict[str, str] = Field({}, exclude=True)
     """How an error names a key of `params`: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
+    protocol: ProtocolSection | None = None
+    """What a judge is asked, complete; None for an edit model."""
 
     def named(self, key: str) -> str:
         """How an error names this key of `params`: as it was written, and where."""
         return self.names.get(key, key)
-
-
-class ProtocolSection(Section):
-    """How a judge is asked."""
-
-    type: Literal["rubric"] = "rubric"
-    answer: Literal["score", "reason_then_score"] = "score"
-    retries: Annotated[int, Field(ge=0, le=100)] = 2
 
 
 class EvaluationSection(Section):
@@ -102,6 +103,9 @@ class EvaluationSection(Section):
     min_coverage: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 1.0
     edit_seeds: Annotated[int, Field(ge=1, le=1000)] = 1
     repeats: Annotated[int, Field(ge=1, le=1000)] = 1
+    readings: Annotated[int, Field(ge=1, le=1000)] = 1
+    controls: Annotated[int, Field(ge=0)] = 25
+    """How many samples are judged with a picture whose score is known beforehand: the source, grey, another's edit."""
 
 
 class ExecutionSection(Section):
@@ -126,8 +130,6 @@ class Configuration(Section):
     benchmark: BenchmarkSection
     edit_models: dict[str, ModelSection]
     judges: dict[str, ModelSection]
-    prompts: dict[str, dict[str, str]] = {}
-    protocol: ProtocolSection = ProtocolSection()
     evaluation: EvaluationSection = EvaluationSection()
     execution: ExecutionSection = ExecutionSection()
     notes: tuple[str, ...] = ()
@@ -140,9 +142,11 @@ class Configuration(Section):
         the paths of the benchmark are absolute. (Those among a model's parameters are part of keys and stay.)
         """
         b = self.benchmark
-        types = (b.type, *(model.type for model in (*self.edit_models.values(), *self.judges.values())))
+        models = (*self.edit_models.values(), *self.judges.values())
+        named: list[BenchmarkSection | ModelSection | ProtocolSection] = [b, *models]
+        named += [model.protocol for model in models if model.protocol]
         plain: dict[str, Any] = {
-            **({} if all(types) else {"import_from": str(self.folder)}),
+            **({} if all(one.type for one in named) else {"import_from": str(self.folder)}),
             "benchmark": {
                 **_which(b.type, b.class_path),
                 **{key: _absolute(key, value) for key, value in b.parameters.items()},
@@ -150,14 +154,14 @@ class Configuration(Section):
                 "on_bad_sample": b.on_bad_sample,
                 **b.filters.model_dump(mode="json"),
             },
-            "edit_models": {name: _plain_model(model) for name, model in self.edit_models.items()},
-            "judges": {name: _plain_model(model) for name, model in self.judges.items()},
-            "prompts": {category: dict(texts) for category, texts in self.prompts.items()},
-            "protocol": self.protocol.model_dump(mode="json"),
+            "edit_models": {name: _plain_model(model, b.language) for name, model in self.edit_models.items()},
+            "judges": {name: _plain_model(model, b.language) for name, model in self.judges.items()},
             "evaluation": self.evaluation.model_dump(mode="json"),
             "execution": self.execution.model_dump(mode="json"),
         }
-        return {key: value if key == "prompts" else without_secrets(value) for key, value in plain.items()}
+        written = without_secrets(plain)
+        assert isinstance(written, dict)
+        return written
 
 
 def _absolute(key: str, value: Any) -> Any:
@@ -169,6 +173,12 @@ def _which(type_name: str, class_path: str) -> dict[str, str]:
     return {"type": type_name} if type_name else {"class_path": class_path}
 
 
-def _plain_model(model: ModelSection) -> dict[str, Any]:
+def _plain_model(model: ModelSection, language: str) -> dict[str, Any]:
     params = {**model.placement.as_plain(), "seed": model.seed, **model.parameters}
-    return {**_which(model.type, model.class_path), "params": params}
+    plain: dict[str, Any] = {**_which(model.type, model.class_path), "params": params}
+    if protocol := model.protocol:
+        # What is filled in from elsewhere is left out, so that it is filled in again.
+        filled_in = {"measures": protocol.parameters.get("measures"), "language": language}
+        own = {k: v for k, v in protocol.parameters.items() if k not in filled_in or v != filled_in[k]}
+        plain["protocol"] = {**_which(protocol.type, protocol.class_path), **own, "retries": protocol.retries}
+    return plain

@@ -44,8 +44,16 @@ def is_secret(place: Sequence[str], value: object) -> bool:
     return _is_secret_name(name, in_request) and value not in (None, "")
 
 
+def are_prompts(place: Sequence[str], value: object) -> bool:
+    """Whether what is at a place are a judge's prompts by category, which are free to speak of passwords."""
+    here = tuple(place) == ("prompts",) or tuple(place[-2:]) == ("protocol", "prompts")
+    return here and isinstance(value, Mapping)
+
+
 def without_secrets(value: Any, place: tuple[str, ...] = ()) -> Any:
     """A copy in which every secret is replaced by `<from the environment>`."""
+    if are_prompts(place, value):
+        return value
     if place and is_secret(place, value):
         return SECRET_SHOWN
     if isinstance(value, Mapping):

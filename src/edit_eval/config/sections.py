@@ -7,6 +7,7 @@ import json
 import os.path
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +17,8 @@ from edit_eval.config import components
 from edit_eval.config.base_system import BaseFile, explain_unknown_key, is_base_class, wrong_type
 from edit_eval.config.components import Kind
 from edit_eval.config.faults import Faults, Place, explain, nearest_path, shown
-from edit_eval.config.parameters import check_parameters, names_of
+from edit_eval.config.overrides import filled
+from edit_eval.config.parameters import check_parameters
 from edit_eval.config.placement import (
     PLACEMENT_KEYS,
     Devices,
@@ -24,6 +26,16 @@ from edit_eval.config.placement import (
     read_placement,
     replace_devices,
     written_as,
+)
+from edit_eval.config.protocols import (
+    DEFAULT_PROTOCOL,
+    AskedJudge,
+    Found,
+    Layer,
+    Protocols,
+    declared,
+    default_layer,
+    own_layer,
 )
 from edit_eval.config.schema import (
     NOT_BUILT,
@@ -62,25 +74,20 @@ LONGEST_NAME = 100  # bytes; it becomes a folder's name
 S = TypeVar("S", bound=Section)
 
 
+@dataclass
 class Sections:
     """Makes a `Configuration` of plain values. A wrong value is noted and replaced by its default until the end."""
 
-    def __init__(
-        self,
-        raw: dict[str, Any],
-        faults: Faults,
-        folder: Path,
-        devices: Devices | None = None,
-        *,
-        data_may_be_missing: bool = False,
-    ) -> None:
-        self.raw = raw
-        self.faults = faults
-        self.folder = folder
-        self.devices = devices
-        self.data_may_be_missing = data_may_be_missing
-        self.notes: list[str] = []
-        self.base = BaseFile()
+    raw: dict[str, Any]
+    faults: Faults
+    folder: Path
+    devices: Devices | None = None
+    data_may_be_missing: bool = False
+    notes: list[str] = field(default_factory=list)
+    base: BaseFile = field(default_factory=BaseFile)
+    asked: dict[str, AskedJudge] = field(default_factory=dict)
+    protocol: Layer = field(default_factory=lambda: Layer({"type": DEFAULT_PROTOCOL}, ()))
+    """The benchmark's."""
 
     def configuration(self, name: str) -> Configuration:
         """The whole. Raises `ConfigurationError` where anything is wrong."""
@@ -91,9 +98,11 @@ class Sections:
         self.folder = self._import_from()
         benchmark = self._benchmark()
         edit_models = self._models("edit_model", "diffusion_model", "edit_models")
-        judges = self._models("judge", "reward_model", "judges")
+        self._models("judge", "reward_model", "judges")
         prompts = self._prompts()
-        protocol = self._validated(ProtocolSection, self._mapping(("protocol",)), ("protocol",))
+        given = {"language": benchmark.language, "prompts": {} if self.faults.within(("prompts",)) else prompts}
+        common = Layer(self._mapping(("protocol",)), ("protocol",))
+        judges = Protocols(self.faults, self._protocol_class, self.protocol, common, given).of(self.asked)
         evaluation = self._validated(EvaluationSection, self._mapping(("evaluation",)), ("evaluation",))
         execution = self._validated(ExecutionSection, self._mapping(("execution",)), ("execution",))
         self.faults.raise_if_any()
@@ -103,8 +112,6 @@ class Sections:
             benchmark=benchmark,
             edit_models=edit_models,
             judges=judges,
-            prompts=prompts,
-            protocol=protocol,
             evaluation=evaluation,
             execution=execution,
             notes=(*self.notes, *self.base.notes()),
@@ -125,29 +132,12 @@ class Sections:
 
     def _refuse_what_is_not_built(self) -> None:
         """Takes out what nothing implements yet, which is a fault where it asks for anything."""
-        for pattern, neutral in NOT_BUILT.items():
-            for place, section in self._sections_at(pattern[:-1]):
-                key = pattern[-1]
-                if key not in section:
-                    continue
-                value = section.pop(key)
-                # `True` is no 1: without the types `readings: true` would pass
-                if value is not None and not any(value == one and type(value) is type(one) for one in neutral):
-                    what = "this" if isinstance(value, dict | list) else shown(value)
-                    self.faults.add((*place, key), f"{what} is not built yet; leave it out")
-
-    def _sections_at(self, pattern: Place) -> list[tuple[Place, dict[str, Any]]]:
-        """(place, mapping) of every mapping at a place in which `*` stands for any key."""
-        found: list[tuple[Place, Any]] = [((), self.raw)]
-        for part in pattern:
-            found = [
-                ((*place, key), section[key])
-                for place, section in found
-                if isinstance(section, dict)
-                for key in (section if part == "*" else [part])
-                if key in section
-            ]
-        return [(place, section) for place, section in found if isinstance(section, dict)]
+        for place, neutral in NOT_BUILT.items():
+            section = self._at(place[:-1])
+            value = section.pop(place[-1], None) if isinstance(section, dict) else None
+            if value not in (None, *neutral):
+                what = "this" if isinstance(value, dict | list) else shown(value)
+                self.faults.add(place, f"{what} is not built yet; leave it out")
 
     def _take_over_protocol(self) -> None:
         """`answer` and `retries` once stood under `evaluation`."""
@@ -155,12 +145,9 @@ class Sections:
         if not isinstance(evaluation, dict):
             return
         for key in ("answer", "retries"):
-            value = evaluation.pop(key, None)
-            if value is None:
+            if (value := evaluation.pop(key, None)) is None:
                 continue
-            if self.raw.get("protocol") is None:
-                self.raw["protocol"] = {}
-            if not isinstance(protocol := self.raw["protocol"], dict):
+            if not isinstance(protocol := filled(self.raw, "protocol"), dict):
                 continue  # which is said
             if protocol.setdefault(key, value) != value:
                 self.faults.add(("evaluation", key), f"`protocol.{key}` is given, too; keep that one")
@@ -184,7 +171,8 @@ class Sections:
         parameters: dict[str, Any] = {}
         if cls is not None:
             # A benchmark to which the language or bad samples make a difference declares a parameter of that name.
-            shared = [key for key in ("language", "on_bad_sample") if key in _names_of(cls)]
+            shared = [key for key in ("language", "on_bad_sample") if key in declared(cls)]
+            self.protocol = default_layer(cls, self.faults)
             own = {key: value for key, value in written.items() if key not in BENCHMARK_KEYS}
             own |= {key: getattr(section, key) for key in shared}
             also = tuple(key for key in BENCHMARK_KEYS if key not in shared)
@@ -221,7 +209,8 @@ class Sections:
         written, params_place = self._mapping(place), (*place, "params")
         if not written and self.faults.has(place):
             return None
-        self._refuse_unknown(place, written, MODEL_KEYS, misplaced=(*PLACEMENT_KEYS, "seed"))
+        known = (*MODEL_KEYS, "protocol") if kind == "judge" else MODEL_KEYS
+        self._refuse_unknown(place, written, known, misplaced=(*PLACEMENT_KEYS, "seed"))
         params = _with_home(self._mapping(params_place))
         where = {key: value for key, value in params.items() if key in PLACEMENT_KEYS}
         own = {key: value for key, value in params.items() if key not in PLACEMENT_KEYS and key != "seed"}
@@ -239,12 +228,14 @@ class Sections:
         type_name, class_path, cls = self._class(kind, place, written, foreign=placement.foreign)
         if not class_path:
             return None
+        if kind == "judge":
+            protocol = own_layer(cls, self._mapping((*place, "protocol")), own, place, self.faults)
         if cls is None:
             self.notes.append(f"{'.'.join(params_place)}: checked when the worker of {class_path} starts, not before")
         else:
             also = (*PLACEMENT_KEYS, "seed")
             own = check_parameters(cls, own, params_place, self.faults, also, type_name or class_path)
-            if placement.offload != "none" and not _takes_offload(cls):
+            if placement.offload != "none" and "offload" not in inspect.signature(cls.load).parameters:
                 text = f"{cls.__name__} cannot offload (its `load` takes no `offload`); leave it out"
                 self.faults.add((*params_place, "offload"), text)
         if name is None:
@@ -253,34 +244,39 @@ class Sections:
                 self.faults.add((*place, "type"), problem)
         values = {"name": name, "type": type_name, "class_path": class_path, "seed": params.get("seed")}
         section = self._validated(ModelSection, values, params_place)
-        return section.model_copy(update={"parameters": own, "placement": placement, "names": names})
+        section = section.model_copy(update={"parameters": own, "placement": placement, "names": names})
+        if kind == "judge":
+            self.asked[name] = AskedJudge(section, cls, place, protocol)
+        return section
+
+    def _protocol_class(self, place: Place, written: Mapping[str, Any]) -> Found:
+        if (retries := written.get("retries")) is not None:
+            self._validated(ProtocolSection, {"type": "", "class_path": "", "retries": retries}, place)
+        return self._class("protocol", place, written, foreign=False)
 
     def _class(
         self, kind: Kind, place: Place, written: Mapping[str, Any], *, foreign: bool
     ) -> tuple[str, str, type[Any] | None]:
         """(registered name or "", class path or "", class); without a class where only `foreign` can import it."""
-        given = {}
-        for key in ("type", "class_path"):
-            if (value := written.get(key)) is not None:
-                if not isinstance(value, str) or not value.strip():
-                    self.faults.add((*place, key), f"must be text, not {shown(value)}")
-                    return "", "", None
-                given[key] = value
+        given = {key: written[key] for key in ("type", "class_path") if written.get(key) is not None}
         type_name, class_path = given.get("type", ""), given.get("class_path", "")
-        if not given:
-            self.faults.add((*place, "type"), "missing; `edit-eval list` shows the registered names")
-            return "", "", None
+        at = "class_path" if class_path else "type"
         try:
+            for key, value in given.items():
+                if not isinstance(value, str) or not value.strip():
+                    at = key
+                    raise ConfigurationError(f"must be text, not {shown(value)}")
+            if not given:
+                raise ConfigurationError("missing; `edit-eval list` shows the registered names")
             registered = components.locate(kind, type_name) or ""
             if not class_path and not registered:
                 raise ConfigurationError(components.unknown_type(kind, type_name))
             if registered and is_base_class(class_path, beside=type_name):
                 self.base.class_is_replaced(place, type_name)
             elif type_name and is_base_class(class_path):
-                problem = f"`{type_name}` is not {components.WORDS[kind]}"
+                at, problem = "type", f"`{type_name}` is not {components.WORDS[kind]}"
                 names = [entry.name for entry in components.known(kind)]
-                self.faults.add((*place, "type"), wrong_type(type_name, class_path, problem, names))
-                return "", "", None
+                raise ConfigurationError(wrong_type(type_name, class_path, problem, names))
             elif class_path and registered:
                 raise ConfigurationError(f"`type: {type_name}` names a class already; leave one of them out")
             elif is_base_class(class_path):
@@ -294,7 +290,7 @@ class Sections:
                     raise
                 cls = None
         except ConfigurationError as error:
-            self.faults.add((*place, "class_path" if class_path else "type"), str(error))
+            self.faults.add((*place, at), str(error))
             return "", "", None
         return type_name if registered else "", path, cls
 
@@ -336,7 +332,7 @@ class Sections:
             if value is None:
                 continue  # the same as not given
             if key in misplaced:
-                self.faults.add((*place, key), "belongs into `params`")
+                self.faults.add((*place, key), "move it under `params`")
             elif key not in names:
                 hint = f"the keys here are {', '.join(names)}"
                 self.faults.add((*place, key), explain_unknown_key((*place, key), names, hint))
@@ -355,17 +351,6 @@ class Sections:
         for key in place:
             value = value.get(key) if isinstance(value, dict) else None
         return value
-
-
-def _names_of(cls: type[Any]) -> tuple[str, ...]:
-    try:
-        return names_of(cls)
-    except TypeError:
-        return ()  # `check_parameters` says what is wrong
-
-
-def _takes_offload(cls: type[Any]) -> bool:
-    return "offload" in inspect.signature(cls.load).parameters
 
 
 def _name_problem(name: str, others: Mapping[str, object]) -> str:

@@ -55,8 +55,8 @@ def read_file(path: str | Path) -> Any:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
     if len(data) > LARGEST_FILE:
         raise ConfigurationError(
-            f"{path}: larger than {LARGEST_FILE >> 20} MiB, so it is no configuration; a benchmark's file belongs into"
-            " `benchmark.data_path` of a YAML file"
+            f"{path}: larger than {LARGEST_FILE >> 20} MiB, so it is no configuration; name a benchmark's file"
+            " under `benchmark.data_path` of a YAML file"
         )
     try:
         text = data.decode("utf-8-sig")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -10,6 +11,22 @@ if TYPE_CHECKING:
 
 OnStep = Callable[[int, int], None]
 """`on_step(step, steps)`: called after each step of an edit, from 1 to `steps`; a sign of life and the progress bar."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditRequest:
+    """One edit that is wanted."""
+
+    pictures: Mapping[str, Image]
+    """`source`, `source_2`, ...: RGB, EXIF rotation applied; `info` holds the text entries of a picture's own file."""
+    instruction: str
+    seed: int
+    sample_id: str = ""
+
+    @property
+    def source(self) -> Image:
+        """The (first) source image."""
+        return self.pictures["source"]
 
 
 class EditModel(Protocol):
@@ -36,10 +53,8 @@ class EditModel(Protocol):
     def load(self, devices: Sequence[str]) -> None:
         """Loads the weights onto `devices` (`["cuda:0"]`, `["cpu"]`); as seen by this process, counted from 0."""
 
-    def edit(self, image: Image, instruction: str, seed: int, on_step: OnStep) -> Image:
+    def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Returns the edited picture.
 
-        `image` is RGB, EXIF rotation applied; `image.info` holds the text entries of the source's file and, under
-        `sample_id`, the sample's id. The same (image, instruction, seed) gives the same pixels in every process.
-        Raises whatever it likes: a raised exception is a failed edit with that reason, never a number.
-        """
+        The same (pictures, instruction, seed) gives the same pixels in every process. Raises whatever it likes: a
+        raised exception is a failed edit with that reason, never a number."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from edit_eval.errors import PictureError
 from edit_eval.pretrained.folders import Location
-from edit_eval.pretrained.loading import check_complete, check_dtype, device_map, dtype_named, on_cpu
+from edit_eval.pretrained.loading import check_complete, check_value, device_map, dtype_named, on_cpu
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -51,7 +51,7 @@ def check_load(load: Mapping[str, Any], parts: Sequence[str]) -> None:
         if not isinstance(own, Mapping):
             raise ValueError(f"load.{part}: {own!r} is no mapping of keywords")
         for keywords in (load, own):
-            check_dtype(str(keywords.get("dtype", "float32")))
+            check_value("dtype", str(keywords.get("dtype", "float32")))
             if clash := sorted(set(keywords) & {"device_map", "torch_dtype", "revision", "output_loading_info"}):
                 raise ValueError(f"load: {', '.join(clash)} cannot be given there")
 

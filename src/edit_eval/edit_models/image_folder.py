@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from edit_eval.edit_models.contract import OnStep
+from edit_eval.benchmarks.source_cache import file_digest
+from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.errors import ConfigurationError, LoadError, ModelError
 from edit_eval.pictures import open_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+REGISTERED = {"image_folder": "ImageFolder"}
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
@@ -54,14 +57,12 @@ class ImageFolder:
             path = self._folder / name
             self._by_id.setdefault(_composed(path.stem), []).append(path)
 
-    def edit(self, image: Image, instruction: str, seed: int, on_step: OnStep) -> Image:
+    def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Returns the sample's picture as it is, RGB.
 
         Raises `ModelError` if there is none or more than one, and `UnreadableError` for one that has changed.
         """
-        sample_id = str(image.info.get("sample_id", ""))
-        if not sample_id:
-            raise ModelError("the source came without its sample's id (image.info['sample_id'])")
+        sample_id = request.sample_id
         paths = self._by_id.get(_composed(sample_id), [])
         if not paths:
             raise ModelError(f"no edit of sample {sample_id!r} in {self._folder} ({', '.join(SUFFIXES)})")
@@ -106,16 +107,8 @@ def _digests(folder: Path) -> dict[str, str]:
         for path in folder.iterdir()
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
     )
-    return {path.name: _content_digest(path) for path in pictures}
+    return {path.name: file_digest(path) for path in pictures}
 
 
 def _composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
-
-
-def _content_digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from edit_eval.edit_models.acceleration.attention_backend import check_attention, use_attention
+from edit_eval.edit_models.acceleration.attention_backend import AUTO, BACKENDS, use_attention
 from edit_eval.edit_models.acceleration.fused_gelu import fuse_gelu
 from edit_eval.edit_models.acceleration.last_layer import use_last_layer_for_noise
-from edit_eval.edit_models.acceleration.modulation_tables import check_modulation, use_modulation_tables
+from edit_eval.edit_models.acceleration.modulation_tables import MODES, use_modulation_tables
 from edit_eval.edit_models.acceleration.real_rotary import use_real_rotary
 from edit_eval.edit_models.acceleration.regional_compile import compile_blocks
-from edit_eval.edit_models.acceleration.shared_prefix import share_prefix
+from edit_eval.edit_models.acceleration.shared_prefix import SharedPrefix
 from edit_eval.edit_models.acceleration.single_frame_vae import use_single_frame_convolutions
 from edit_eval.edit_models.acceleration.source_cache import remember_sources
-from edit_eval.edit_models.contract import OnStep
+from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.edit_models.diffusers_pipeline import (
     check_finite,
     check_load,
@@ -29,12 +29,14 @@ from edit_eval.edit_models.diffusers_pipeline import (
 from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
-from edit_eval.pretrained.loading import check_call, check_dtype, library_versions, load_errors, on_cpu, prepare_devices
+from edit_eval.pretrained.loading import check_call, check_value, library_versions, load_errors, on_cpu, prepare_devices
 from edit_eval.pretrained.processors import IMAGE_BACKEND, PROCESSORS, load_processor
 from edit_eval.pretrained.reading_ahead import load_in_parallel, read_ahead
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+REGISTERED = {"qwen_image_edit": "QwenImageEdit"}
 
 PIPELINES = ("QwenImageEditPipeline", "QwenImageEditPlusPipeline")
 PARTS = ("transformer", "text_encoder", "vae")
@@ -111,11 +113,11 @@ class QwenImageEdit:
         """On a GPU, the GELUs within the products before them; equal up to rounding. Its gain is not measured here."""
 
         def __post_init__(self) -> None:
-            check_dtype(self.dtype)
+            check_value("dtype", self.dtype)
             check_call(self.call, TAKEN)
             check_load(self.load, PARTS)
-            check_attention(self.attention)
-            check_modulation(self.modulation)
+            check_value("attention", self.attention, (AUTO, *BACKENDS))
+            check_value("modulation", self.modulation, MODES)
             if self.num_inference_steps < 1:
                 raise ValueError(f"num_inference_steps: {self.num_inference_steps}, but at least 1 step is needed")
             if self.canvas is not None and self.canvas < SHORTEST_SIDE**2:
@@ -205,7 +207,7 @@ class QwenImageEdit:
         if parameters.single_frame_vae:
             use_single_frame_convolutions(pipeline.vae)
         if parameters.shared_prefix and not by_layer:
-            share_prefix(pipeline.text_encoder)
+            SharedPrefix(pipeline.text_encoder)
         if parameters.source_cache:
             remember_sources(pipeline, vision=not by_layer)
         # Layers for which several devices have no room lie in host memory, and are fetched as they compute.
@@ -242,7 +244,7 @@ class QwenImageEdit:
             **library_versions("torch", "diffusers", "transformers", "accelerate", "safetensors", "pillow"),
         }
 
-    def edit(self, image: Image, instruction: str, seed: int, on_step: OnStep) -> Image:
+    def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Returns the edited picture, on the pipeline's own canvas (about 1 megapixel, sides multiples of 32).
 
         Raises `PictureError` for a source too long and narrow, and for NaN or infinite numbers.
@@ -252,7 +254,7 @@ class QwenImageEdit:
         if self._pipeline is None or self._call is None:
             raise LoadError("the edit model is not loaded: call load(devices) first")
         parameters = self.parameters
-        picture = image.convert("RGB")
+        picture = request.source.convert("RGB")
         if max(picture.size) > LARGEST_RATIO * min(picture.size):
             raise PictureError(
                 f"the source is {picture.width} x {picture.height} pixels; Qwen-Image-Edit takes no picture that is "
@@ -269,11 +271,11 @@ class QwenImageEdit:
         result = self._call(
             self._pipeline,
             image=picture,
-            prompt=instruction,
+            prompt=request.instruction,
             negative_prompt=parameters.negative_prompt,
             true_cfg_scale=parameters.true_cfg_scale,
             num_inference_steps=parameters.num_inference_steps,
-            generator=torch.Generator("cpu").manual_seed(seed),
+            generator=torch.Generator("cpu").manual_seed(request.seed),
             callback_on_step_end=after_step,
             output_type="pt",
             **parameters.call,

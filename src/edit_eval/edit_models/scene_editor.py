@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from PIL import Image as Pictures
@@ -37,7 +38,9 @@ from edit_eval.errors import ModelError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from edit_eval.edit_models.contract import OnStep
+    from edit_eval.edit_models.contract import EditRequest, OnStep
+
+REGISTERED = {"scene_editor": "SceneEditor"}
 
 NAME = "scene_editor"
 COARSE = 8.0
@@ -80,24 +83,25 @@ class SceneEditor:
     def load(self, devices: Sequence[str]) -> None:
         """Nothing to load; any device will do."""
 
-    def edit(self, image: Image, instruction: str, seed: int, on_step: OnStep) -> Image:
+    def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """The edited picture, of the source's size.
 
         Raises `ModelError` for a picture that is not of the benchmark, and for a sentence that its grammar lacks.
         """
+        image = request.source
         scene = scene_of(image, NAME)
         source = image.convert("RGB")
         if source.size != (scene.width, scene.height):
             source = source.resize((scene.width, scene.height), Pictures.Resampling.LANCZOS)
         try:
-            edit = read(instruction)
+            edit = read(request.instruction)
             paint = _Retoucher(source, scene).paint(edit)
         except ValueError as error:
             raise ModelError(f"{NAME} cannot follow this instruction: {error}") from error
         result = source
         for step in range(1, self._parameters.steps + 1):
             begin = time.monotonic()
-            result = _lay_on(source, paint, COARSE / 2**step, seed)
+            result = _lay_on(source, paint, COARSE / 2**step, request.seed)
             left = self._parameters.seconds / self._parameters.steps - (time.monotonic() - begin)
             if left > 0:
                 time.sleep(left)
@@ -206,8 +210,8 @@ class _Retoucher:
     def _near(self, things: list[Thing], relation: str, anchor: Reference) -> list[Thing]:
         """The one that is seen nearest to the anchor, on the side of it that the words name."""
         if relation == "between":
-            two = self._coloured([t for t in self.scene.things if t.kind == anchor.kind], anchor.colour or "white")
-            two = two if anchor.colour else [t for t in self.scene.things if t.kind == anchor.kind]
+            two = [thing for thing in self.scene.things if thing.kind == anchor.kind]
+            two = self._coloured(two, anchor.colour) if anchor.colour else two
             low, high = min(self._box(t)[0] for t in two), max(self._box(t)[2] for t in two)
             return [thing for thing in things if low < sum(self._box(thing)[::2]) / 2 < high] or things
         left, top, right, bottom = self._box(self.find(anchor))
@@ -232,19 +236,13 @@ class _Retoucher:
 
     def _outline(self, name: str, drawings: Sequence[Drawing]) -> Image:
         """Where a thing is seen in the source and in the drawings, a little wider."""
-        mask = Pictures.new("L", self.source.size, 0)
-        for drawing in (self.seen, *drawings):
-            if name in drawing.silhouettes:
-                mask = ImageChops.lighter(mask, drawing.silhouettes[name])
-        return mask.filter(ImageFilter.MaxFilter(3)).filter(ImageFilter.GaussianBlur(0.8))
+        seen = [d.silhouettes[name] for d in (self.seen, *drawings) if name in d.silhouettes]
+        return self._union(seen).filter(ImageFilter.MaxFilter(3)).filter(ImageFilter.GaussianBlur(0.8))
 
     def _repaint(self, after: Scene, names: frozenset[str] | set[str]) -> Paint:
         """The named things as they are afterwards, on a ground whose light and shadows stay as they were."""
         drawing = draw(after, shadows_of=self.scene)
-        mask = Pictures.new("L", self.source.size, 0)
-        for name in sorted(names):
-            mask = ImageChops.lighter(mask, self._outline(name, (drawing,)))
-        return Paint(drawing.image, mask)
+        return Paint(drawing.image, self._union(self._outline(name, (drawing,)) for name in names))
 
     def _flat_move(self, before: Thing, after: Thing) -> Scene:
         """The scene with the thing in its new place, as large in the picture as it was in the old one."""
@@ -257,8 +255,7 @@ class _Retoucher:
         after, flat = apply(self.scene, edit), self.scene
         people = [thing for thing in self.scene.things if thing.kind == "person"]
         for person in people:
-            placed = self._flat_move(person, after.thing(person.name)).thing(person.name)
-            flat = flat.with_thing(placed)
+            flat = flat.with_thing(self._flat_move(person, after.thing(person.name)).thing(person.name))
         return self._repaint(flat, {person.name for person in people})
 
     def _tint(self, target: Thing, edit: Edit) -> Paint:
@@ -280,23 +277,23 @@ class _Retoucher:
 
     # Painting the whole picture ---------------------------------------------------------------------------------
 
-    def _things(self) -> Image:
-        mask = Pictures.new("L", self.source.size, 0)
-        for silhouette in self.seen.silhouettes.values():
-            mask = ImageChops.lighter(mask, silhouette)
-        return mask
-
     def _sky(self) -> Image:
         """Where it sees sky: above the horizon, and nothing standing before it."""
         mask = Pictures.new("L", self.source.size, 0)
         mask.paste(255, (0, 0, mask.width, round(mask.height * HORIZON)))
-        return ImageChops.subtract(mask, self._things())
+        return self._bare(mask)
 
     def _land(self) -> Image:
         """The ground, without what stands on it."""
-        mask = Pictures.new("L", self.source.size, 255)
+        mask = self._everywhere()
         mask.paste(0, (0, 0, mask.width, round(mask.height * HORIZON)))
-        return ImageChops.subtract(mask, self._things())
+        return self._bare(mask)
+
+    def _union(self, masks: Iterable[Image]) -> Image:
+        return reduce(ImageChops.lighter, masks, Pictures.new("L", self.source.size, 0))
+
+    def _bare(self, mask: Image) -> Image:
+        return ImageChops.subtract(mask, self._union(self.seen.silhouettes.values()))
 
     def _everywhere(self) -> Image:
         return Pictures.new("L", self.source.size, 255)

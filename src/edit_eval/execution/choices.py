@@ -1,4 +1,4 @@
-"""What `auto` comes to on this machine: a value and its reason, of estimates and of the memory that is free now."""
+"""What `auto` comes to on a machine: a value and its reason, of estimates and of the memory that is free now."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from edit_eval.config.schema import Configuration, ExecutionSection, ModelSection
-from edit_eval.execution.devices import Gpu, gpus
-from edit_eval.execution.findings import Finding
-from edit_eval.execution.fitting import Wanted, fit_findings, gib, host_findings, need_together, weights_of
-from edit_eval.execution.machine import free_host_memory
-from edit_eval.execution.weights import GIB, Weights
+from edit_eval.execution.advice.findings import Finding
+from edit_eval.execution.drivers.contract import Gpu, Machine
+from edit_eval.execution.machine.fitting import Wanted, fit_findings, gib, host_findings, need_together, weights_of
+from edit_eval.execution.machine.weights import GIB, Weights
 from edit_eval.scheduling.tasks import Model
 
 MARGIN = 0.05
@@ -28,15 +27,6 @@ WORSE = ("enough", "unknown", "too little")
 """What a `Room` answers, the best first."""
 
 T = TypeVar("T")
-
-
-class Memory(NamedTuple):
-    """What is known of the memory that models may take."""
-
-    gpus: Sequence[Gpu] | None
-    """None where nobody knows how much memory they have."""
-    host_free: int | None
-    """Bytes; None where that is not known."""
 
 
 class Room(NamedTuple):
@@ -85,34 +75,31 @@ class Choices:
         return {choice.setting: {"value": choice.value, "reason": choice.reason} for choice in self._both}
 
 
-def memory_here() -> Memory:
-    """The memory of this machine, as it is now."""
-    return Memory(gpus(), free_host_memory())
-
-
-def choose(configuration: Configuration, models: Sequence[Model], memory: Memory | None = None) -> Choices:
-    """What `placement` and `load_concurrency` are for these models, with this memory or else that of this machine.
+def choose(configuration: Configuration, models: Sequence[Model], machine: Machine) -> Choices:
+    """What `placement` and `load_concurrency` are for these models on this machine.
 
     Nothing is loaded; where the memory of the devices or the needs of a model are not known, the choice is the
     careful one.
     """
-    memory = memory or memory_here()
-    return decide(configuration.execution, _wanted(configuration, models), *memory)
+    wanted = _wanted(configuration, models)
+    return decide(configuration.execution, wanted, machine.gpus() or (), machine.free_host_memory())
 
 
-def rooms(configuration: Configuration, models: Sequence[Model], memory: Memory) -> dict[str, Room]:
-    """Whether there is room for `placement: swap` and for `placement: together`.
+def rooms(configuration: Configuration, models: Sequence[Model], machine: Machine) -> dict[str, Room]:
+    """Whether a machine has room for `placement: swap` and for `placement: together`.
 
     To swap, each model must fit by itself, as `doctor` counts it; into GPUs of which nobody knows the memory it is
     taken to. For `together` all models of a GPU must fit there at once, too.
     """
     wanted = _wanted(configuration, models)
-    swap, together = _room_by_itself(configuration.execution, wanted, memory), _room(wanted, memory.gpus)
+    visible, host_free = machine.gpus() or (), machine.free_host_memory()
+    swap = _room_by_itself(configuration.execution, wanted, visible, host_free)
+    together = _room(wanted, visible)
     return {"swap": swap, "together": max(swap, together, key=lambda room: WORSE.index(room.answer))}
 
 
 def decide(
-    execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu] | None, host_free: int | None
+    execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu], host_free: int | None
 ) -> Choices:
     """The same from what is known: models with their weights and places, GPUs, free host memory in bytes."""
     placement: Choice[str] = Choice("placement", execution.placement, CONFIGURED, automatic=False)
@@ -158,7 +145,7 @@ def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
 # -- placement --
 
 
-def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu] | None) -> tuple[str, str]:
+def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, str]:
     """`together` where edit models share GPUs with judges, and all are known to fit there at once; else `swap`."""
     if not any(len({model.role for model in models}) > 1 for models in _shared(wanted).values()):
         return "swap", "edit models and judges have devices of their own, and none has to make room"
@@ -175,14 +162,15 @@ def _shared(wanted: Sequence[Wanted]) -> dict[str, list[Wanted]]:
     return {device: models for device, models in on.items() if len(models) > 1}
 
 
-def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu] | None) -> Room:
-    """Whether all models fit at once on every GPU that they share, with a margin; `visible` as in `Memory`."""
+def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
+    """Whether all models fit at once on every GPU that they share, with a margin."""
     shared = _shared(wanted)
     if not shared:
         return Room("enough", "no two models share a device")
     if any(device.startswith("cpu") for device in shared):
         return Room("unknown", "workers on the CPU hold one model at a time")
-    if visible is None:
+    free = {gpu.name: gpu.free for gpu in visible}
+    if all(free.get(device) is None for device in shared):
         known = [need for device, models in shared.items() if (need := need_together(models, device)) is not None]
         takes = f"takes about {gib(max(known))} a GPU" if known else "takes nobody knows how much memory"
         return Room("unknown", f"keeping all models there {takes}, and the memory of these devices is not known")
@@ -191,7 +179,6 @@ def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu] | None) -> Room:
             return Room("unknown", f"{model.who} is offloaded for want of memory")
         if need_together([model], model.places[0][0]) is None:
             return Room("unknown", f"nothing is known of the memory that {model.who} takes")
-    free = {gpu.name: gpu.free for gpu in visible}
     rooms = []
     for device, models in shared.items():
         need, room = need_together(models, device) or 0, free.get(device)
@@ -207,18 +194,20 @@ def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu] | None) -> Room:
     return Room("enough", f"{what} take about {gib(need)} on {device}, of {gib(room)} that are free, and stay loaded")
 
 
-def _room_by_itself(execution: ExecutionSection, wanted: Sequence[Wanted], memory: Memory) -> Room:
+def _room_by_itself(
+    execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu], host_free: int | None
+) -> Room:
     """Whether each model fits where it is to run when no other is there: what `doctor` finds, in one word."""
     found = Room("enough", "each model fits by itself")
     for model in wanted:
-        findings = fit_findings(model, memory.gpus or (), memory.host_free)
-        findings += host_findings([model], execution.load_concurrency, memory.host_free)
+        findings = fit_findings(model, visible, host_free)
+        findings += host_findings([model], execution.load_concurrency, host_free)
         for finding in findings:
             if finding.level == "problem":
                 return Room("too little", finding.text)
             if finding.level == "warning" and model.on_gpu:  # on the CPU it warns of the time that it takes
                 found = Room("unknown", finding.text)
-        if not model.on_gpu and model.weights.parts and memory.host_free is None:
+        if not model.on_gpu and model.weights.parts and host_free is None:
             found = Room("unknown", f"{model.who} runs on the CPU, and how much host memory is free is not known")
     return found
 

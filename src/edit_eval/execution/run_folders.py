@@ -7,23 +7,20 @@ what is asked how often. Devices, schedule and progress may differ.
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from edit_eval.config.schema import Language
-from edit_eval.errors import RunDirectoryError
-from edit_eval.records import Sample, Status
-from edit_eval.rubrics.loading import Rubric
+from edit_eval.config.components import own_source
+from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.experiment import Experiment
+from edit_eval.records import Status
 from edit_eval.store.journal import Damage, segments
-from edit_eval.store.keys import Identity
 from edit_eval.store.matrix import Matrix
+from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory
 
 RUNS = Path("runs")
@@ -34,53 +31,46 @@ LOOKED_AT = 20
 """Earlier runs of a configuration that are asked what they have, the newest first."""
 
 
-@dataclass(frozen=True)
-class Made:
-    """What a run is made of, as far as its keys are."""
+def recorded(directory: RunDirectory) -> Experiment | None:
+    """What the last start in a run directory was asked; None where none is recorded.
 
-    edit_models: tuple[Identity, ...]
-    judges: tuple[Identity, ...]
-    rubrics: dict[str, Rubric]
-    evaluation: dict[str, Any]
-    language: Language
-    samples: tuple[Sample, ...] = field(default=(), compare=False)
-    """As they were given, sources included; `is_as` compares them, `==` does not."""
+    Raises `RunDirectoryError` where it cannot be read.
+    """
+    try:
+        plain = directory.resolved()
+        _refuse_code_that_came_with_it(plain, directory.path)
+        return Experiment.recorded(plain, directory.samples()) if plain else None
+    except ConfigurationError as error:
+        raise RunDirectoryError(f"{directory.path}: its replies cannot be read here: {error}") from error
+    except RunDirectoryError:
+        raise
+    except Exception as error:  # a protocol of the user's own may say anything of parameters that are none
+        raise damaged(directory, error) from error
 
-    @classmethod
-    def of(cls, plain: Mapping[str, Any], resolved: Mapping[str, Any], samples: tuple[Sample, ...]) -> Made:
-        """Of a resolved configuration (`plain`, as in the YAML) and what it came to.
 
-        Raises `KeyError`, `TypeError` or `ValueError` for what no start has written like this.
-        """
-        often = {key: plain["evaluation"][key] for key in ("edit_seeds", "repeats")}
-        asked = {"answer": plain["protocol"]["answer"], **often}
-        what = {**resolved, "evaluation": asked, "language": plain["benchmark"]["language"]}
-        return replace(msgspec.convert(json.loads(json.dumps(what)), cls), samples=samples)
+def _refuse_code_that_came_with_it(plain: Mapping[str, Any], run: Path) -> None:
+    """Whoever reads a run executes the protocols that it names, and it may be a stranger's.
 
-    @classmethod
-    def recorded(cls, directory: RunDirectory) -> Made | None:
-        """What the last start in a run directory was made of; None where none is recorded.
-
-        Raises `RunDirectoryError` where it cannot be read.
-        """
-        try:
-            plain = directory.configuration()
-            return cls.of(plain, directory.resolved(), directory.samples()) if plain else None
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            problem = " ".join(f"{type(error).__name__}: {error}".split())
+    Raises `RunDirectoryError` for one whose file lies in the run, or is not said to lie at one place.
+    """
+    for judge in plain.get("judges", ()):
+        section, folder = judge["protocol"], Path(judge["folder"])
+        if not folder.is_absolute():
+            raise ValueError(f"the folder `{folder}` is relative")
+        source = own_source(section["class_path"], folder)
+        if source is not None and source.resolve().is_relative_to(run.resolve()):
             raise RunDirectoryError(
-                f"{directory.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it anew"
-            ) from error
-
-    def is_as(self, other: Made | None) -> bool:
-        """Whether it is the same evaluation."""
-        return self == other and other is not None and _same_samples(self.samples, other.samples)
+                f"{source} lies in the run directory, and code that came with a run is not executed; "
+                "if you trust it, put it elsewhere and run again with a configuration that names it there"
+            )
 
 
-def _same_samples(before: Sequence[Sample], now: Sequence[Sample]) -> bool:
-    """Where a source lies is no matter: its digest says which it is."""
-    pairs = zip(before, now, strict=False)
-    return len(before) == len(now) and all(old == replace(new, source=old.source) for old, new in pairs)
+def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
+    """What is said of a run whose description cannot be what a start has written."""
+    problem = " ".join(f"{type(error).__name__}: {error}".split())
+    return RunDirectoryError(
+        f"{directory.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it anew"
+    )
 
 
 @dataclass(frozen=True)
@@ -122,20 +112,29 @@ class Place:
     def recall(
         self, directory: RunDirectory, matrix: Matrix, retry: Callable[[Status], bool], *, verify: bool = False
     ) -> tuple[Matrix, list[str]]:
-        """The matrix with what the folder's journals say, and notes on that (see `Matrix.recall`).
+        """The matrix with what the folder's journals say, and notes on that (see `store.recall`).
 
         They are not read again where that was done to choose the folder, and nobody has written to them since.
         """
         known = self.recalled
         if known is None or verify or known.files != _journals(directory.path):
-            notes = matrix.recall(
-                directory.read("edits"), directory.read("judgements"), directory.path, retry, verify=verify
-            )
+            notes = recall_run(matrix, directory, retry, verify=verify)
             return matrix, notes
         directory.damage = known.damage
         return known.matrix, known.notes
 
-    def notes(self, directory: RunDirectory, now: Made) -> list[str]:
+    def expected(self, now: Experiment, sources: Sequence[RunDirectory], retry: Callable[[Status], bool]) -> Matrix:
+        """What will be there when the run begins, looked up before anything is written."""
+        if not sources and self.recalled:
+            return self.recalled.matrix
+        matrix = Matrix(now)
+        for source in sources:
+            recall_run(matrix, source, lambda status: True)
+        if sources and self.recalled:
+            recall_run(matrix, RunDirectory(self.folder), retry)
+        return matrix
+
+    def notes(self, directory: RunDirectory, now: Experiment) -> list[str]:
         """What whoever starts the run should know of the folder: where it is, what it was, what it could reuse."""
         end = ""
         if self.found:
@@ -148,7 +147,7 @@ class Place:
         return [note for note in said if note]
 
 
-def choose_place(name: str, now: Made, new_matrix: Callable[[], Matrix], retry: Callable[[Status], bool]) -> Place:
+def choose_place(name: str, now: Experiment, retry: Callable[[Status], bool]) -> Place:
     """Where a run goes that was not told where to: what was made once is not made again.
 
     The newest run of that configuration that is the same evaluation is taken, finished or not. Otherwise a new folder
@@ -158,28 +157,28 @@ def choose_place(name: str, now: Made, new_matrix: Callable[[], Matrix], retry: 
     for folder in earlier:
         before = None
         with contextlib.suppress(RunDirectoryError):  # a damaged one is left alone
-            before = Made.recorded(RunDirectory.existing(folder))
+            before = recorded(RunDirectory.existing(folder))
         if now.is_as(before):
-            return Place(folder, found=True, recalled=_recall(folder, new_matrix(), retry))
-    return Place(new_folder(name), sources=_sources(earlier, new_matrix()), new_for=name)
+            return Place(folder, found=True, recalled=_recall(folder, Matrix(now), retry))
+    return Place(new_folder(name), sources=_sources(earlier, Matrix(now)), new_for=name)
 
 
-def named_place(folder: Path, new_matrix: Callable[[], Matrix], retry: Callable[[Status], bool]) -> Place:
+def named_place(folder: Path, now: Experiment, retry: Callable[[Status], bool]) -> Place:
     """The folder that somebody named, and what is in it already."""
     try:
-        return Place(folder, recalled=_recall(folder, new_matrix(), retry))
+        return Place(folder, recalled=_recall(folder, Matrix(now), retry))
     except (OSError, RunDirectoryError):  # whoever begins the run says why
         return Place(folder)
 
 
 def _recall(folder: Path, matrix: Matrix, retry: Callable[[Status], bool]) -> Recalled:
     directory, files = RunDirectory.existing(folder), _journals(folder)
-    notes = matrix.recall(directory.read("edits"), directory.read("judgements"), folder, retry)
+    notes = recall_run(matrix, directory, retry)
     return Recalled(matrix, notes, directory.damage, files)
 
 
 def _journals(folder: Path) -> dict[Path, int]:
-    return {file: file.stat().st_size for name in ("edits", "judgements") for file in segments(folder / name)}
+    return {file: file.stat().st_size for name in ("edits", "replies") for file in segments(folder / name)}
 
 
 def runs_of(name: str) -> list[Path]:
@@ -237,69 +236,18 @@ def _sources(runs: Sequence[Path], matrix: Matrix) -> tuple[Path, ...]:
     return tuple(sources)
 
 
-def was_another(directory: RunDirectory, now: Made) -> str:
+def was_another(directory: RunDirectory, now: Experiment) -> str:
     """One line for whoever makes another evaluation of a run directory; empty where it is the same, or new."""
     try:
-        before = Made.recorded(RunDirectory(directory.path))  # whoever reads it for good counts the damage
+        before = recorded(RunDirectory(directory.path))  # whoever reads it for good counts the damage
     except RunDirectoryError as error:
         return f"what this run directory was until now is not known: {error}"
     if before is None or now.is_as(before):
         return ""
-    found = _differences(before, now)
+    found = before.differences(now)
     more = f" and {len(found) - DESCRIBED_BEFORE} more" if len(found) > DESCRIBED_BEFORE else ""
     said = "; ".join(found[:DESCRIBED_BEFORE]) or "other samples"
     return (
         f"until now this run directory was another evaluation ({said}{more}); results that no longer belong to it stay "
         "in the records and are not shown"
     )
-
-
-def _differences(before: Made, now: Made) -> list[str]:
-    """`edit model qwen_image_edit: num_inference_steps 50 -> 15`, one entry a thing."""
-    found = []
-    for role, were, are in (
-        ("edit model", before.edit_models, now.edit_models),
-        ("judge", before.judges, now.judges),
-    ):
-        old, new = ({model.name: model for model in models} for models in (were, are))
-        if old.keys() != new.keys():
-            found.append(f"{role} {', '.join(old)} -> {', '.join(new)}")
-        for name in old.keys() & new.keys():
-            found += [f"{role} {name}: {change}" for change in _of_model(old[name], new[name])]
-    if changed := [name for name in now.rubrics if before.rubrics.get(name) != now.rubrics[name]]:
-        found.append(f"the rubrics of {', '.join(changed)}")
-    found += [_change(key, before.evaluation[key], now.evaluation[key]) for key in _unequal(before, now)]
-    if before.language != now.language:
-        found.append(_change("language", before.language, now.language))
-    elif len(before.samples) != len(now.samples):
-        found.append(_change("samples", len(before.samples), len(now.samples)))
-    elif not _same_samples(before.samples, now.samples):
-        found.append("other samples")
-    return found
-
-
-def _unequal(before: Made, now: Made) -> list[str]:
-    return [key for key in now.evaluation if before.evaluation[key] != now.evaluation[key]]
-
-
-def _of_model(old: Identity, new: Identity) -> list[str]:
-    found = []
-    if old.type != new.type:
-        found.append(_change("type", old.type, new.type))
-    elif old.revision != new.revision:
-        found.append("its weights or its code have changed")
-    if old.seed != new.seed:
-        found.append(_change("seed", old.seed, new.seed))
-    for key in dict.fromkeys((*old.parameters, *new.parameters)):
-        values = old.parameters.get(key), new.parameters.get(key)
-        if values[0] != values[1]:
-            found.append(_change(key, *values))
-    return found
-
-
-def _change(what: str, old: object, new: object) -> str:
-    def shown(value: object) -> str:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return text if len(text) <= 40 else f"{text[:37]}..."
-
-    return f"{what} {shown(old)} -> {shown(new)}"

@@ -8,33 +8,31 @@ import platform
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from importlib import metadata
 from typing import Any, Protocol
 
-from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.execution.answer_limits import cut_off_sentences, short_limits
+from edit_eval.config.schema import Configuration
+from edit_eval.execution.advice.answer_limits import cut_off_sentences, short_limits
+from edit_eval.execution.advice.obstacles import refuse
+from edit_eval.execution.advice.prediction import predict_rest
 from edit_eval.execution.choices import choose
-from edit_eval.execution.devices import gpus, places
-from edit_eval.execution.driver import WorkerSpecification
-from edit_eval.execution.engine import Engine, Limits
-from edit_eval.execution.engine_contracts import Watcher
-from edit_eval.execution.environments import interpreter
-from edit_eval.execution.gauges import Gauges
-from edit_eval.execution.interruption import Interruption
-from edit_eval.execution.local import LocalDriver
-from edit_eval.execution.obstacles import refuse
-from edit_eval.execution.pilot import Pilot, PilotCells, choose_pilot
-from edit_eval.execution.prediction import predict_rest
-from edit_eval.execution.recorder import Audience, Recorder
-from edit_eval.execution.space import what_is_short
-from edit_eval.execution.workload import fill_work
-from edit_eval.judges.answers import PARSER_VERSION
+from edit_eval.execution.drivers.contract import Driver, Machine, Meter
+from edit_eval.execution.engine.contracts import Watcher
+from edit_eval.execution.engine.engine import Engine, Limits
+from edit_eval.execution.engine.interruption import Interruption
+from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
+from edit_eval.execution.engine.recorder import Audience, Recorder
+from edit_eval.execution.engine.workload import fill_work
+from edit_eval.execution.layout import Layout, lay_out
+from edit_eval.execution.machine.gauges import Gauges
+from edit_eval.execution.machine.space import what_is_short
 from edit_eval.records import Status
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica
-from edit_eval.scheduling.tasks import Model, Work
+from edit_eval.scheduling.tasks import Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
@@ -47,65 +45,48 @@ class Spectator(Watcher, Audience, Protocol):
 
     def reading(self, items: int, read: int, size: int) -> None: ...
     def has_read(self) -> None: ...
-    def begin(self, matrix: Matrix, policy: Policy, work: Work, estimates: Estimates) -> None: ...
+    def begin(
+        self,
+        matrix: Matrix,
+        policy: Policy,
+        work: Work,
+        estimates: Estimates,
+        meters: Mapping[str, Meter],
+        directory: RunDirectory,
+    ) -> None: ...
     def end(self) -> None: ...
 
 
 class Session:
     """Everything that one start needs besides the records."""
 
-    def __init__(self, configuration: Configuration) -> None:
-        """Lays the models out. Raises `ConfigurationError` for a device or an environment that is not there."""
+    def __init__(self, configuration: Configuration, driver: Driver) -> None:
         self.configuration = configuration
-        self.models: list[Model] = []
-        self.layout: dict[str, str] = {}
-        """Why each model's devices were chosen."""
-        self._sections: dict[str, ModelSection] = {}
-        self._specifications: dict[tuple[str, tuple[str, ...]], WorkerSpecification] = {}
-        for role, sections in (("edit_model", configuration.edit_models), ("judge", configuration.judges)):
-            for section in sections.values():
-                self._add(role, section)
+        self._driver = driver
 
-    def _add(self, role: str, section: ModelSection) -> None:
-        chosen, self.layout[f"{role} {section.name}"] = places(section)
-        model = Model(section.name, "edit" if role == "edit_model" else "judge", chosen)
-        self.models.append(model)
-        self._sections[model.key] = section
-        python = interpreter(section)
-        for place in chosen:
-            self._specifications[model.key, place] = WorkerSpecification(
-                name=f"{model.kind}-{section.name}-{'+'.join(place).replace(':', '')}",
-                model=model.key,
-                role=role,
-                devices=place,
-                class_path=section.class_path,
-                parameters=section.parameters,
-                python=python,
-                import_path=() if section.type else (str(self.configuration.folder),),
-            )
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the models run, laid out when it is first asked for: a finished run needs no devices.
+
+        Raises `ConfigurationError` for a device or an environment that is not there.
+        """
+        return lay_out(self.configuration, self._driver.machine())
 
     def refuse_what_cannot_load(self, matrix: Matrix) -> None:
         """Raises `ConfigurationError` where a model that has something left to do could not even be loaded here."""
         busy = {f"edit:{edit.edit_model}" for edit in matrix.edits if edit.status is Status.PENDING}
-        busy |= {f"judge:{one.judge}" for one in matrix.judgements() if one.status is Status.PENDING}
-        refuse([(self._sections[model.key], model.places) for model in self.models if model.key in busy])
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """All devices of all models, in order."""
-        return tuple(dict.fromkeys(device for devices in self.places.values() for device in devices))
-
-    @property
-    def places(self) -> dict[str, tuple[str, ...]]:
-        """Each model's devices, in order."""
-        return {model.key: tuple(d for place in model.places for d in place) for model in self.models}
+        every = (*matrix.judgements(), *matrix.controls())
+        busy |= {f"judge:{one.judge}" for one in every if one.status is Status.PENDING}
+        if busy:
+            laid = [(self.layout.sections[one.key], one.places) for one in self.layout.models if one.key in busy]
+            refuse(laid, self._driver.machine())
 
     def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
         """Notes on what is not as at the run's last start, and on GPUs of several kinds.
 
         With `strict` a difference from the last start raises `RunDirectoryError` instead.
         """
-        now = environment_record(self.places, self.layout)
+        now = environment_record(self.layout, self._driver.machine())
         return [*changed_since_the_last_start(directory, now, strict=strict), *several_kinds(now)]
 
     def run(
@@ -123,15 +104,15 @@ class Session:
         What models say about their environments is compared with what they said at earlier starts; with
         `strict_environment` a difference ends the start with `RunDirectoryError`. `command` is what was typed.
         """
-        execution = self.configuration.execution
+        execution, layout, machine = self.configuration.execution, self.layout, self._driver.machine()
         work, estimates = Work(), seen_before(matrix, directory)
         sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
         cut = {size: cut_batches(benchmark_categories, size) for size in set(sizes.values())}
         batches = {name: cut[size] for name, size in sizes.items()}
         pilot = choose_pilot(matrix) if execution.pilot else PilotCells()
-        choices = choose(self.configuration, self.models)
+        choices = choose(self.configuration, layout.models, machine)
         policy = Policy(
-            self.models,
+            layout.models,
             work,
             estimates,
             schedule=execution.schedule,
@@ -143,34 +124,39 @@ class Session:
         def tell_prediction(all_work: bool) -> None:
             said = "every edit model and judge works" if all_work else "it is over"
             try:
-                left = f"; about {roughly(predict_rest(self.models, work, estimates, policy))} left"
+                left = f"; about {roughly(predict_rest(layout.models, work, estimates, policy))} left"
             except Exception:  # a sentence that cannot be said is no reason to end a run
                 left = ""
             spectator.note(f"pilot: {said}{left}")
             for sentence in cut_off_sentences(matrix, pilot.judgements):
                 spectator.note(f"pilot: {sentence}")
 
-        recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), PARSER_VERSION)
+        recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction))
         fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot)
         if work.finished:
             return
         placements = {f"edit:{name}": s.placement for name, s in self.configuration.edit_models.items()}
         placements |= {f"judge:{name}": s.placement for name, s in self.configuration.judges.items()}
         revisions = {f"edit:{model.name}": model.revision for model in matrix.edit_models}
-        revisions |= {f"judge:{judge.name}": judge.revision for judge in matrix.judges}
-        recorder.event("devices", devices=list(self.devices))
+        revisions |= {f"judge:{judge.name}": judge.model.revision for judge in matrix.judges}
+        logs = directory.path / "logs"
+        specifications = {
+            of: replace(found, revision=revisions[found.model], logs=logs)
+            for of, found in layout.specifications.items()
+        }
+        recorder.event("devices", devices=list(layout.devices))
         say = ModelsSay(directory, strict=strict_environment)
-        environment = {**environment_record(self.places, self.layout), "choices": choices.as_plain()}
+        environment = {**environment_record(layout, machine), "choices": choices.as_plain()}
         environment = {"folder": os.getcwd(), **environment}  # relative paths count from there
         if command:
             environment = {"command": shlex.join(command), **environment}
         directory.write_environment(environment)
         for sentence in choices.sentences:
             spectator.note(sentence)
-        for finding in short_limits(self.configuration) if pilot.judgements else ():
+        for finding in short_limits(self.configuration, matrix.experiment) if pilot.judgements else ():
             spectator.note(f"{finding.text}; {finding.advice}")
-        spectator.begin(matrix, policy, work, estimates)
-        gauges = Gauges(policy.replicas, recorder.event)
+        gauges = Gauges(policy.replicas, recorder.event, machine)
+        spectator.begin(matrix, policy, work, estimates, gauges.latest, directory)
 
         def observe(replica: Replica, what: str, message: Mapping[str, Any]) -> None:
             gauges(replica, what, message)
@@ -180,12 +166,12 @@ class Session:
 
         with Interruption() as interruption:
             engine = Engine(
-                LocalDriver(directory.path / "logs"),
+                self._driver,
                 policy,
                 work,
                 recorder,
                 spectator,
-                {of: replace(found, revision=revisions[found.model]) for of, found in self._specifications.items()},
+                specifications,
                 {key: Limits(p.timeout, p.load_timeout) for key, p in placements.items()},
                 offload={key: p.offload for key, p in placements.items()},
                 interruption=interruption,
@@ -211,10 +197,10 @@ def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:
     for edit in matrix.edits:
         if edit.status is Status.OK and edit.seconds:
             estimates.unit[f"edit:{edit.edit_model}"].add(edit.seconds)
-    for number, answers in enumerate(matrix.answers):
-        for answer in answers:
-            if answer.seconds:
-                estimates.unit[f"judge:{matrix.judges[matrix.place(number).judge].name}"].add(answer.seconds)
+    for cell, replies in enumerate(matrix.replies):
+        for reply in replies:
+            if reply.seconds:
+                estimates.unit[f"judge:{matrix.judge_of(cell).name}"].add(reply.seconds)
     for event in directory.read("events"):
         if event["event"] == "loaded":
             estimates.load[event["model"]].add(event["seconds"])
@@ -229,11 +215,8 @@ class Interrupted(KeyboardInterrupt):
         self.signal = signal
 
 
-def environment_record(places: Mapping[str, Sequence[str]], layout: Mapping[str, str]) -> dict[str, Any]:
-    """What a result depends on besides its key: versions and devices. Recorded, not hashed; holds no variables.
-
-    `places` are each model's devices.
-    """
+def environment_record(layout: Layout, machine: Machine) -> dict[str, Any]:
+    """What a result depends on besides its key: versions and devices. Recorded, not hashed; holds no variables."""
     versions = {}
     for name in RECORDED_LIBRARIES:
         try:
@@ -246,8 +229,8 @@ def environment_record(places: Mapping[str, Sequence[str]], layout: Mapping[str,
         "host": platform.node(),
         "processors": os.cpu_count(),
         "libraries": versions,
-        "devices": list(dict.fromkeys(device for devices in places.values() for device in devices)),
-        "places": {model: list(devices) for model, devices in places.items()},
-        "layout": dict(layout),
-        "gpus": [{"name": g.name, "title": g.title, "uuid": g.uuid, "memory": g.memory} for g in gpus()],
+        "devices": list(layout.devices),
+        "places": {model: list(devices) for model, devices in layout.places.items()},
+        "layout": layout.reasons,
+        "gpus": [{"name": g.name, "title": g.title, "uuid": g.uuid, "memory": g.memory} for g in machine.gpus() or ()],
     }

@@ -13,8 +13,9 @@ The grammar. Closed `<think>` blocks, code fences and emphasis are taken off. Wh
 The same score given twice is one score; two different ones are none. All else is unparseable.
 
 With the form `score` an answer whose first line is a bare score of three decimals ends with that line, `SCORE_LINE`: a
-local judge stops there, and of what others say behind it nothing is read. So an answer that was cut off later is whole.
-Any other answer that was cut off is none, whatever it looks like: `Score: 1` may have been about to be `Score: 10.000`.
+local judge stops there, and of what others say behind it nothing is read. So an answer that was cut off later is whole
+(`whole_before_the_cut`). No other answer that was cut off is read at all, whatever it looks like: `Score: 1` may have
+been about to be `Score: 10.000`.
 
 Where the grammar leaves room, a doubt is never resolved in favour of a score:
 
@@ -37,25 +38,28 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from edit_eval.records import Status
-
-PARSER_VERSION = 2
-"""Recorded beside each judgement, never part of its key: stored answers can be read anew."""
+from edit_eval.records import Reading, Status
 
 FORMS = ("score", "reason_then_score")
+"""The forms of an answer that `read_answer` reads."""
 
 SCORE_LINE = re.compile(r"\s*(?P<mark>\*{1,3}|_{1,3}|`{1,3})?(?:[0-9]\.[0-9]{3}|10\.000)(?(mark)(?P=mark))[ \t]*\r?\n")
 """A first line that is a score in the form that the rubrics ask for, and the line's end: no digit can follow it."""
 
-TOKENS_NEEDED = {"score": 16, "reason_then_score": 256}
+TOKENS_NEEDED = {"score": 16, "reason_then_score": 256, "json": 256, "text": 256}
 """Form -> the limit on an answer's tokens below which it may well be cut off. `Score: 10.000` takes 10 tokens of
 Qwen's; five criteria with ten words each and the score take some 120 to 150, and few judges keep to ten words."""
-TOKENS_GIVEN = {"score": 128, "reason_then_score": 512}
+TOKENS_GIVEN = {"score": 128, "reason_then_score": 512, "json": 512, "text": 512}
 """Form -> the limit where the configuration names none. An answer that ends earlier costs no more for it."""
+
+
+def tokens_given(form: str) -> int:
+    """The limit on an answer's tokens where the configuration names none; a form that nobody knows is `text`."""
+    return TOKENS_GIVEN.get(form, TOKENS_GIVEN["text"])
+
 
 LONGEST_ANSWER = 100_000
 """Characters, thoughts not counted. A longer text is a model that did not stop, not an answer."""
@@ -118,81 +122,72 @@ _COMPARISON = re.compile(r"\b(?:higher|highly|more than|above|better than)\b|更
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What one raw answer means. `score` is a number exactly when `status` is `ok`."""
-
-    status: Status
-    """`ok`, `refused`, `cut_off`, `unparseable` or `out_of_range`."""
-    score: float | None
-    reason: str
-    """Why there is no score; for a score, the judge's words besides it."""
+class NoAnswer(Exception):
+    """Carries the reason why a text holds no answer in the form that was asked for."""
 
 
-class _NoScore(Exception):
-    """Carries the reason why a text holds no score."""
-
-
-def read_answer(
-    text: str,
-    form: str = "score",
-    lowest: float = 0.0,
-    highest: float = 10.0,
-    ended: Status = Status.OK,
-) -> Reading:
-    """Reads the one score out of a judge's raw `text`, by the grammar above.
+def read_answer(text: str, form: str = "score", lowest: float = 0.0, highest: float = 10.0) -> Reading:
+    """Reads the one score out of a judge's raw, complete `text`, by the grammar above: the value `score`.
 
     `form` is how the judge was told to answer, `score` or `reason_then_score`. A score outside of `lowest` to
-    `highest` is `out_of_range`. `ended` is how the answer came to its end: `ok` by itself, `cut_off` by a limit on its
-    length, `refused` where the judge's server withheld it. Never raises for any text; takes time in proportion to its
-    length. Raises `ValueError` for a form that does not exist.
+    `highest` is `out_of_range`. Beside a score, `reason` has the judge's words. Never raises for any text; takes time
+    in proportion to its length. Raises `ValueError` for a form that is not read here.
     """
     if form not in FORMS:
         raise ValueError(f"no such form of an answer: {form!r}; there are {' and '.join(FORMS)}")
-    if ended is Status.REFUSED:
-        said = f": {_excerpt(text)}" if text.strip() else ", without a word"
-        return Reading(Status.REFUSED, None, f"the judge's server withheld the answer{said}")
     body = ""
     try:
-        body = _undressed(text)
-        if form == "score" and (line := SCORE_LINE.match(body if ended is Status.CUT_OFF else f"{body}\n")):
+        body = undressed(text)
+        if form == "score" and (line := SCORE_LINE.match(f"{body}\n")):
             body = line[0]
-        elif ended is Status.CUT_OFF:
-            raise _NoScore(WAS_CUT_OFF)
         body = body.strip()
         scores, words = _find(body, form, highest)
-    except _NoScore as why:
-        if ended is Status.CUT_OFF:
-            return Reading(Status.CUT_OFF, None, WAS_CUT_OFF)
-        if body and _is_refusal(body, lowest, highest):
-            return Reading(Status.REFUSED, None, f"the judge declined: {_excerpt(body)}")
-        return Reading(Status.UNPARSEABLE, None, str(why))
+    except NoAnswer as why:
+        if body and is_refusal(body, lowest, highest):
+            return Reading(status=Status.REFUSED, reason=f"the judge declined: {excerpt(body)}")
+        return Reading(status=Status.UNPARSEABLE, reason=str(why))
     distinct = sorted(set(scores))
     if len(distinct) > 1:
         listed = " and ".join(f"{score:.10g}" for score in distinct[:3])
-        return Reading(Status.UNPARSEABLE, None, f"different scores in one answer: {listed}")
+        return Reading(status=Status.UNPARSEABLE, reason=f"different scores in one answer: {listed}")
     score = distinct[0] + 0.0  # -0.0 becomes 0.0
     if not lowest <= score <= highest:
-        return Reading(Status.OUT_OF_RANGE, None, f"the score {score:.10g} is outside of {lowest:g} to {highest:g}")
-    return Reading(Status.OK, score, words)
+        outside = f"the score {score:.10g} is outside of {lowest:g} to {highest:g}"
+        return Reading(status=Status.OUT_OF_RANGE, reason=outside)
+    return Reading(values={"score": score}, reason=words)
+
+
+def whole_before_the_cut(text: str) -> str | None:
+    """The line that a bare answer ends with, whatever was cut off behind it: its first, where that is a `SCORE_LINE`.
+
+    Closed thoughts and fences are taken off. None where the cut may have been in the score itself, or before it.
+    """
+    try:
+        line = SCORE_LINE.match(undressed(text))
+    except NoAnswer:
+        return None
+    return line[0] if line else None
 
 
 def is_prose(text: str) -> bool:
     """Whether an answer, thoughts aside, holds some words: more than a score and what may stand beside it."""
     try:
         body = _without_thoughts(text)
-    except _NoScore:
+    except NoAnswer:
         return False
     return len(_WORD.findall(body[:1000])) >= _PROSE
 
 
-def _undressed(text: str) -> str:
-    """The text without thoughts and fences. Emphasis comes off later, where a score may be."""
+def undressed(text: str) -> str:
+    """The text without thoughts, fences and leading space. Emphasis comes off later, where a score may be.
+
+    Raises `NoAnswer` where nothing is left, or where thought and answer cannot be told apart.
+    """
     body = _without_thoughts(text).lstrip()
     if not body:
-        raise _NoScore("nothing follows the <think> block" if "</think>" in text else "the answer is empty")
+        raise NoAnswer("nothing follows the <think> block" if "</think>" in text else "the answer is empty")
     if len(body.rstrip()) > LONGEST_ANSWER:
-        raise _NoScore(f"the answer did not stop: {len(body):,} characters")
+        raise NoAnswer(f"the answer did not stop: {len(body):,} characters")
     return _without_fences(body).lstrip()
 
 
@@ -206,7 +201,7 @@ def _without_thoughts(text: str) -> str:
     while (begin := text.find(opening, position)) >= 0:
         end = text.find(closing, begin)
         if end < 0:
-            raise _NoScore("a <think> block is not closed: was the answer cut off (max_new_tokens)?")
+            raise NoAnswer("a <think> block is not closed: was the answer cut off (max_new_tokens)?")
         pieces.append(text[position:begin])
         position = end + len(closing)
     pieces.append(text[position:])
@@ -214,7 +209,7 @@ def _without_thoughts(text: str) -> str:
     # a score in front of it is no line of its own.
     rest = "\v".join(pieces)
     if closing in rest:
-        raise _NoScore("a </think> without its <think>: what is thought and what is answer cannot be told")
+        raise NoAnswer("a </think> without its <think>: what is thought and what is answer cannot be told")
     return rest
 
 
@@ -223,12 +218,10 @@ def _without_fences(body: str) -> str:
     open_at: int | None = None
     for line in body.splitlines(keepends=True):
         fence = _FENCE.fullmatch(line.strip())
-        if fence is None:
+        if fence is None or (open_at is not None and fence["language"]):
             kept.append(line)
         elif open_at is None:
             open_at = len(kept)
-            kept.append(line)
-        elif fence["language"]:
             kept.append(line)
         else:
             del kept[open_at]
@@ -243,7 +236,7 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
         return [whole[0]], ""
     lines = [line for line in map(str.strip, body.splitlines()) if line]
     if not lines:
-        raise _NoScore("the answer is an empty code fence")
+        raise NoAnswer("the answer is an empty code fence")
     found = {line: score for line in dict.fromkeys(lines) if (score := _stated(line, highest)) is not None}
     if form == "reason_then_score" and (total := _total(lines[-1], highest)) is not None:
         found[lines[-1]] = total, True
@@ -259,8 +252,8 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
     if "{" in body:
         return _find_in_json(body, form, highest)
     if form == "reason_then_score":
-        raise _NoScore(f"the last line is not `Score: X.XXX`: {_excerpt(last)}")
-    raise _NoScore(f"the answer is not a score alone: {_excerpt(body)}")
+        raise NoAnswer(f"the last line is not `Score: X.XXX`: {excerpt(last)}")
+    raise NoAnswer(f"the answer is not a score alone: {excerpt(body)}")
 
 
 def _stated(line: str, highest: float) -> tuple[float, bool] | None:
@@ -282,7 +275,7 @@ def _total(line: str, highest: float) -> float | None:
     for signs, figures in re.findall(rf"([-+( ]*)({_FIGURES})", match["terms"]):
         total += Decimal(figures) * (-1) ** signs.count("-")
     if total != Decimal(match["number"]):
-        raise _NoScore(f"the sum does not add up: {_excerpt(line)} is {total}")
+        raise NoAnswer(f"the sum does not add up: {excerpt(line)} is {total}")
     return float(match["number"])
 
 
@@ -306,39 +299,52 @@ def _find_in_json(body: str, form: str, highest: float) -> tuple[list[float], st
     scores, words, outside = _read_objects(body, highest)
     if form == "reason_then_score":
         if outside[-1].strip("*_`~] \t\r\n"):
-            raise _NoScore(f"the score is not the last thing in the answer: {_excerpt(outside[-1])}")
+            raise NoAnswer(f"the score is not the last thing in the answer: {excerpt(outside[-1])}")
         lines = {line.strip() for part in outside for line in part.splitlines()}
         scores += [stated[0] for line in lines if (stated := _stated(line, highest)) is not None]
     elif any(character.isdigit() for part in outside for character in part):
-        raise _NoScore(f"other numbers stand beside the JSON object: {_excerpt(body)}")
+        raise NoAnswer(f"other numbers stand beside the JSON object: {excerpt(body)}")
     around = "".join(outside).strip("*_`~[] \t\r\n")
     return scores, "\n".join(part for part in (around, words) if part)
 
 
 def _read_objects(body: str, highest: float) -> tuple[list[float], str, list[str]]:
     """Scores of the JSON objects in a text, the words in their other keys, and the text outside of them."""
-    scores: list[float] = []
+    values, others, outside = json_objects(body, "score", _DECODER)
     words: list[str] = []
+    for pairs in others:
+        if len(pairs) == 1 and isinstance(pairs[0][1], str):
+            words.append(pairs[0][1])
+        else:
+            words += [f"{key}: {value}" for key, value in pairs if isinstance(value, (str, float))]
+    return [_number(value, highest) for value in values], "\n".join(dict.fromkeys(words)), outside
+
+
+def json_objects(
+    body: str, key: str, decoder: json.JSONDecoder
+) -> tuple[list[Any], list[list[tuple[str, Any]]], list[str]]:
+    """What the JSON objects in a text have under `key`, each one's other pairs, and the pieces of text outside of them.
+
+    `decoder` is one of `json_decoder`. Raises `NoAnswer` for braces that hold no such object.
+    """
+    values: list[Any] = []
+    others: list[list[tuple[str, Any]]] = []
     outside: list[str] = []
     position = 0
     while (begin := body.find("{", position)) >= 0:
         outside.append(body[position:begin])
         try:
-            pairs, position = _DECODER.raw_decode(body, begin)
+            pairs, position = decoder.raw_decode(body, begin)
         except (ValueError, RecursionError):
             # From None: the decoder's own trace would keep a whole hostile text alive.
-            raise _NoScore(f"braces that hold no whole JSON object: {_excerpt(body[begin:])}") from None
-        values = [value for key, value in pairs if key == "score"]
-        if not values:
-            raise _NoScore(f"a JSON object without `score`: {_excerpt(body[begin:position])}")
-        scores += [_number(value, highest) for value in values]
-        others = [(key, value) for key, value in pairs if key != "score"]
-        if len(others) == 1 and isinstance(others[0][1], str):
-            words.append(others[0][1])
-        else:
-            words += [f"{key}: {value}" for key, value in others if isinstance(value, (str, float))]
+            raise NoAnswer(f"braces that hold no whole JSON object: {excerpt(body[begin:])}") from None
+        found = [value for name, value in pairs if name == key]
+        if not found:
+            raise NoAnswer(f"a JSON object without `{key}`: {excerpt(body[begin:position])}")
+        values += found
+        others.append([(name, value) for name, value in pairs if name != key])
     outside.append(body[position:])
-    return scores, "\n".join(dict.fromkeys(words)), outside
+    return values, others, outside
 
 
 def _number(value: Any, highest: float) -> float:
@@ -346,7 +352,7 @@ def _number(value: Any, highest: float) -> float:
         return value
     stated = _stated(value.strip(), highest) if isinstance(value, str) else None
     if stated is None or stated[1]:
-        raise _NoScore(f"`score` in the JSON object is no number: {_excerpt(repr(value))}")
+        raise NoAnswer(f"`score` in the JSON object is no number: {excerpt(repr(value))}")
     return stated[0]
 
 
@@ -354,11 +360,15 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-# Pairs instead of a dict: `{"score": 7, "score": 8}` states two scores. Integers as floats: no limit on their digits.
-_DECODER = json.JSONDecoder(object_pairs_hook=list, parse_int=float, parse_constant=_refuse_constant)
+def json_decoder(strict: bool) -> json.JSONDecoder:
+    """Objects as pairs: `{"score": 7, "score": 8}` states two scores. Integers as floats: no limit on their digits."""
+    return json.JSONDecoder(object_pairs_hook=list, parse_int=float, parse_constant=_refuse_constant, strict=strict)
 
 
-def _is_refusal(body: str, lowest: float, highest: float) -> bool:
+_DECODER = json_decoder(strict=True)
+
+
+def is_refusal(body: str, lowest: float, highest: float) -> bool:
     """Whether a text without a score is recognisably a refusal. In doubt it is not."""
     opening = " ".join(body[:300].split()).replace("’", "'").strip("*_`\"'")
     if any(float(number) not in (lowest, highest) for number in _DIGITS.findall(opening)):
@@ -366,7 +376,7 @@ def _is_refusal(body: str, lowest: float, highest: float) -> bool:
     return not _COMPARISON.search(opening) and any(pattern.match(opening) for pattern in _REFUSALS)
 
 
-def _excerpt(text: str) -> str:
+def excerpt(text: str) -> str:
     """The beginning of a text, fit for one line of a message."""
     line = " ".join(text[:300].split())
     shown = "".join(character if character.isprintable() else "?" for character in line[:60])

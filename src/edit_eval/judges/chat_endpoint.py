@@ -39,18 +39,20 @@ from edit_eval.endpoints.failures import Failure, address_of, said_in, with_hint
 from edit_eval.endpoints.gate import Gate, retry_after
 from edit_eval.endpoints.transport import Unacceptable, http_client
 from edit_eval.errors import LoadError, ModelError
-from edit_eval.judges.answers import TOKENS_GIVEN
+from edit_eval.judges.answers import tokens_given
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.sampling import seed_of
 from edit_eval.privacy import Secrets
 from edit_eval.records import Reply, Status
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+REGISTERED = {"chat_endpoint": "ChatEndpoint"}
+
 T = TypeVar("T")
 Message = dict[str, Any]
 
-SHOWN = ("source", "edited")
 TAKEN_BY_CALL = ("model", "messages", "max_tokens", "temperature", "stream", "n", "timeout", "extra_headers")
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
 """Seconds between the first two attempts, and at most; in between it doubles."""
@@ -92,15 +94,14 @@ class ChatEndpoint:
         """The model's name, as the server knows it."""
         revision: str = ""
         """A word of yours: change it when the server has other weights under the same name, and all is judged anew."""
-        images: list[str] = field(default_factory=lambda: list(SHOWN))
-        """What the judge is shown, in this order: `source`, `edited`."""
         max_pixels: int | None = None
         """A larger picture is scaled down to this area before it is sent."""
         max_tokens: int | Literal["auto"] | None = "auto"
-        """Of an answer; one that is longer is cut off, and no score. auto: 128 for a bare score, 512 for reasons before
-        it. null sends no limit, for servers that want another one in `call`."""
+        """Of an answer; one that is longer is cut off, and no score. auto: 128 for a bare score, 512 for all else. null
+        sends no limit, for servers that want another one in `call`."""
         temperature: float | None = 0.0
-        """null sends none, for models that accept none."""
+        """Above 0 answers are drawn, and a `seed` of its own goes along with each request. null sends none, for models
+        that accept none."""
         call: dict[str, Any] = field(default_factory=dict)
         """Further keywords of the request: `seed`, `response_format`, `max_completion_tokens`, `extra_body`, ..."""
         base_url: str = field(default="", metadata=NOT_IN_THE_KEY)
@@ -119,9 +120,6 @@ class ChatEndpoint:
         """Further attempts at a request that failed. Not part of a key."""
 
         def __post_init__(self) -> None:
-            unknown = [name for name in self.images if name not in SHOWN]
-            if unknown or "edited" not in self.images or len(set(self.images)) != len(self.images):
-                raise ValueError(f"images: {self.images} is neither [edited] nor source and edited in either order")
             if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
                 raise ValueError(f"call: {', '.join(clash)} cannot be given there")
             if self.base_url and urlsplit(self.base_url).scheme not in ("http", "https"):
@@ -141,7 +139,7 @@ class ChatEndpoint:
         self.parameters = parameters
         self.capacity = parameters.concurrency
         self._key = os.environ.get(parameters.api_key_env, "").strip()
-        self._secrets = Secrets({parameters.api_key_env: self._key})
+        self._clean = Secrets({parameters.api_key_env: self._key}).hidden
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._client: Any = None
@@ -245,20 +243,16 @@ class ChatEndpoint:
     # -- what is sent --
 
     def _body(self, request: JudgeRequest) -> Message:
-        missing = [name for name in self.parameters.images if name not in request.images]
-        if missing:
-            raise ModelError(
-                f"the judge is to be shown {missing[0]}, which the request for {request.sample_id!r} lacks"
-            )
-        pictures = [request.images[name] for name in self.parameters.images]
-        limit = TOKENS_GIVEN[request.form] if self.parameters.max_tokens == "auto" else self.parameters.max_tokens
-        return self._chat(request.system, request.user, pictures, limit)
+        p = self.parameters
+        limit = tokens_given(request.form) if p.max_tokens == "auto" else p.max_tokens
+        body = self._chat(request.system, request.user, list(request.pictures.values()), limit)
+        return {"seed": seed_of(request), **body} if p.temperature else body
 
     def _canary(self) -> Message:
         from PIL import Image as Images
 
-        pictures = [Images.new("RGB", (64, 64), (96, 160, 96)) for _ in self.parameters.images]
-        return self._chat("", "Answer with one word: is this a picture?", pictures, self.parameters.max_tokens and 1)
+        picture = Images.new("RGB", (64, 64), (96, 160, 96))
+        return self._chat("", "Answer with one word: is this a picture?", [picture], self.parameters.max_tokens and 1)
 
     def _chat(self, system: str, user: str, pictures: Sequence[Image], max_tokens: int | None) -> Message:
         parts: list[Message] = [
@@ -417,11 +411,7 @@ class ChatEndpoint:
             content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
         text = self._clean(str(content or refusal))
         ended = Status.REFUSED if refusal else ENDINGS.get(completion.finish_reason, Status.OK)
-        return text if ended is Status.OK else Reply(text, ended)
-
-    def _clean(self, text: str) -> str:
-        """The text without the key."""
-        return self._secrets.hidden(text)
+        return text if ended is Status.OK else Reply(text=text, ended=ended)
 
     def _excerpt(self, text: str) -> str:
         """The beginning of what a server or the client said, without markup, line ends and the key."""

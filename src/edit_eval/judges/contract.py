@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -12,20 +12,26 @@ if TYPE_CHECKING:
     from edit_eval.records import Reply
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JudgeRequest:
-    """One question to a judge: what it is told, and the pictures it may look at."""
+    """One question to a judge: what it is told, and the pictures it is shown."""
 
-    system: str
+    system: str = ""
     user: str
-    images: Mapping[str, Image]
-    """`source` and `edited`, RGB. Which of them the judge is shown is a parameter of its class (`images`)."""
+    pictures: Mapping[str, Image] = field(default_factory=dict)
+    """RGB, in the order in which they are to be shown: `source`, `edit`, `reference`, `mask`, or a view's own label."""
+    form: str = "text"
+    """How it is told to answer (`edit_eval.protocols.contract.Question.form`)."""
+    seed: int = 0
+    """For a judge that samples its answers; one that does not has no use for it."""
+    question: str = ""
     sample_id: str = ""
     edit_model: str = ""
+    edit_seed: int = 0
+    repeat: int = 0
+    reading: int = 0
     instruction: str = ""
     category: str = ""
-    form: str = "score"
-    """How it is told to answer: `score` (bare) or `reason_then_score`."""
 
 
 class Judge(Protocol):
@@ -43,6 +49,15 @@ class Judge(Protocol):
     A class whose model is elsewhere may have `examine(request)`: `edit-eval doctor` calls it instead of `load`, with
     one request about a drawn scene. It asks once, soon gives up, and returns what `judge` would for this request; it
     raises `LoadError` with the reason why a run would get no answer, and where it asked. `about` is asked afterwards.
+
+    A class that measures, and is asked nothing, has a static method `measures(parameters)`: for each value that its
+    replies have in `values` a mapping with `lowest`, `highest` (None: open), `higher_is_better`, and `needs`, the
+    pictures without which there is no such value (or `target_caption`, a fact that is handed over as `user`); the first
+    is the headline. Its protocol is `numbers`. A value that
+    is not defined for a pair of pictures is left out of `values`, and the reply's text says why.
+
+    A class whose replies were given elsewhere has `replays = True`: its replies are known by their address (sample,
+    edit model, edit seed, question, repeat, reading), not by what is shown, so it is shown nothing.
     """
 
     def __init__(self, parameters: Any) -> None: ...
@@ -53,6 +68,6 @@ class Judge(Protocol):
     def judge(self, requests: Sequence[JudgeRequest]) -> Sequence[str | Reply]:
         """Answers a batch: one raw text a request, in order. What the text means is not the judge's affair.
 
-        A judge that knows how an answer came to its end says it with a `Reply` (`edit_eval.records`): an answer that
-        a limit on its length cut off is never a score, whatever it looks like.
+        A judge that knows how an answer came to its end, or that gives numbers, says it with a `Reply`
+        (`edit_eval.records`): an answer that a limit on its length cut off is never a score, whatever it looks like.
         """

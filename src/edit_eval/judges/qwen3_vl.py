@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import copy
 import importlib
+import math
 import re
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from edit_eval.errors import LoadError, ModelError
-from edit_eval.judges.answers import SCORE_LINE, TOKENS_GIVEN
+from edit_eval.errors import LoadError
+from edit_eval.judges.answers import SCORE_LINE, tokens_given
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.fused_norms import fuse_norms
 from edit_eval.judges.picture_patches import keep_levels, numbers_of_levels, patches
+from edit_eval.judges.sampling import drawing, seed_of
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
 from edit_eval.pretrained.loading import (
+    DTYPES,
     check_call,
     check_complete,
-    check_dtype,
+    check_value,
     device_map,
     dtype_named,
     library_versions,
@@ -32,13 +35,11 @@ from edit_eval.pretrained.loading import (
 from edit_eval.pretrained.processors import IMAGE_BACKEND, PROCESSORS, check_processor, load_processor
 from edit_eval.records import Reply, Status
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-SHOWN = ("source", "edited")
+REGISTERED = {"qwen3_vl": "Qwen3VL"}
 
 TAKEN_BY_LOAD = ("dtype", "torch_dtype", "device_map", "revision", "attn_implementation", "output_loading_info")
 TAKEN_BY_CALL = ("input_ids", "inputs", "attention_mask", "pixel_values", "max_new_tokens", "generation_config")
+TAKEN_BY_TEMPERATURE = ("do_sample", "temperature", "top_k", "top_p", "min_p", "num_beams")
 
 EXPERTS = ("grouped_mm", "batched_mm", "eager")
 
@@ -53,15 +54,13 @@ SCORE_LINE_TOKENS = 16
 
 
 class Qwen3VL:
-    """Qwen3-VL or Qwen2.5-VL through transformers, with greedy answers.
+    """Qwen3-VL or Qwen2.5-VL through transformers, with greedy answers, or drawn ones.
 
     One padded batch a call. On the CPU one thread computes.
     """
 
     @dataclass
     class Parameters:
-        """What decides the answers."""
-
         __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
         model_name: str = "Qwen/Qwen3-VL-30B-A3B-Instruct"
@@ -73,8 +72,8 @@ class Qwen3VL:
         max_new_tokens: int | None = None
         """At most so many tokens an answer; one that is longer is cut off, and no score. null: 128 for a bare score,
         512 for reasons before it."""
-        images: list[str] = field(default_factory=lambda: list(SHOWN))
-        """What the judge is shown, in this order: `source`, `edited`."""
+        temperature: float = 0.0
+        """0: greedy. Above: answers are drawn, each from a generator of its own, so that no batch changes it."""
         max_pixels: int | None = None
         """A larger picture is scaled down to this area for the judge; null: as the model's own files say."""
         min_pixels: int | None = None
@@ -94,25 +93,22 @@ class Qwen3VL:
         load: dict[str, Any] = field(default_factory=dict)
         """Further keywords of the model's `from_pretrained`."""
         call: dict[str, Any] = field(default_factory=dict)
-        """Further keywords of `generate`. Without any it is greedy: the settings in the model's files do not count."""
+        """Further keywords of `generate`. The settings in the model's files do not count."""
 
         def __post_init__(self) -> None:
-            check_dtype(self.dtype, "auto")
-            check_call(self.call, TAKEN_BY_CALL)
+            check_value("dtype", self.dtype, (*DTYPES, "auto"))
+            check_call(self.call, (*TAKEN_BY_CALL, *(TAKEN_BY_TEMPERATURE if self.temperature else ())))
             if clash := sorted(set(self.load) & set(TAKEN_BY_LOAD)):
                 raise ValueError(f"load: {', '.join(clash)} cannot be given there")
-            if self.experts_implementation not in (None, *EXPERTS):
-                raise ValueError(
-                    f"experts_implementation: {self.experts_implementation!r} is none of {', '.join(EXPERTS)}"
-                )
-            unknown = [name for name in self.images if name not in SHOWN]
-            if unknown or "edited" not in self.images or len(set(self.images)) != len(self.images):
-                raise ValueError(f"images: {self.images} is neither [edited] nor source and edited in either order")
+            if self.experts_implementation is not None:
+                check_value("experts_implementation", self.experts_implementation, EXPERTS)
+            if not 0 <= self.temperature < math.inf:
+                raise ValueError(f"temperature: {self.temperature} is neither 0 nor above")
             if self.max_new_tokens is not None and self.max_new_tokens < 1:
                 raise ValueError(f"max_new_tokens: {self.max_new_tokens}, but an answer needs at least 1")
             for name in ("min_pixels", "max_pixels"):
                 if (value := getattr(self, name)) is not None and value < 1:
-                    raise ValueError(f"{name}: {value} is no area in pixels")
+                    raise ValueError(f"{name}: {value} must be a positive number of pixels")
             if self.min_pixels and self.max_pixels and self.min_pixels > self.max_pixels:
                 raise ValueError(f"min_pixels: {self.min_pixels} is more than max_pixels ({self.max_pixels})")
 
@@ -191,9 +187,9 @@ class Qwen3VL:
     def make_inputs(self, requests: Sequence[JudgeRequest]) -> Any:
         """What the model reads of a batch, still on the host: texts tokenised, pictures scaled. For any thread."""
         texts = [self._text(request) for request in requests]
-        pictures = [picture for request in requests for picture in self._pictures(request)]
+        pictures = [picture.convert("RGB") for request in requests for picture in request.pictures.values()]
         with self._encoding:
-            return self._processor(text=texts, images=pictures, padding=True, return_tensors="pt")
+            return self._processor(text=texts, images=pictures or None, padding=True, return_tensors="pt")
 
     def judge(self, requests: Sequence[JudgeRequest], inputs: Any = None) -> list[str | Reply]:
         """Answers a batch; each answer is the one that its request would get alone, up to the dtype's rounding.
@@ -212,14 +208,14 @@ class Qwen3VL:
         inputs = copy.copy(inputs).to(self._device)  # what was given stays as it is, for a second attempt
         start = inputs["input_ids"].shape[1]
         with torch.inference_mode():
-            if self._numbers is not None:
+            if self._numbers is not None and "pixel_values" in inputs:
                 inputs["pixel_values"] = patches(inputs, self._processor.image_processor, self._numbers)
             if self.parameters.shared_prefix:
                 inputs.update(self._with_prefix_read(inputs))
-            limit = self.parameters.max_new_tokens or max(TOKENS_GIVEN[request.form] for request in requests)
+            limit = self.parameters.max_new_tokens or max(tokens_given(request.form) for request in requests)
             stops = self._stops(requests, start)
             answered = self._model.generate(
-                **inputs, max_new_tokens=limit, stopping_criteria=stops, **self.parameters.call
+                **inputs, max_new_tokens=limit, stopping_criteria=stops, **self._call(requests)
             )
         return [self._decoded(row, bool(stops)) for row in answered[:, start:].tolist()]
 
@@ -304,7 +300,7 @@ class Qwen3VL:
         return {**moved, "past_key_values": read.past_key_values}
 
     def _text(self, request: JudgeRequest) -> str:
-        parts: list[dict[str, str]] = [{"type": "image"} for _ in self.parameters.images]
+        parts: list[dict[str, str]] = [{"type": "image"} for _ in request.pictures]
         parts.append({"type": "text", "text": self._plain(request.user)})
         chat: list[dict[str, Any]] = [{"role": "user", "content": parts}]
         if request.system:
@@ -317,13 +313,13 @@ class Qwen3VL:
         """Takes control tokens apart (`<|im_end|>`): a text could else forge a turn, or a place for a picture."""
         return self._control_tokens.sub(lambda found: found[0][:1] + " " + found[0][1:], text)
 
-    def _pictures(self, request: JudgeRequest) -> list[Image]:
-        missing = [name for name in self.parameters.images if name not in request.images]
-        if missing:
-            raise ModelError(
-                f"the judge is to be shown {missing[0]}, which the request for {request.sample_id!r} lacks"
-            )
-        return [request.images[name].convert("RGB") for name in self.parameters.images]
+    def _call(self, requests: Sequence[JudgeRequest]) -> dict[str, Any]:
+        """Further keywords of `generate`: those of the parameters, and what draws the answers."""
+        call, temperature = self.parameters.call, self.parameters.temperature
+        if not temperature:
+            return call
+        drawn = drawing([seed_of(request) for request in requests], temperature)
+        return {**call, "logits_processor": [*call.get("logits_processor", ()), drawn]}
 
     def _stops(self, requests: Sequence[JudgeRequest], start: int) -> Any:
         from transformers import StoppingCriteriaList
@@ -338,7 +334,7 @@ class Qwen3VL:
         text: str = self._processor.tokenizer.decode(tokens[:end], skip_special_tokens=True)
         if end is not None or (stops_at_score and SCORE_LINE.match(text)):
             return text
-        return Reply(text, Status.CUT_OFF)
+        return Reply(text=text, ended=Status.CUT_OFF)
 
 
 def _stop_at_score(tokenizer: Any, start: int) -> Any:

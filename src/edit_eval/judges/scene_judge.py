@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from PIL import Image
 
@@ -24,131 +25,88 @@ from edit_eval.benchmarks.scenes.scene import Scene, scene_of
 from edit_eval.errors import ModelError
 from edit_eval.judges.contract import JudgeRequest
 
+REGISTERED = {"scene_judge": "SceneJudge"}
+
 NAME = "scene_judge"
 SCORE_LINE = re.compile(r"(?:score|综合评分|评分|分数|得分|总分)\s*[:：]\s*X", re.I)
 """By what a prompt shows that it wants reasons, and the score in a line of its own."""
 
 
-@dataclass(frozen=True)
-class Criterion:
+class Criterion(NamedTuple):
     """One of the five sub-criteria of a category; its name is that of the packaged rubrics."""
 
-    en: str
-    zh: str
+    name: str
     measure: Callable[[Comparison], float]
     """From 0 to 1."""
-    words: tuple[str, str]
-    """What is measured, in English with its verb and in Chinese, as the beginning of a sentence."""
+    words: str
+    """What is measured, with its verb, as the beginning of a sentence."""
 
 
 CRITERIA: Mapping[str, tuple[Criterion, ...]] = {
     "physical": (
-        Criterion(
-            "Gravity and support",
-            "重力与支撑",
-            lambda c: c.weakest,
-            ("everything that has to move or rest is", "该移动或该静止的物体"),
-        ),
-        Criterion(
-            "Perspective and scale",
-            "透视与比例",
-            lambda c: c.outline,
-            ("place and size of what is edited are", "编辑对象的位置与大小"),
-        ),
-        Criterion(
-            "Light and shadow", "光照与阴影", lambda c: c.shadow, ("the shadow on the ground is", "地面上的阴影")
-        ),
-        Criterion(
-            "Material and surface",
-            "材质与表面",
-            lambda c: c.material,
-            ("colour and surface of what is edited are", "编辑对象的颜色与表面"),
-        ),
-        Criterion(
-            "Anatomy and structure", "形体与结构", lambda c: c.kept, ("the rest of the scene is", "场景的其余部分")
-        ),
+        Criterion("Gravity and support", lambda c: c.weakest, "everything that has to move or rest is"),
+        Criterion("Perspective and scale", lambda c: c.outline, "place and size of what is edited are"),
+        Criterion("Light and shadow", lambda c: c.shadow, "the shadow on the ground is"),
+        Criterion("Material and surface", lambda c: c.material, "colour and surface of what is edited are"),
+        Criterion("Anatomy and structure", lambda c: c.kept, "the rest of the scene is"),
     ),
     "environmental": (
-        Criterion(
-            "Light and time of day",
-            "光线与时段",
-            lambda c: c.tone,
-            ("the light of the whole picture is", "整幅画面的光线"),
-        ),
-        Criterion("Weather and season", "天气与季节", lambda c: c.sky, ("the sky is", "天空")),
-        Criterion("Colour and mood", "色彩与情调", lambda c: c.land, ("the colours of the land are", "地面的色彩")),
-        Criterion("Setting", "场景设定", lambda c: c.setting, ("the place and its things are", "场所及其中的物体")),
-        Criterion(
-            "Atmospheric effects",
-            "大气效果",
-            lambda c: c.signs,
-            ("what light and weather do to things and shadows is", "光线与天气对物体和阴影的影响"),
-        ),
+        Criterion("Light and time of day", lambda c: c.tone, "the light of the whole picture is"),
+        Criterion("Weather and season", lambda c: c.sky, "the sky is"),
+        Criterion("Colour and mood", lambda c: c.land, "the colours of the land are"),
+        Criterion("Setting", lambda c: c.setting, "the place and its things are"),
+        Criterion("Atmospheric effects", lambda c: c.signs, "what light and weather do to things and shadows is"),
     ),
     "social": (
-        Criterion(
-            "Respectful representation", "形象尊重", lambda c: c.people, ("how the people are shown is", "人物的呈现")
-        ),
-        Criterion(
-            "Cultural accuracy",
-            "文化准确",
-            lambda c: c.material,
-            ("form and colour of what was asked for are", "所要求内容的形式与颜色"),
-        ),
-        Criterion(
-            "Safety", "安全无害", lambda c: c.footing, ("where it stands and what it rests on are", "所在的位置与支撑")
-        ),
-        Criterion(
-            "Norms of interaction",
-            "交往得体",
-            lambda c: c.subject_done,
-            ("the behaviour or custom that was asked for is", "所要求的行为或习俗"),
-        ),
-        Criterion("Inclusivity", "包容多元", lambda c: c.kept, ("everybody and everything else are", "其他的人与物")),
+        Criterion("Respectful representation", lambda c: c.people, "how the people are shown is"),
+        Criterion("Cultural accuracy", lambda c: c.material, "form and colour of what was asked for are"),
+        Criterion("Safety", lambda c: c.footing, "where it stands and what it rests on are"),
+        Criterion("Norms of interaction", lambda c: c.subject_done, "the behaviour or custom that was asked for is"),
+        Criterion("Inclusivity", lambda c: c.kept, "everybody and everything else are"),
     ),
     "causal": (
-        Criterion(
-            "Action and reaction",
-            "作用与反应",
-            lambda c: (c.subject_done + c.weakest) / 2,
-            ("what is acted upon is", "受作用的对象"),
-        ),
-        Criterion(
-            "Temporal sequence",
-            "时间先后",
-            lambda c: c.vacated,
-            ("the passing of the earlier state is", "先前状态的消失"),
-        ),
-        Criterion("Conditions", "前提条件", lambda c: c.effects, ("what has to follow elsewhere is", "别处应有的结果")),
-        Criterion(
-            "Environmental impact",
-            "环境影响",
-            lambda c: c.around,
-            ("the trace on ground, light and shadow is", "在地面、光线与阴影上的痕迹"),
-        ),
-        Criterion(
-            "Plausibility", "合理可信", lambda c: c.kept, ("all that has no reason to change is", "没有理由改变的部分")
-        ),
+        Criterion("Action and reaction", lambda c: (c.subject_done + c.weakest) / 2, "what is acted upon is"),
+        Criterion("Temporal sequence", lambda c: c.vacated, "the passing of the earlier state is"),
+        Criterion("Conditions", lambda c: c.effects, "what has to follow elsewhere is"),
+        Criterion("Environmental impact", lambda c: c.around, "the trace on ground, light and shadow is"),
+        Criterion("Plausibility", lambda c: c.kept, "all that has no reason to change is"),
     ),
     "referential": (
-        Criterion("Right entity", "对象正确", lambda c: c.subject_done, ("the thing that is meant is", "所指的对象")),
-        Criterion(
-            "Spatial terms",
-            "方位正确",
-            lambda c: c.aim * c.subject_done**0.5,
-            ("the place of the change is", "改动的位置"),
-        ),
-        Criterion("Attributes", "属性正确", lambda c: c.attribute, ("the change itself is", "改动本身")),
-        Criterion(
-            "Disambiguation",
-            "歧义消解",
-            lambda c: c.twins_kept,
-            ("the choice among alike things is", "相似物体之间的选择"),
-        ),
-        Criterion(
-            "Preservation of the rest", "其余保留", lambda c: c.kept, ("the rest of the scene is", "场景的其余部分")
-        ),
+        Criterion("Right entity", lambda c: c.subject_done, "the thing that is meant is"),
+        Criterion("Spatial terms", lambda c: c.aim * c.subject_done**0.5, "the place of the change is"),
+        Criterion("Attributes", lambda c: c.attribute, "the change itself is"),
+        Criterion("Disambiguation", lambda c: c.twins_kept, "the choice among alike things is"),
+        Criterion("Preservation of the rest", lambda c: c.kept, "the rest of the scene is"),
     ),
+}
+
+CHINESE = {
+    # of each criterion the name, and what is measured
+    "Gravity and support": ("重力与支撑", "该移动或该静止的物体"),
+    "Perspective and scale": ("透视与比例", "编辑对象的位置与大小"),
+    "Light and shadow": ("光照与阴影", "地面上的阴影"),
+    "Material and surface": ("材质与表面", "编辑对象的颜色与表面"),
+    "Anatomy and structure": ("形体与结构", "场景的其余部分"),
+    "Light and time of day": ("光线与时段", "整幅画面的光线"),
+    "Weather and season": ("天气与季节", "天空"),
+    "Colour and mood": ("色彩与情调", "地面的色彩"),
+    "Setting": ("场景设定", "场所及其中的物体"),
+    "Atmospheric effects": ("大气效果", "光线与天气对物体和阴影的影响"),
+    "Respectful representation": ("形象尊重", "人物的呈现"),
+    "Cultural accuracy": ("文化准确", "所要求内容的形式与颜色"),
+    "Safety": ("安全无害", "所在的位置与支撑"),
+    "Norms of interaction": ("交往得体", "所要求的行为或习俗"),
+    "Inclusivity": ("包容多元", "其他的人与物"),
+    "Action and reaction": ("作用与反应", "受作用的对象"),
+    "Temporal sequence": ("时间先后", "先前状态的消失"),
+    "Conditions": ("前提条件", "别处应有的结果"),
+    "Environmental impact": ("环境影响", "在地面、光线与阴影上的痕迹"),
+    "Plausibility": ("合理可信", "没有理由改变的部分"),
+    "Right entity": ("对象正确", "所指的对象"),
+    "Spatial terms": ("方位正确", "改动的位置"),
+    "Attributes": ("属性正确", "改动本身"),
+    "Disambiguation": ("歧义消解", "相似物体之间的选择"),
+    "Preservation of the rest": ("其余保留", "场景的其余部分"),
 }
 
 GRADES = (
@@ -169,8 +127,6 @@ class SceneJudge:
 
     @dataclass(frozen=True)
     class Parameters:
-        """What can be set."""
-
         __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
 
         seconds: float = 0.0
@@ -194,13 +150,13 @@ class SceneJudge:
         return answers
 
     def _answer(self, request: JudgeRequest) -> str:
-        for role in ("source", "edited"):
-            if role not in request.images:
-                raise ModelError(f"{NAME} compares source and edit; it was not given the image `{role}`")
-        scene = scene_of(request.images["source"], NAME)
+        for role in ("source", "edit"):
+            if role not in request.pictures:
+                raise ModelError(f"{NAME} compares source and edit; it was not shown the picture `{role}`")
+        scene = scene_of(request.pictures["source"], NAME)
         try:
             edit = read(request.instruction)
-            shares = assess(scene, edit, request.category, request.images["edited"])
+            shares = assess(scene, edit, request.category, request.pictures["edit"])
         except ValueError as error:
             raise ModelError(f"{NAME} cannot judge this: {error}") from error
         prompt = f"{request.system}\n{request.user}"
@@ -233,9 +189,10 @@ def _wording(category: str, shares: Sequence[float], language: str) -> str:
     for criterion, share in zip(CRITERIA[category], shares, strict=True):
         grade = next(words for least, words in GRADES if share >= least)
         if language == "zh":
-            lines.append(f"{criterion.zh} {2 * share - 1:+.3f}：{criterion.words[1]}{grade[1]}。")
+            name, words = CHINESE[criterion.name]
+            lines.append(f"{name} {2 * share - 1:+.3f}：{words}{grade[1]}。")
         else:
-            lines.append(f"{criterion.en} {2 * share - 1:+.3f}: {criterion.words[0]} {grade[0]}.")
+            lines.append(f"{criterion.name} {2 * share - 1:+.3f}: {criterion.words} {grade[0]}.")
     label = "评分：" if language == "zh" else "Score: "
     lines.append(f"{label}{score(shares):.3f}")
     return "\n".join(lines)

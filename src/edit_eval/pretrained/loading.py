@@ -14,10 +14,10 @@ DTYPES = ("bfloat16", "float16", "float32")
 OFFLOADS = ("none", "model", "group")
 
 
-def check_dtype(name: str, *also: str) -> None:
-    """Raises `ValueError` for a name that is no dtype of weights, nor one of `also`. Does not import torch."""
-    if name not in (*DTYPES, *also):
-        raise ValueError(f"dtype: {name!r} is none of {', '.join((*DTYPES, *also))}")
+def check_value(parameter: str, value: str, choices: Sequence[str] = DTYPES) -> None:
+    """Raises `ValueError` for a value that is none of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{parameter}: {value!r} is none of {', '.join(choices)}")
 
 
 def check_call(call: Mapping[str, Any], taken: Sequence[str]) -> None:
@@ -86,7 +86,12 @@ def load_errors(model: str) -> Iterator[None]:
         if isinstance(error, ModuleNotFoundError) and error.name and "Failed to import" not in text:
             raise  # a library that is missing: the worker says how it is installed
         if torchvision := next((cause for cause in causes if "torchvision::" in cause), ""):
-            raise LoadError(_torchvision(torchvision)) from error
+            versions = {"torchvision": "", "torch": "", **library_versions("torchvision", "torch")}
+            raise LoadError(
+                f"torchvision {versions['torchvision']} in this environment does not go with torch "
+                f"{versions['torch']}: uninstall it (edit-eval needs none) or install the one built for this torch "
+                f"({_cut(torchvision)})"
+            ) from error
         if "out of meta tensor" in text:  # how diffusers fails after it has warned of missing weights
             raise LoadError(f"weights are missing from the files of {model}; the worker's log names them") from error
         raise LoadError(f"{model} cannot be loaded: {type(error).__name__}: {_cut(text)}") from error
@@ -99,15 +104,6 @@ def _causes(error: BaseException | None) -> list[str]:
         texts.append(" ".join(hide_secrets(str(error)).split()))
         error = error.__cause__ or error.__context__
     return texts
-
-
-def _torchvision(text: str) -> str:
-    versions = library_versions("torchvision", "torch")
-    return (
-        f"torchvision {versions.get('torchvision', '')} in this environment does not go with torch "
-        f"{versions.get('torch', '')}: uninstall it (edit-eval needs none) or install the one built for this torch "
-        f"({_cut(text)})"
-    )
 
 
 def _cut(text: str, length: int = 400) -> str:

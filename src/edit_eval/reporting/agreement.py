@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.entries import entries
+from edit_eval.reporting.page.entries import entries
+from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.tables import results_table
 from edit_eval.reporting.terminal_text import Name, print_beside, stdout_console
-from edit_eval.reporting.texts import text
 
 
 def print_agreement(document: Mapping[str, Any], console: Console | None = None, *, language: str = "en") -> None:
@@ -35,12 +35,16 @@ def print_agreement(document: Mapping[str, Any], console: Console | None = None,
         console.print()
         console.print(alpha_table(document["between_judges"], language))
         _print_dim(console, text("agreement.alpha.hint", language))
+        if why := no_alpha(document["between_judges"], language):
+            _print_dim(console, why)
+    if document.get("no_median") == "unlike_scales":
+        _print_dim(console, text("agreement.no_median", language))
     if document.get("median"):
         console.print()
         judges = len(document["judges"])
         console.print(Text(text("judges.median", language, count=judges), style="bold"))
         console.print()
-        console.print(results_table(entries({"results": document["median"]}), language))
+        console.print(results_table(entries(document["median"]), language))
         _print_dim(console, text("judges.median.hint", language))
     if document.get("people"):
         console.print()
@@ -80,9 +84,15 @@ def alpha_table(document: Mapping[str, Any], language: str = "en") -> Table:
         rows += [(f"{pair['a']}, {pair['b']}", pair) for pair in document["pairs"]]
     for name, found in rows:
         alpha = formats.score(found["alpha"])
-        span = formats.signed_span(found["ci95"])
+        span = formats.bracketed(found["ci95"])
         table.add_row(Name(name), str(found["edits"]), Text(alpha, style="bold"), span)
     return table
+
+
+def no_alpha(document: Mapping[str, Any], language: str) -> str:
+    """Why judges have no alpha together; empty where they have."""
+    why = document.get("no_alpha")
+    return text("agreement.no_alpha", language, reason=text(f"agreement.no_alpha.{why}", language)) if why else ""
 
 
 def people_table(document: Mapping[str, Any], language: str = "en") -> Table:
@@ -98,7 +108,7 @@ def people_table(document: Mapping[str, Any], language: str = "en") -> Table:
         models = found["edit_models"]
         total = str(sum(model["n"] for model in models.values()))
         overall = Text(formats.score(found["spearman"]), style="bold")
-        table.add_row(Name(judge), every, total, overall, formats.signed_span(found["ci95"]))
+        table.add_row(Name(judge), every, total, overall, formats.bracketed(found["ci95"]))
         for name, model in models.items() if len(models) > 1 else ():
             table.add_row("", Name(name), str(model["n"]), formats.score(model["spearman"]), "")
     if document["raters"]:

@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from edit_eval.records import Scale
 from edit_eval.reporting import formats
+from edit_eval.reporting.page.texts import scale_words, score_name, short_category, text
 from edit_eval.reporting.tables import without_interval
 from edit_eval.reporting.terminal_text import Name, one_line, print_beside, readable, stdout_console
-from edit_eval.reporting.texts import short_category, text
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.failure_rates import FailedEdits
 from edit_eval.statistics.paired import FEWEST_IMAGES
@@ -44,6 +45,7 @@ def print_comparison(comparison: Comparison, console: Console | None = None, *, 
         columns = [column for column in comparison.columns if column.judge == judge]
         pairs = [pair for pair in comparison.pairs if pair.judge == judge]
         console.print(Text(one_line(text("judged_by", language, judge=judge)), style="bold"))
+        _print_scale(console, columns[0], language)
         if not number:
             for note in comparison.notes:
                 print_beside(
@@ -83,17 +85,17 @@ def letter(place: int) -> str:
     return (letter(head - 1) if head else "") + chr(ord("A") + tail)
 
 
-def signed(value: float | None) -> str:
+def signed(value: float | None, digits: int = 2) -> str:
     """`+0.22`, `-0.05`, `0.00`; a dash where there is none."""
     if value is None:
         return formats.NOTHING
-    text = f"{value:+.2f}"
-    return "0.00" if text in ("+0.00", "-0.00") else text
+    written = f"{value:+.{digits}f}"
+    return written if float(written) else written[1:]
 
 
-def signed_span(ends: Sequence[float] | None) -> str:
+def signed_span(ends: Sequence[float] | None, digits: int = 2) -> str:
     """`[-0.05, +0.39]`; a dash where there is none."""
-    return formats.NOTHING if ends is None else f"[{', '.join(map(signed, ends))}]"
+    return formats.NOTHING if ends is None else f"[{', '.join(signed(end, digits) for end in ends)}]"
 
 
 def p_value(value: float | None) -> str:
@@ -117,9 +119,9 @@ def verdict(pair: Pair, letters: Mapping[str, str], language: str = "en") -> str
     mark = "†" if _remark(pair) == "perhaps" else ""
     if pair.trade:
         return text("compare.trade", language)
-    if pair.scores_higher is not None:
+    if pair.scores_better is not None:
         star = "" if pair.better_whatever_is_missing else "*"
-        return text("compare.better", language, name=letters[pair.scores_higher]) + star + mark
+        return text("compare.better", language, name=letters[pair.scores_better]) + star + mark
     if pair.fails_more is not None:
         return text("compare.fails_more", language, name=letters[pair.fails_more])
     if pair.n == 0:
@@ -148,6 +150,7 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], 
     if with_models:
         table.add_column(text("edit_model", language), overflow="fold")
     with_failures = any(column.failed.count for column in columns)
+    digits = _digits(columns[0].scale, [column.mean for column in columns])
     keys = ["scored", *(["compare.failed"] if with_failures else []), "images", "mean.column", "interval"]
     _add_numbers(table, [text(key, language) for key in (*keys, "compare.rank")])
     for column in columns:
@@ -159,8 +162,8 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], 
             Text(f"{column.scored}/{column.total}", style="" if complete else _PROBLEM),
             *([_failed(column.failed)] if with_failures else []),
             str(column.clusters),
-            Text(formats.score(column.mean), style="bold"),
-            formats.span(column.ci95),
+            Text(formats.score(column.mean, digits), style="bold"),
+            formats.span(column.ci95, digits),
             str(column.rank),
         )
     return table
@@ -171,16 +174,17 @@ def pairs_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: str
     table = _table(text("compare.pair", language))
     _add_numbers(table, ["n", *_difference_names(language), text("compare.detectable", language)])
     table.add_column(text("compare.verdict", language), no_wrap=True)
+    digits = _digits_of(pairs)
     for pair in pairs:
         table.add_row(
             _pair_name(pair, letters),
             str(pair.n),
             str(pair.clusters),
-            Text(signed(pair.difference), style="bold"),
-            signed_span(pair.ci95),
+            Text(signed(pair.difference, digits), style="bold"),
+            signed_span(pair.ci95, digits),
             p_value(pair.p),
             p_value(pair.p_adjusted),
-            formats.score(pair.detectable),
+            formats.score(pair.detectable, digits),
             Text(verdict(pair, letters, language), style="bold" if pair.better else "dim"),
         )
     return table
@@ -190,6 +194,7 @@ def counts_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: st
     """A row for each pair: samples won, tied and lost, what missing scores could do, and how many more it takes."""
     incomplete = any(_misses(pair) for pair in pairs)
     wanted = next((pair.needed["difference"] for pair in pairs if pair.needed), None)
+    digits = _digits_of(pairs)
     table = _table(text("compare.pair", language), roomy=True)
     keys = ["compare.wins", "compare.ties", "compare.losses", "compare.in_both"]
     keys += ["compare.bounds"] if incomplete else []
@@ -201,7 +206,7 @@ def counts_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: st
         bounds = (pair.worst_case_difference, pair.best_case_difference)
         if incomplete:
             known = [bound for bound in bounds if bound is not None]
-            row.append(signed_span(known) if _misses(pair) and len(known) == 2 else formats.NOTHING)
+            row.append(signed_span(known, digits) if _misses(pair) and len(known) == 2 else formats.NOTHING)
         if wanted is not None:
             row.append(_needed(pair, language))
         table.add_row(_pair_name(pair, letters), *row)
@@ -237,11 +242,12 @@ def failures_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: 
 def categories_table(
     pairs: Sequence[Pair], letters: Mapping[str, str], categories: Sequence[str], language: str = "en"
 ) -> Table:
-    """A row for each category of each pair."""
+    """A row for each category of each pair, and for the mean (of categories or samples) that is not the score's own."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     table.add_column(text("category", language), overflow="fold")
     table.add_column(text("compare.pair", language), no_wrap=True)
     _add_numbers(table, ["n", *_difference_names(language)])
+    digits = _digits_of(pairs)
     for name in categories:
         title = Text(one_line(short_category(name, language)))
         for pair in pairs:
@@ -253,16 +259,17 @@ def categories_table(
                 _pair_name(pair, letters),
                 str(found.n),
                 str(found.clusters),
-                signed(found.difference),
-                signed_span(found.ci95),
+                signed(found.difference, digits),
+                signed_span(found.ci95, digits),
                 p_value(found.p),
                 Text(p_value(found.p_adjusted), style="bold" if (found.p_adjusted or 1) <= ALPHA else ""),
             )
             title = Text("")
-    title = Text(text("category_mean", language))
+    over_categories = pairs[0].scale.mean_over == "categories"
+    title = Text(text("sample_mean" if over_categories else "category_mean", language))
     for pair in pairs:
-        mean = pair.category_mean
-        figures = [signed(mean.difference), signed_span(mean.ci95)]
+        mean = pair.sample_mean if over_categories else pair.category_mean
+        figures = [signed(mean.difference, digits), signed_span(mean.ci95, digits)]
         table.add_row(title, _pair_name(pair, letters), str(pair.n), str(pair.clusters), *figures, "", "")
         title = Text("")
     return table
@@ -291,7 +298,17 @@ def _pair_name(pair: Pair, letters: Mapping[str, str]) -> str:
 
 def _misses(pair: Pair) -> bool:
     """Whether any score is missing: of a sample, or of one of its edit seeds or repeats."""
-    return pair.worst_case_difference != pair.best_case_difference
+    bounds = pair.worst_case_difference, pair.best_case_difference
+    return pair.total > 0 and (None in bounds or bounds[0] != bounds[1])
+
+
+def _digits_of(pairs: Sequence[Pair]) -> int:
+    return _digits(pairs[0].scale, [mean for pair in pairs for mean in (pair.mean_a, pair.mean_b)])
+
+
+def _digits(scale: Scale, means: Sequence[float | None]) -> int:
+    """After the point, for all numbers of one judge's score."""
+    return formats.decimals(scale, max((abs(mean) for mean in means if mean is not None), default=0.0))
 
 
 def _needed(pair: Pair, language: str) -> str:
@@ -349,11 +366,11 @@ def _remark(pair: Pair) -> str | None:
     if pair.trade:
         return "trade"
     if pair.fails_more is not None:
-        return "tie" if pair.scores_higher is None else "lower"
+        return "tie" if pair.scores_better is None else "lower"
     if pair.failures.a == pair.failures.b:
         return None
     less = pair.b if pair.failures.a > pair.failures.b else pair.a
-    return None if pair.scores_higher == less else "perhaps"
+    return None if pair.scores_better == less else "perhaps"
 
 
 def _failed(failed: FailedEdits) -> Text:
@@ -365,6 +382,17 @@ def _failed(failed: FailedEdits) -> Text:
 def _note(note: str, language: str) -> str:
     """What comes out of a run's records stays as it is."""
     return text(f"compare.note.{note.kind}", language, **note.values) if isinstance(note, Note) else note
+
+
+def _print_scale(console: Console, column: ColumnSummary, language: str) -> None:
+    """Which score it is, where a reader could take it for another or for one of which higher is better."""
+    if column.score == "score" and column.scale.higher_is_better:
+        return
+    scale = scale_words(column.scale, language, mean=True)
+    words = text("scale.of", language, name=score_name(column.score, language), scale=scale)
+    _print_dim(console, one_line(words))
+    if not column.scale.higher_is_better:
+        _print_dim(console, text("compare.lower", language))
 
 
 def _print_reasons(console: Console, reasons: Sequence[str | None], language: str) -> None:
@@ -413,7 +441,7 @@ def _print_explanation(console: Console, pairs: Sequence[Pair], letters: Mapping
             words = text("compare.few_losses", language, **names, samples=samples)
             words += text("compare.few_losses.allowed", language) if pair.ci95 else ""
             print_beside(console, "", Text(one_line(words), style=_PROBLEM))
-    if any(pair.scores_higher and not pair.trade and not pair.better_whatever_is_missing for pair in pairs):
+    if any(pair.scores_better and not pair.trade and not pair.better_whatever_is_missing for pair in pairs):
         print_beside(console, "* ", Text(text("compare.star.hint", language), style=_PROBLEM))
 
 
@@ -432,12 +460,13 @@ def _print_categories(
 def _print_samples(console: Console, pair: Pair, letters: Mapping[str, str], count: int, language: str) -> None:
     if not pair.largest:
         return
-    a, b = letters[pair.a], letters[pair.b]
+    a, b, digits = letters[pair.a], letters[pair.b], _digits_of([pair])
     console.print()
     console.print(Text(text("compare.largest", language, pair=f"{a} - {b}"), style="bold"))
     for sample in pair.largest[:count]:
-        head = Text(f"{signed(sample.difference):>6}  ", style="bold")
-        head.append(f"{a} {formats.score(sample.a):>5}  {b} {formats.score(sample.b):>5}  ", style="not bold")
+        head = Text(f"{signed(sample.difference, digits):>6}  ", style="bold")
+        scores = (f"{name} {formats.score(score, digits):>5}  " for name, score in ((a, sample.a), (b, sample.b)))
+        head.append("".join(scores), style="not bold")
         category = one_line(short_category(sample.category, language))
         print_beside(console, head, Text(one_line(sample.sample_id)).append(f"  {category}", "dim"))
         for name, words in ((a, sample.words_a), (b, sample.words_b)):

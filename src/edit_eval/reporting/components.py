@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from edit_eval.config.components import KINDS, Description, Kind, describe, kinds_of, known
+from edit_eval.config.components import KINDS, WORDS, Description, Kind, describe, known
 from edit_eval.config.shipped import FOLDER, shipped, summary
 from edit_eval.reporting.terminal_text import one_line, padded, print_beside, stdout_console
 
-_TITLES: dict[Kind, str] = {"benchmark": "Benchmarks", "edit_model": "Edit models", "judge": "Judges"}
-_SECTIONS: dict[Kind, str] = {"benchmark": "benchmark", "edit_model": "diffusion_model", "judge": "reward_model"}
-_WORDS: dict[Kind, str] = {"benchmark": "benchmark", "edit_model": "edit model", "judge": "judge"}
+_SECTIONS: dict[Kind, str] = {
+    "benchmark": "benchmark",
+    "edit_model": "diffusion_model",
+    "judge": "reward_model",
+    "protocol": "protocol",
+}
+_WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.items()}
 
 
 # -- edit-eval list --
 
 
 def components_document() -> dict[str, Any]:
-    """`{"benchmarks": [...], "edit_models": [...], "judges": [...], "configurations": [...]}`.
+    """`{"benchmarks": [...], "edit_models": [...], "judges": [...], "protocols": [...], "configurations": [...]}`.
 
-    Of the first three name, class path, origin and summary of each, of the last name, path and summary.
+    Name, class path, origin and summary of each; of a configuration name, path and summary.
     """
     document: dict[str, Any] = {f"{kind}s": [asdict(entry) for entry in known(kind)] for kind in KINDS}
     files = [{"name": name, "path": str(path), "summary": summary(path)} for name, path in shipped().items()]
@@ -31,13 +36,15 @@ def components_document() -> dict[str, Any]:
 
 
 def print_components(console: Console | None = None) -> None:
-    """Prints the three groups and the configurations that are known by name, a line for each."""
+    """Prints the four groups and the configurations that are known by name, a line for each."""
     console = console or stdout_console()
     entries = {kind: known(kind) for kind in KINDS}
     files = shipped()
     width = max(len(entry.name) for some in entries.values() for entry in some)
     for kind, some in entries.items():
-        console.print(Text(_TITLES[kind], style="bold").append(f"  ({_SECTIONS[kind]}: type)", style="dim"))
+        console.print(
+            Text(f"{_WORDS[kind].capitalize()}s", style="bold").append(f"  ({_SECTIONS[kind]}: type)", style="dim")
+        )
         for entry in some:
             words = Text(one_line(entry.summary))
             if entry.origin != "built in":
@@ -56,24 +63,15 @@ def print_components(console: Console | None = None) -> None:
 # -- edit-eval describe --
 
 
-def described(type_: str) -> list[Description]:
-    """What is known of a registered name, for every kind that it is registered as, or of a class path.
-
-    Raises `ConfigurationError` for what nobody knows.
-    """
-    kinds = kinds_of(type_)
-    return [describe(kind, type_) for kind in kinds] if kinds else [describe(None, type_)]
-
-
 def description_document(type_: str) -> dict[str, Any]:
-    """`{"type": ..., "components": [...]}` with one entry a kind. Raises `ConfigurationError` like `described`."""
-    return {"type": type_, "components": [_plain(description) for description in described(type_)]}
+    """`{"type": ..., "components": [...]}` with one entry a kind. Raises `ConfigurationError` like `describe`."""
+    return {"type": type_, "components": [_plain(description) for description in describe(type_)]}
 
 
 def print_description(type_: str, console: Console | None = None) -> None:
-    """Prints parameters with type, default and meaning. Raises `ConfigurationError` like `described`."""
+    """Prints parameters with type, default and meaning. Raises `ConfigurationError` like `describe`."""
     console = console or stdout_console()
-    for number, description in enumerate(described(type_)):
+    for number, description in enumerate(describe(type_)):
         if number:
             console.print()
         _print(description, console)
@@ -108,7 +106,21 @@ def _print(description: Description, console: Console) -> None:
         print_beside(console, "  ", line)
         if parameter.doc:
             print_beside(console, "      ", Text(one_line(parameter.doc)))
+    if description.scores:
+        console.print()
+        print_beside(console, "  ", Text("It gives these scores:", style="dim"))
+    for name, scale in description.scores.items():
+        line = Text(one_line(name), style="cyan").append(f": {_range(scale)}", style="default")
+        print_beside(console, "      ", line.append("  headline" if name == description.headline else "", style="dim"))
     if description.placement_keys:
         console.print()
         print_beside(console, "  ", Text("Where and how it runs, beside these in `params`:", style="dim"))
         print_beside(console, "      ", Text(", ".join(description.placement_keys), style="dim"))
+
+
+def _range(scale: Mapping[str, Any]) -> str:
+    """`0 to 10, higher is better`."""
+    lowest, highest = ("open" if scale[end] is None else f"{scale[end]:g}" for end in ("lowest", "highest"))
+    better = "higher" if scale["higher_is_better"] else "lower"
+    mean = "; its mean is taken over categories" if scale["mean_over"] == "categories" else ""
+    return f"{lowest} to {highest}, {better} is better{mean}"

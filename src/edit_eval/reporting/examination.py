@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from edit_eval.execution.findings import Finding, Level
+from edit_eval.execution.advice.findings import Finding, Level
 
 COLUMNS = 80
 MARGIN = 2

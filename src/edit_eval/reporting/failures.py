@@ -7,7 +7,7 @@ have seen it. Their judgements have not failed: there is no edit to judge.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from edit_eval.records import Results, Status
@@ -20,6 +20,9 @@ JUDGE_FAILED = tuple(
 
 _SET_ASIDE = re.compile(r"failed \d+ times; the last time: ")
 """How the engine begins the reason of what failed too often to be tried once more."""
+
+_Found = tuple[Status, str, str, str, str, str]
+"""(status, reason, sample, edit model, judge, score)"""
 
 
 @dataclass
@@ -37,31 +40,50 @@ class Failure:
     """It was tried again, and failed again."""
     count: int = 0
     samples: list[str] = field(default_factory=list)
+    score: str = ""
+    """Which score is missing where the headline is there; else empty."""
 
 
 def failures(results: Results) -> list[Failure]:
     """All failures, grouped: skipped samples, then edits, then judgements; the most frequent first within each."""
-    groups: dict[tuple[Status, str, str, str, bool], Failure] = {}
-    for status, reason, sample, edit_model, judge in _each(results):
+    return sorted(_grouped(_each(results)), key=lambda one: (bool(one.edit_model), bool(one.judge), -one.count))
+
+
+def missing_scores(results: Results) -> list[Failure]:
+    """Why scores are missing beside a headline that is there, the most frequent first: no judgement failed over it."""
+    return sorted(_grouped(_beside_the_headline(results)), key=lambda one: -one.count)
+
+
+def _grouped(found: Iterable[_Found]) -> list[Failure]:
+    groups: dict[tuple[Status, str, str, str, bool, str], Failure] = {}
+    for status, reason, sample, edit_model, judge, score in found:
         text, repeated = _SET_ASIDE.subn("", one_line(reason), count=1)
         # As a word: the id `1` is no part of `12 GiB`.
         text = re.sub(rf"(?<!\w){re.escape(one_line(sample))}(?!\w)", "<sample>", text) if sample else text
-        key = (status, text, edit_model, judge, bool(repeated))
-        group = groups.setdefault(key, Failure(*key))
+        key = (status, text, edit_model, judge, bool(repeated), score)
+        group = groups.setdefault(key, Failure(*key[:5], score=score))
         group.count += 1
         if sample not in group.samples[-1:]:
             group.samples.append(sample)
-    return sorted(groups.values(), key=lambda group: (bool(group.edit_model), bool(group.judge), -group.count))
+    return list(groups.values())
 
 
-def _each(results: Results) -> Iterator[tuple[Status, str, str, str, str]]:
-    """(status, reason, sample, edit model, judge) of every failure, in the order of the records."""
+def _each(results: Results) -> Iterator[_Found]:
+    """Every failure, in the order of the records."""
     for sample in results.samples:
         if sample.fault:
-            yield Status.SKIPPED, sample.fault, sample.id, "", ""
+            yield Status.SKIPPED, sample.fault, sample.id, "", "", ""
     for edit in results.edits:
         if edit.status is Status.EDIT_FAILED:
-            yield edit.status, edit.reason, edit.sample_id, edit.edit_model, ""
+            yield edit.status, edit.reason, edit.sample_id, edit.edit_model, "", ""
     for one in results.judgements:
         if one.status in JUDGE_FAILED:
-            yield one.status, one.reason, one.sample_id, one.edit_model, one.judge
+            yield one.status, one.reason, one.sample_id, one.edit_model, one.judge, ""
+
+
+def _beside_the_headline(results: Results) -> Iterator[_Found]:
+    for one in results.judgements:
+        if one.status is Status.OK:
+            for score, (status, reason) in one.missing.items():
+                if status in JUDGE_FAILED:
+                    yield status, reason, one.sample_id, one.edit_model, one.judge, score

@@ -2,33 +2,63 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from edit_eval.records import Scale
 
 NOTHING = "–"
 _UNITS = {"en": ("h", "min", "s"), "zh": ("小时", "分", "秒")}
 
 
-def score(value: float | None) -> str:
-    """`6.43`; a dash where there is none."""
-    return NOTHING if value is None else f"{value:.2f}"
+def decimals(scale: Scale, largest: float | None = None) -> int:
+    """Digits after the point that tell scores apart: 2, and more where the whole scale is 2 wide or less.
+
+    A scale with an open end is as wide as the `largest` score, by its absolute value.
+    """
+    width = abs(largest or 0.0) if scale.span is None else scale.span
+    return 2 if width > 2 or width == 0 else min(6, 2 + math.ceil(math.log10(4 / width)))
 
 
-def span(ends: Sequence[float | None] | None) -> str:
-    """`6.21–6.65`; a dash where an end is not known."""
-    if ends is None or any(end is None for end in ends):
+def score(value: float | None, digits: int = 2) -> str:
+    """`6.43`; a dash where there is none. What rounds to nothing has no sign."""
+    if value is None:
         return NOTHING
-    return "–".join(score(end) for end in ends)
+    written = f"{value:.{digits}f}"
+    return written if float(written) else written.lstrip("-")
+
+
+def span(ends: Sequence[float | None] | None, digits: int = 2) -> str:
+    """`6.21–6.65`, `[-0.06, 0.76]` where an end lies below 0; a dash where an end is not known."""
+    known = [end for end in ends or () if end is not None]
+    if len(known) < 2:
+        return NOTHING
+    return bracketed(known, digits) if min(known) < 0 else "–".join(score(end, digits) for end in known)
+
+
+def bracketed(ends: Sequence[float] | None, digits: int = 2) -> str:
+    """`[-0.06, 0.76]`: an interval whose ends may lie below 0."""
+    return NOTHING if ends is None else f"[{', '.join(score(end, digits) for end in ends)}]"
 
 
 def images(block: Mapping[str, Any]) -> str:
     """`90`: how many source images its scores are of."""
-    return NOTHING if block.get("clusters") is None else str(block["clusters"])
+    return NOTHING if block.get("images") is None else str(block["images"])
 
 
-def worst_to_best(block: Mapping[str, Any]) -> str:
-    """`6.33–6.47`: what the mean would be if all that is unscored had got the lowest or the highest score."""
-    return span([block.get("worst_case_mean"), block.get("best_case_mean")])
+def worst_to_best(block: Mapping[str, Any], scale: Scale, digits: int = 2) -> str:
+    """`6.33–6.47`: the mean if all that is unscored were at the worst or the best end of the scale; `7.20 … ∞`.
+
+    The worst comes first, also where it is the higher number. A dash where both ends are open.
+    """
+    worst, best = block.get("worst_case_mean"), block.get("best_case_mean")
+    if worst is not None and best is not None:
+        return span([worst, best], digits)
+    if worst is None and best is None:
+        return NOTHING
+    worst_end, best_end = ("-∞", "∞") if scale.higher_is_better else ("∞", "-∞")
+    return f"{worst_end} … {score(best, digits)}" if worst is None else f"{score(worst, digits)} … {best_end}"
 
 
 def coverage(block: Mapping[str, Any] | None) -> str:
@@ -53,17 +83,12 @@ def share(part: float, whole: float) -> str:
     return f"{percent:.0f}%"
 
 
-def rate(block: Mapping[str, Any]) -> str:
+def rate(block: Mapping[str, Any] | None) -> str:
     """`12% (9–15%)`: a share with its 95% interval, of `{"count", "total", "ci95"}`."""
-    if block["ci95"] is None:
+    if block is None or block["ci95"] is None:
         return NOTHING
     low, high = block["ci95"]
     return f"{share(block['count'], block['total'])} ({100 * low:.0f}–{100 * high:.0f}%)"
-
-
-def signed_span(ends: Sequence[float] | None) -> str:
-    """`[-0.06, 0.76]`: an interval whose ends may lie below 0."""
-    return NOTHING if ends is None else f"[{', '.join(map(score, ends))}]"
 
 
 def memory(count: int | None) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from edit_eval.reporting.comparison import p_value, signed
+from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.terminal_text import one_line
-from edit_eval.reporting.texts import text
 from edit_eval.statistics.gate import Candidate, Gate, Reason
 
 _WITH_FAILURES = "_with_failures"
@@ -24,7 +26,7 @@ def _reason(candidate: Candidate, reason: Reason, language: str) -> str:
     kind = reason.kind.removesuffix(_WITH_FAILURES)
     values: dict[str, object] = dict(reason.values)
     for name in ("difference", "lower", "assumed"):
-        values |= {name: signed(reason.values[name])} if name in values else {}
+        values |= {name: _points(reason.values[name])} if name in values else {}
     values |= {"p": p_value(reason.values["p"])} if "p" in values else {}
     line = text(f"gate.{kind}", language, **_names(candidate), **values)
     return line if kind == reason.kind else text("gate.with_failures", language, line=line)
@@ -32,8 +34,13 @@ def _reason(candidate: Candidate, reason: Reason, language: str) -> str:
 
 def _passed(candidate: Candidate, margin: float, language: str) -> str:
     lowest = min(end for end in (candidate.lower, candidate.lower_with_failures) if end is not None)
-    values = {"difference": signed(candidate.difference), "lower": signed(lowest), "limit": signed(-margin)}
+    values = {"difference": _points(candidate.difference), "lower": _points(lowest), "limit": _points(-margin)}
     return text("gate.passed", language, **_names(candidate), **values)
+
+
+def _points(value: float | None) -> str:
+    """Points of the score, below 0 what is worse; a difference is never rounded to none."""
+    return signed(value, max(2, -math.floor(math.log10(abs(value)))) if value else 2)
 
 
 def _names(candidate: Candidate) -> dict[str, str]:

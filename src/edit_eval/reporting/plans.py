@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from edit_eval.execution.planning import Plan
+from edit_eval.execution.advice.planning import Plan
 from edit_eval.records import counted
 from edit_eval.reporting.formats import duration, short_duration
 from edit_eval.reporting.terminal_text import one_line, print_beside

@@ -1,8 +1,9 @@
-"""The table of all judgements as CSV, for a spreadsheet or a data frame."""
+"""All scores as CSV, for a spreadsheet or a data frame; and the replies that they are made of, for `jq`."""
 
 from __future__ import annotations
 
 import csv
+import json
 import re
 from typing import TextIO
 
@@ -10,29 +11,66 @@ from edit_eval.records import Results
 
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 _NUMBER = re.compile(r"[-+](\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.I | re.A)
-COLUMNS = ("sample_id", "category", "edit_model", "judge", "seed", "repeat", "status", "score", "answer")
+COLUMNS = (
+    "sample_id",
+    "category",
+    "edit_model",
+    "judge",
+    "edit_seed",
+    "seed",
+    "repeat",
+    "score_name",
+    "status",
+    "score",
+    "reason",
+)
 
 
 def write_scores(results: Results, file: TextIO) -> None:
-    """One row a judgement; texts that a spreadsheet would run are made harmless.
+    """One row for each score of each judgement that applies to its sample; what a spreadsheet would run is disarmed.
 
-    `seed` is the seed that the edit model was given; scores with all their digits.
+    `edit_seed` counts the edits of a sample from 0, `seed` is the seed that the edit model was given. Scores have all
+    their digits; where there is none, `reason` says why.
     """
     seeds = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.seed for edit in results.edits}
-    # Lines end as RFC 4180 says, so that every reader takes a lone line feed in an answer for what it is.
+    # Lines end as RFC 4180 says, so that every reader takes a lone line feed in a reason for what it is.
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for one in results.judgements:
-        writer.writerow(
-            (
-                *map(_harmless, (one.sample_id, one.category, one.edit_model, one.judge)),
-                seeds.get((one.sample_id, one.edit_model, one.edit_seed), ""),
-                one.repeat,
-                one.status.value,
-                "" if one.score is None else repr(float(one.score)),
-                _harmless(one.answer),
-            )
-        )
+        seed = seeds.get((one.sample_id, one.edit_model, one.edit_seed), "")
+        names = map(_harmless, (one.sample_id, one.category, one.edit_model, one.judge))
+        whose = (*names, one.edit_seed, seed, one.repeat)
+        for name in results.scoring[one.judge].scales:
+            if (outcome := one.outcome(name)) is not None:
+                status, reason = outcome
+                score = one.scores.get(name)
+                number = "" if score is None else repr(float(score))
+                writer.writerow((*whose, _harmless(name), status.value, number, _harmless(reason)))
+
+
+def write_replies(results: Results, file: TextIO) -> None:
+    """One JSON line for each reply that counts, in the order of the scores, controls last.
+
+    The journal has more: replies to earlier questions, of earlier judges, and those that could not be read.
+    """
+    for one in (*results.judgements, *results.controls):
+        for number, reading in enumerate(one.readings):
+            for question, read in reading.items():
+                line = {
+                    "sample": one.sample_id,
+                    "edit_model": one.edit_model,
+                    "edit_seed": one.edit_seed,
+                    "judge": one.judge,
+                    "repeat": one.repeat,
+                    "question": question,
+                    "reading": number,
+                    "status": read.status.value,
+                    "values": dict(read.values),
+                    "reason": read.reason,
+                    "asked": read.asked,
+                    "text": read.text,
+                }
+                file.write(f"{json.dumps(line, ensure_ascii=False)}\n")
 
 
 def _harmless(text: str) -> str:

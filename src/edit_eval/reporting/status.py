@@ -1,31 +1,37 @@
-"""`edit-eval status`: what of a run is done, failed, skipped or pending, and everything known about a sample.
+"""`edit-eval status`: what of a run is done, failed, skipped or pending, and what it does right now.
 
-Read from the records alone, so it works while the run is still going on.
+Read from the records, and of a run that is at work from what it shows (`live.json`).
 """
 
 from __future__ import annotations
 
 import shlex
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.rubric_score import way_out
-from edit_eval.records import Edit, Judgement, Results, Sample, Status
+from edit_eval.experiment import Experiment
+from edit_eval.records import Judgement, Results, Status
 from edit_eval.reporting.failures import JUDGE_FAILED, failures
-from edit_eval.reporting.formats import duration
+from edit_eval.reporting.formats import decimals, duration
+from edit_eval.reporting.formats import score as score_text
+from edit_eval.reporting.page.texts import scale_words
+from edit_eval.reporting.progress.live_file import Live, read_live
+from edit_eval.reporting.progress.means import means_so_far
+from edit_eval.reporting.progress.view import MeanSoFar
+from edit_eval.reporting.progress.words import device_words, how_far, more_devices
 from edit_eval.reporting.repetition import recorded_command
 from edit_eval.reporting.terminal_text import (
     Name,
-    lines_of,
     one_line,
     print_beside,
     print_facts,
@@ -35,9 +41,9 @@ from edit_eval.reporting.terminal_text import (
 from edit_eval.store.run_directory import RunDirectory
 
 IDS_SHOWN = 8
-"""Sample ids that are printed of each group; `--json` has them all."""
-
-_COLOURS = {Status.OK: "green", Status.PENDING: "yellow", Status.SKIPPED: "yellow"}
+"""Sample ids that are printed of each group, and devices; `--json` has them all."""
+SILENT = 30
+"""Seconds without a word of a run that is at work after which that is said."""
 
 
 # -- documents --
@@ -47,26 +53,39 @@ def status_document(results: Results) -> dict[str, Any]:
     """What is done, failed, set aside, skipped and pending, as plain data.
 
     `edits` and `judgements` count every status; what waits for or was lost with an edit is `pending` or `edit_failed`
-    among the judgements, too. `failures` names an edit that failed once, not once more for each of its judgements.
-    A start that ended before any model was loaded has left no time: `starts_without_time` counts it, not 0 seconds.
-    `command` is the command line of the last start and `folder` where it was typed, empty where they are not known.
+    among the judgements, too; `controls` are in no other number. `scores` has for each edit model and judge the mean of
+    the headline so far. `live` is what a run that is at work shows (docs/records.md), else None. `failures` names an
+    edit that failed once, not once more for each of its judgements. A start that ended before any model was loaded has
+    left no time: `starts_without_time` counts it, not 0 seconds. `command` is the command line of the last start and
+    `folder` where it was typed, empty where they are not known.
     """
+    return _document(results, read_live(RunDirectory(Path(results.directory))))
+
+
+def _document(results: Results, live: Live | None) -> dict[str, Any]:
     command = recorded_command(results)
-    timed = [seconds for seconds in results.wall_seconds if seconds]
+    wall = list(results.wall_seconds)
+    if live is not None and wall:  # its events say only when something has come to an end
+        wall[-1] = max(wall[-1], live.seconds)
+    timed = [seconds for seconds in wall if seconds]
     edits = Counter(edit.status for edit in results.edits)
     judgements = Counter(judgement.status for judgement in results.judgements)
+    controls = Counter(control.status for control in results.controls)
     document = {
         "run": results.name,
         "directory": results.directory,
-        "status": "incomplete" if judgements[Status.PENDING] else "complete",
+        "status": "incomplete" if judgements[Status.PENDING] or controls[Status.PENDING] else "complete",
         "samples": len(results.samples),
-        "starts": len(results.wall_seconds),
-        "wall_seconds": sum(timed) if timed or not results.wall_seconds else None,
-        "starts_without_time": len(results.wall_seconds) - len(timed),
+        "starts": len(wall),
+        "wall_seconds": sum(timed) if timed or not wall else None,
+        "starts_without_time": len(wall) - len(timed),
         "command": command.line,
         "folder": command.folder,
         "edits": {"total": len(results.edits), **_by_status(edits)},
         "judgements": {"total": len(results.judgements), **_by_status(judgements)},
+        "controls": {"total": len(results.controls), **_by_status(controls)},
+        "scores": [asdict(mean) for mean in means_so_far(results.judgements, results.scoring)],
+        "live": None if live is None else asdict(live),
         "categories": _categories(results.judgements),
         "failures": [asdict(one) for one in failures(results) if one.status is not Status.SKIPPED],
         "skipped": [{"sample": s.id, "reason": one_line(s.fault)} for s in results.samples if s.fault],
@@ -78,20 +97,6 @@ def status_document(results: Results) -> dict[str, Any]:
         "advice": _ways_out(results),
     }
     return _plain(document)
-
-
-def sample_document(results: Results, sample_id: str) -> dict[str, Any]:
-    """Everything known about a sample, its edits and their judgements, as plain data.
-
-    Raises `ConfigurationError` for an id that is not in the run.
-    """
-    sample = _sample(results, sample_id)
-    judgements = [j for j in results.judgements if j.sample_id == sample.id]
-    edits = []
-    for edit in (e for e in results.edits if e.sample_id == sample.id):
-        belonging = [j for j in judgements if (j.edit_model, j.edit_seed) == (edit.edit_model, edit.edit_seed)]
-        edits.append({**asdict(edit), "judgements": [asdict(judgement) for judgement in belonging]})
-    return _plain({"run": results.name, "directory": results.directory, "sample": asdict(sample), "edits": edits})
 
 
 def _by_status(counts: Counter[Status]) -> dict[str, int]:
@@ -118,28 +123,21 @@ def _plain(document: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _sample(results: Results, sample_id: str) -> Sample:
-    for sample in results.samples:
-        if sample.id == sample_id:
-            return sample
-    hint = did_you_mean(sample_id, [sample.id for sample in results.samples])
-    if not hint and results.samples:
-        hint = f"; it has {len(results.samples)}, the first is `{results.samples[0].id}`"
-    raise ConfigurationError(one_line(f"`{one_line(sample_id, 80)}` is no sample of {results.directory}{hint}"))
-
-
 # -- print --
 
 
 def print_status(results: Results, console: Console | None = None) -> None:
     """Prints what of a run is done, failed, set aside, skipped and pending."""
     console = console or stdout_console()
-    document = status_document(results)
+    live = read_live(RunDirectory(Path(results.directory)))
+    document = _document(results, live)
     open_ = document["status"] == "incomplete"
     title = Text(one_line(results.name), style="bold")
     title.append("  ").append("incomplete" if open_ else "complete", style="yellow" if open_ else "green")
     console.print(title)
     print_facts(console, _facts(document))
+    if live is not None:
+        _print_live(console, live)
     console.print()
     console.print(_counts(document))
     lost = document["judgements"].get(Status.EDIT_FAILED.value, 0)
@@ -147,6 +145,13 @@ def print_status(results: Results, console: Console | None = None) -> None:
         console.print(
             Text(f"({lost} of the judgements {'has' if lost == 1 else 'have'} no edit to judge)", style="dim")
         )
+    console.print()
+    means = [*map(_mean, means_so_far(results.judgements, results.scoring))]
+    if max((cell_len(whose) for whose, _ in means), default=0) <= console.width // 2:
+        print_facts(console, means)
+    else:  # names of models may be long
+        for whose, words in means:
+            print_beside(console, "  ", Text(whose, style="dim").append(f"  {words}", style="not dim"))
     console.print()
     console.print(_category_table(document, results))
     for failure in document["failures"]:
@@ -164,6 +169,18 @@ def print_status(results: Results, console: Console | None = None) -> None:
         console.print()
         console.print(Text(words, style="dim"))
         console.print(Text(f"  {command}"), soft_wrap=True)  # in one piece, so that it can be copied
+
+
+def _print_live(console: Console, live: Live) -> None:
+    """How far it is, and what each device does."""
+    console.print()
+    console.print(Text(how_far(live)))
+    shown = live.devices if len(live.devices) <= IDS_SHOWN else live.devices[: IDS_SHOWN - 1]
+    print_facts(console, ((one_line(view.device), one_line(device_words(view))) for view in shown))
+    if rest := live.devices[len(shown) :]:
+        console.print(Text(f"  {more_devices(rest)}", style="dim"))
+    if (silent := time.time() - live.at) > SILENT:
+        console.print(Text(f"not heard of for {duration(silent)}", style="yellow"))
 
 
 def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
@@ -192,14 +209,24 @@ def _counts(document: dict[str, Any]) -> Table:
     columns = ("done", "failed", "set aside", "skipped", "pending", "total")
     for title in columns:
         table.add_column(title, justify="right")
-    for name, of_edits in (("edits", True), ("judgements", False)):
+    for name in ("edits", "judgements", "controls"):
         counts = document[name]
-        aside = sum(f["count"] for f in document["failures"] if f["set_aside"] and (not f["judge"]) == of_edits)
-        failed = _sum(counts, (Status.EDIT_FAILED,) if of_edits else JUDGE_FAILED)
+        if name == "controls" and not counts["total"]:
+            continue
+        of = {"edits": False, "judgements": True}.get(name)
+        aside = sum(f["count"] for f in document["failures"] if f["set_aside"] and bool(f["judge"]) is of)
+        failed = _sum(counts, (Status.EDIT_FAILED,) if name == "edits" else JUDGE_FAILED)
         cells = [counts.get("ok", 0), failed - aside, aside, counts.get("skipped", 0), counts.get("pending", 0)]
         styles = ("green", "red", "red", "yellow", "yellow")
         table.add_row(name, *map(_count, cells, styles), str(counts["total"]))
     return table
+
+
+def _mean(mean: MeanSoFar) -> tuple[str, str]:
+    """Whose, by whom; and the headline with its scale."""
+    words = f"{mean.score} {score_text(mean.mean, decimals(mean.scale, mean.mean))}"
+    scale = scale_words(mean.scale, "en", mean=mean.scale.mean_over == "categories")
+    return one_line(f"{mean.edit_model} · {mean.judge}"), f"{one_line(words)}, {scale}, {mean.scored} scored"
 
 
 def _category_table(document: dict[str, Any], results: Results) -> Table:
@@ -260,14 +287,16 @@ def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _ways_out(results: Results) -> list[str]:
     """What to change in the configuration for the answers that were no scores; for each judge one sentence at most."""
-    sections = (results.configuration.get(name) for name in ("evaluation", "protocol"))
-    form = [str(one["answer"]) for one in sections if isinstance(one, Mapping) and one.get("answer")]
+    try:
+        judges = Experiment.recorded(results.resolved, results.samples).judges
+    except (LookupError, TypeError, ValueError, ConfigurationError):  # of a version that wrote something else
+        return []
     found = []
-    for judge in results.judges:
-        answered = [one for one in results.judgements if one.judge == judge and one.answers]
+    for judge in judges:
+        answered = [one for one in results.judgements if one.judge == judge.name and one.answers]
         failed = [one for one in answered if one.status in JUDGE_FAILED]
         if 10 * len(failed) >= len(answered):  # fewer are the samples' affair
-            found.append(way_out(form[-1] if form else "score", failed))
+            found.append(judge.advice(failed))
     return [one_line(sentence) for sentence in found if sentence]
 
 
@@ -288,84 +317,3 @@ def in_folder(folder: object, words: Sequence[str]) -> str:
     """A command for a shell that first goes to a folder, if there is one of that name."""
     there = isinstance(folder, str) and Path(folder).is_dir()
     return f"cd {shlex.quote(str(folder))} && {shlex.join(words)}" if there else shlex.join(words)
-
-
-def print_sample(results: Results, sample_id: str, console: Console | None = None) -> None:
-    """Prints everything known about a sample. Raises `ConfigurationError` for an id that is not in the run."""
-    console = console or stdout_console()
-    sample = _sample(results, sample_id)
-    console.print(Text(one_line(sample.id), style="bold"))
-    print_facts(console, _sample_facts(sample))
-    for edit in (e for e in results.edits if e.sample_id == sample.id):
-        several = f", edit {edit.edit_seed}" if edit.edit_seed or _several_seeds(results) else ""
-        title = f"edit by {one_line(edit.edit_model)}{several}"
-        _print_part(console, 0, title, edit.status, _edit_facts(results, edit))
-        for one in results.judgements:
-            if (one.sample_id, one.edit_model, one.edit_seed) == (sample.id, edit.edit_model, edit.edit_seed):
-                repeat = f", repeat {one.repeat}" if one.repeat or _several_repeats(results) else ""
-                _print_part(console, 2, f"score by {one_line(one.judge)}{repeat}", one.status, _judgement_facts(one))
-
-
-def _print_part(
-    console: Console, indent: int, title: str, status: Status, facts: Iterable[tuple[str, str | Sequence[str]]]
-) -> None:
-    head = Text(title, style="bold").append("  ").append(str(status), style=_COLOURS.get(status, "red"))
-    console.print()
-    print_beside(console, " " * indent, head)
-    print_facts(console, facts, indent)
-
-
-def _sample_facts(sample: Sample) -> Iterable[tuple[str, str]]:
-    yield "category", one_line(", ".join(filter(None, (sample.category, sample.difficulty))))
-    yield "index", str(sample.index)
-    if sample.tags:
-        yield "tags", one_line(", ".join(sample.tags))
-    for language, instruction in (sample.instructions or {sample.language: sample.instruction}).items():
-        used = ", as edited" if language == sample.language and len(sample.instructions) > 1 else ""
-        yield f"instruction ({one_line(language)}{used})", one_line(instruction)
-    if sample.description:
-        yield "description", one_line(sample.description)
-    if sample.rationale:
-        yield "rationale", one_line(sample.rationale)
-    yield "source", one_line(sample.source)
-    yield "SHA-256", sample.source_digest
-    if sample.fault:
-        yield "skipped", one_line(sample.fault)
-
-
-def _edit_facts(results: Results, edit: Edit) -> Iterable[tuple[str, str]]:
-    yield "seed", str(edit.seed)
-    yield "key", edit.key
-    if edit.reason:
-        yield "reason", one_line(edit.reason)
-    if edit.image:
-        yield "image", one_line(Path(results.directory) / edit.image)
-        yield "size", f"{edit.width} x {edit.height}, {edit.file_bytes:,} bytes"
-        yield "pixels", edit.pixels
-    if edit.flags:
-        yield "flags", one_line(", ".join(edit.flags))
-    if edit.seconds:
-        yield "time", f"{duration(edit.seconds)} on {one_line(edit.device)}"
-
-
-def _judgement_facts(judgement: Judgement) -> Iterable[tuple[str, str | Sequence[str]]]:
-    if judgement.score is not None:
-        yield "score", f"{judgement.score:.3f}"
-    if judgement.reason:
-        yield "reason", one_line(judgement.reason)
-    if judgement.answer:
-        yield "answer", lines_of(judgement.answer)
-    if judgement.answers > 1:
-        yield "asked", f"{judgement.answers} times"
-    if judgement.key:
-        yield "key", judgement.key
-    if judgement.seconds:
-        yield "time", f"{duration(judgement.seconds)} on {one_line(judgement.device)}"
-
-
-def _several_seeds(results: Results) -> bool:
-    return any(edit.edit_seed for edit in results.edits)
-
-
-def _several_repeats(results: Results) -> bool:
-    return any(judgement.repeat for judgement in results.judgements)

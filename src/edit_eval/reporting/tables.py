@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from rich import box
@@ -11,16 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.entries import Entry, category_names, entries
+from edit_eval.reporting.page.entries import Entry, category_names, entries, headlines
+from edit_eval.reporting.page.texts import judgement_status, name_of, scale_words, score_name, short_category, text
 from edit_eval.reporting.terminal_text import Name, one_line
-from edit_eval.reporting.texts import judgement_status, name_of, short_category, text
 
 _PROBLEM = "yellow"
 
 
 def print_summary(summary: Mapping[str, Any], console: Console, *, language: str = "en") -> None:
     """Coverage, the results of every (edit model, judge), their categories, where the time and the memory went."""
-    parts = entries(summary)
+    parts = entries(summary["results"])
     console.print(coverage_line(summary, language))
     for note in summary.get("notes") or ():
         console.print(_plain(text("compare.note", language) + one_line(note)), style=_PROBLEM)
@@ -30,15 +31,22 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
         if len(judges) > 1:
             console.print()
             console.print(_plain(text("judged_by", language, judge=judge)), style="bold")
-        tables = [results_table(of_judge, language)]
-        if any(part.categories for part in of_judge):
-            tables.append(categories_table(of_judge, language))
-        for table in tables:
+        leading = headlines(of_judge)
+        for score, some in groupby(of_judge, key=lambda part: part.score):
+            of_score = list(some)
             console.print()
-            console.print(table)
-        blocks = [b for part in of_judge for b in (part.overall, part.category_interval, *part.categories.values())]
+            if len(of_judge) > len(leading) or score != "score" or not of_score[0].scale.higher_is_better:
+                console.print(_plain(score_line(of_score[0], language)))
+            console.print(results_table(of_score, language))
+        if any(part.categories for part in leading):
+            console.print()
+            console.print(categories_table(leading, language))
+        blocks = [part.overall for part in of_judge]
+        blocks += [block for part in leading for block in (part.overall["category_mean"], *part.categories.values())]
         if reasons := without_interval([block.get("no_ci95") for block in blocks], language):
             console.print(_plain(reasons), style="dim")
+    for line in published_lines(summary, language):
+        console.print(_plain(line))
     if (summary.get("timing") or {}).get("devices"):
         console.print()
         console.print(device_times_table(summary, language))
@@ -77,13 +85,31 @@ def coverage_line(summary: Mapping[str, Any], language: str = "en") -> Text:
 
 
 def results_table(parts: Sequence[Entry], language: str = "en") -> Table:
-    """A row for each edit model under one judge; worst to best case only where something is unscored."""
+    """A row for each edit model by one score of one judge; worst to best case only where something is unscored."""
     incomplete = any(not formats.is_complete(part.coverage) for part in parts)
     table = _table(text("edit_model", language), roomy=not incomplete)
     _add_numbers(table, _number_names(language, incomplete))
     for part in parts:
-        table.add_row(Name(part.edit_model), *_numbers(part.overall, part.coverage, incomplete))
+        table.add_row(Name(part.edit_model), *_numbers(part, part.overall, incomplete))
     return table
+
+
+def score_line(part: Entry, language: str = "en") -> str:
+    """`drift: from -1 to 1, lower is better, weighted by samples`."""
+    scale = scale_words(part.scale, language, mean=True)
+    return text("scale.of", language, name=score_name(part.score, language), scale=scale)
+
+
+def published_lines(summary: Mapping[str, Any], language: str = "en") -> list[str]:
+    """The numbers as a benchmark's authors define them, a line each."""
+    lines = []
+    for one in summary["results"]:
+        for name, found in (one.get("published") or {}).items():
+            kind = "none" if found["value"] is None else "value"
+            value = formats.score(found["value"])
+            words = text(f"published.{kind}", language, name=name, value=value, reason=found["reason"])
+            lines.append(f"{text('published', language)}: {one['edit_model']}, {one['judge']}: {words}")
+    return lines
 
 
 def categories_table(parts: Sequence[Entry], language: str = "en") -> Table:
@@ -100,15 +126,15 @@ def categories_table(parts: Sequence[Entry], language: str = "en") -> Table:
             if name in part.categories:
                 block = part.categories[name]
                 first = Name(part.edit_model, indent=2) if len(parts) > 1 else title
-                table.add_row(first, *_numbers(block, block.get("coverage"), incomplete))
+                table.add_row(first, *_numbers(part, block, incomplete))
     means = Name(text("category_mean", language), "bold" if len(parts) > 1 else "dim")
     if len(parts) > 1:
         table.add_row(means)
     for part in parts:
         first = Name(part.edit_model, indent=2) if len(parts) > 1 else means
-        mean = Text(formats.score(part.category_mean), style="bold")
+        mean = Text(part.number(part.overall["category_mean"]["mean"]), style="bold")
         counts = _scored(part.coverage), formats.images(part.overall)
-        table.add_row(first, *counts, mean, formats.span(part.category_interval["ci95"]))
+        table.add_row(first, *counts, mean, part.span(part.overall["category_mean"]["ci95"]))
     return table
 
 
@@ -185,16 +211,14 @@ def _number_names(language: str, incomplete: bool) -> list[str]:
     return [text(key, language) for key in (*keys, "std", "median", "min", "max")]
 
 
-def _numbers(block: Mapping[str, Any], coverage: Mapping[str, Any] | None, with_bounds: bool) -> list[Text | str]:
-    complete = formats.is_complete(coverage)
-    bounds = [formats.NOTHING if complete else formats.worst_to_best(block)] if with_bounds else []
+def _numbers(part: Entry, block: Mapping[str, Any], with_bounds: bool) -> list[Text | str]:
     return [
-        _scored(coverage),
+        _scored(block["coverage"]),
         formats.images(block),
-        Text(formats.score(block.get("mean")), style="bold"),
-        formats.span(block.get("ci95")),
-        *bounds,
-        *(formats.score(block.get(key)) for key in ("std", "median", "min", "max")),
+        Text(part.number(block["mean"]), style="bold"),
+        part.span(block["ci95"]),
+        *([part.worst_to_best(block)] if with_bounds else []),
+        *(part.number(block[key]) for key in ("std", "median", "min", "max")),
     ]
 
 

@@ -1,7 +1,7 @@
-"""Rubrics: what a judge is told for each category. Ours are packaged; the configuration's `prompts:` replace any.
+"""Rubrics: what a judge is told. Ours are packaged; the configuration's `prompts:` replace any.
 
-A prompt has two fields, `{original_description}` and `{edit_instruction}`. A brace that does not enclose a bare name is
-text: `{"score": 1}` needs no escaping.
+The prompts of a category have two fields, `{original_description}` and `{edit_instruction}`. A brace that does not
+enclose a bare name is text: `{"score": 1}` needs no escaping.
 
 A system prompt of ours ends with the form of the answer (`protocol.answer`), which is written in one place. A system
 prompt of the user's own is taken as it is: it already says how to answer, and nothing is appended to it. What comes
@@ -66,9 +66,7 @@ def load_rubrics(overrides: Mapping[str, Mapping[str, str]] | None, language: st
     `user_prompt_template` or both. A category of the user's own needs at least its `system_prompt`.
     Raises `ConfigurationError` for a language, key, value or field that cannot be meant.
     """
-    if language not in LANGUAGES:
-        raise ConfigurationError(f"no rubrics in the language `{language}`; there are {' and '.join(LANGUAGES)}")
-    rubrics = {category: _packaged(category, language) for category in CATEGORIES}
+    rubrics = {category: _ours(category, language) for category in CATEGORIES}
     named: dict[str, str] = {}
     for name, override in (overrides or {}).items():
         category = canonical(name)
@@ -77,7 +75,7 @@ def load_rubrics(overrides: Mapping[str, Mapping[str, str]] | None, language: st
                 f"prompts: `{named[category]}` and `{name}` are the same category; keep one of them"
             )
         named[category] = name
-        _check(name, override)
+        check_prompts(name, override, FIELDS)
         rubrics[category] = _replaced(name, category, override, rubrics.get(category), language)
     return rubrics
 
@@ -94,40 +92,40 @@ def refuse_unknown(overrides: Mapping[str, Mapping[str, str]] | None, categories
             raise ConfigurationError(f"prompts.{name}: no sample has that category; {_nearest(name, list(written))}")
 
 
-def fill(template: str, description: str, instruction: str) -> str:
-    """`template` with its two fields replaced, in one pass: braces in what is filled in stay text.
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """`template` with its fields replaced by their `values`, in one pass: braces in what is filled in stay text.
 
-    The tags between which our templates put the two texts are broken up inside of them (`</` becomes `< /`), so that
-    an instruction cannot end its own quotation.
+    The tags between which our templates put the texts are broken up inside of them (`</` becomes `< /`), so that an
+    instruction cannot end its own quotation.
     """
-    pieces = _pieces(template)
-    if len(pieces) == 1:
-        return template
-    values = dict(zip(FIELDS, (_quoted(description), _quoted(instruction)), strict=True))
-    return "".join(values[piece] if number % 2 else piece for number, piece in enumerate(pieces))
+    names = tuple(values)
+    pieces = _pieces(template, names)
+    tag = _tag(names)
+    return "".join(tag.sub("< ", values[piece]) if number % 2 else piece for number, piece in enumerate(pieces))
 
 
 @cache
-def _pieces(template: str) -> list[str]:
+def _pieces(template: str, names: tuple[str, ...]) -> list[str]:
     """The template cut at its fields: text, field, text, ..., text. A benchmark has few templates and many samples."""
-    return re.split(r"\{(" + "|".join(FIELDS) + r")\}", template)
-
-
-_TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(FIELDS)})\b)", re.IGNORECASE)
-
-
-def _quoted(text: str) -> str:
-    return _TAG.sub("< ", text)
+    return re.split(r"\{(" + "|".join(names) + r")\}", template)
 
 
 @cache
-def _data(language: str) -> Any:
-    file = resources.files("edit_eval.rubrics") / f"{NAME}.v{VERSION}.{language}.yaml"
+def _tag(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(names)})\b)", re.IGNORECASE)
+
+
+@cache
+def packaged(name: str, language: str) -> Any:
+    """What our file `name` says in `language`. Raises `ConfigurationError` for a language that it is not written in."""
+    if language not in LANGUAGES:
+        raise ConfigurationError(f"no rubrics in the language `{language}`; there are {' and '.join(LANGUAGES)}")
+    file = resources.files("edit_eval.rubrics") / f"{name}.v{VERSION}.{language}.yaml"
     return yaml.safe_load(file.read_text(encoding="utf-8"))
 
 
-def _packaged(category: str, language: str) -> Rubric:
-    data = _data(language)
+def _ours(category: str, language: str) -> Rubric:
+    data = packaged(NAME, language)
     rubric = data["categories"][category]
     return Rubric(
         category=category,
@@ -150,7 +148,7 @@ def _replaced(name: str, category: str, override: Mapping[str, str], ours: Rubri
                 f"rubric to fall back on; {_nearest(name, CATEGORIES)}"
             )
         # What the five have in common: the user prompt and the line for asking again.
-        ours = replace(_packaged(CATEGORIES[0], language), category=category, title=title(category, language))
+        ours = replace(_ours(CATEGORIES[0], language), category=category, title=title(category, language))
     version = "prompts" if set(override) == set(_KEYS) else f"{ours.version}+prompts"
     user = override.get("user_prompt_template", ours.user_prompt_template)
     if system is None:
@@ -158,7 +156,8 @@ def _replaced(name: str, category: str, override: Mapping[str, str], ours: Rubri
     return replace(ours, version=version, system_prompt=system, user_prompt_template=user, answer={}, criteria=())
 
 
-def _check(name: str, override: object) -> None:
+def check_prompts(name: str, override: object, fields: Sequence[str]) -> None:
+    """Raises `ConfigurationError` for a key, value or field of `prompts.NAME` that cannot be meant."""
     if not isinstance(override, Mapping):
         raise ConfigurationError(f"prompts.{name} must be a mapping with {' and/or '.join(_KEYS)}")
     if not override:
@@ -171,8 +170,8 @@ def _check(name: str, override: object) -> None:
         if key == "user_prompt_template" and not text.strip():
             raise ConfigurationError(f"prompts.{name}.{key} is empty; write it, or leave it out for ours")
         for word in _FIELD.findall(text):
-            if word not in FIELDS:
-                nearest = _nearest(word, [f"{{{known}}}" for known in FIELDS])
+            if word not in fields:
+                nearest = _nearest(word, [f"{{{known}}}" for known in fields])
                 raise ConfigurationError(f"prompts.{name}.{key}: no such field `{{{word}}}`; {nearest}")
 
 

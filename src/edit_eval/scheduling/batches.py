@@ -21,12 +21,17 @@ def first_samples(categories: Sequence[str]) -> list[int]:
 
     Numbers in the order of `categories`, which has the category of each sample that there is to do.
     """
+    return spread(categories, max(len(set(categories)), FEWEST_IN_PILOT))
+
+
+def spread(categories: Sequence[str], count: int) -> list[int]:
+    """At most `count` samples: the first of each category, then the second of each, and so on; in their order."""
     seen: Counter[str] = Counter()
     ranks = []
     for index, category in enumerate(categories):
         ranks.append((seen[category], index))
         seen[category] += 1
-    return sorted(index for _, index in heapq.nsmallest(max(len(seen), FEWEST_IN_PILOT), ranks))
+    return sorted(index for _, index in heapq.nsmallest(count, ranks))
 
 
 def pilots(categories: Sequence[str]) -> list[int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from edit_eval.scheduling.tasks import Work
+
 
 @dataclass
 class Mean:
@@ -30,6 +32,10 @@ class Estimates:
 
     unit: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
     load: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
+
+    def rest(self, work: Work, name: str) -> float:
+        """Seconds of one device for all that is left for a model; 0 while nobody knows."""
+        return work.units_left(name) * (self.unit[name].value or 0.0)
 
 
 def roughly(seconds: float) -> str:

@@ -19,8 +19,7 @@ The policy of the product, in five rules:
    it takes to load the judge and to judge everything. Without knowledge of those times it stays until no edit is left.
 5. **The pilot comes first, and holds nobody back.** A few tasks of each model show whether it works. As soon as all of
    a model's pilot can start and no place has that model, one place leaves for it. Afterwards rule 3 says where that
-   place goes: back to editing, if that shortens the run. It costs one device two loads; in return nothing is found out
-   at dawn, and the times that rule 4 needs are known.
+   place goes: back to editing, if that shortens the run. It costs one device two loads, and tells what rule 4 needs.
 
 The other schedules (`round_robin`, `batch_sync`) are other queues, nothing else; `order: by_category` numbers the
 tasks' phases; `start: together` holds the first task back; `placement: together` lets a place hold all models.
@@ -338,16 +337,12 @@ class Policy:
         if rival is None or unit[rival.key].value is None or (loading := load[rival.key].value) is None:
             return False
         judges = self._fleet.active[rival.key] + self._leaving + 1
-        judging_takes = loading + self._takes(rival.key) / judges
+        judging_takes = loading + self._estimates.rest(self._work, rival.key) / judges
         return (edits_take - finish_hands) / (editing - 1) <= finish_hands + judging_takes
 
     def _comes_after(self, judge: Replica) -> float:
         """Ranks judges for a place that leaves early: who has most to do for each of its places would be the last."""
-        return -self._takes(judge.key) / (self._fleet.active[judge.key] + 1)
-
-    def _takes(self, name: str) -> float:
-        """Seconds of one device for all that is left for a model; 0 while nobody knows."""
-        return self._work.units_left(name) * (self._estimates.unit[name].value or 0.0)
+        return -self._estimates.rest(self._work, judge.key) / (self._fleet.active[judge.key] + 1)
 
     def _judges_next(self, replica: Replica) -> list[Replica]:
         """The judges that would take its place by rule 3."""

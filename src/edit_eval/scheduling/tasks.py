@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Literal
 
 from edit_eval.records import model_title
@@ -44,13 +45,17 @@ class Task:
     model: str
     """The key of the model that does it."""
     units: tuple[int, ...]
-    """What it is about, in the numbers of whoever made the task: one edit, or the judgements of a batch."""
+    """What it is about, in the numbers of whoever made the task: one edit, or the questions of a batch."""
     phase: int = 0
     """Tasks of a later phase start when no task of an earlier one is left (`order: by_category`)."""
     missing: int = 0
-    """Edits that must be settled before it can start."""
+    """Edits and answers that must be settled before it can start."""
+    edits_missing: int = 0
+    """Of these the edits."""
     alone: bool = False
     """A suspect: it runs after the healthy work of its phase, with nothing else in its worker's hands."""
+    control: bool = False
+    """It is about controls, beside the run: that such tasks fail, all of them perhaps, says nothing of the rest."""
     failed_on: int | None = None
     """The replica (its index) that a suspect failed on: another one tries it, while there is one."""
 
@@ -67,6 +72,9 @@ class Work:
     on_ready: Callable[[Task], None] = lambda task: None
     in_vain: Callable[[Task], bool] = lambda task: False
     """Whether a task that could start has nothing to work on (all its edits failed); it is finished without a word."""
+    answers_from: float = inf
+    """What is settled has a number below this one if it is an edit; from here on it is an answer of a judge, which a
+    later question of the same judge waits for."""
     phase: int = field(default=0, init=False)
     """The earliest phase in which something is left, the pilot apart."""
     _count: int = 0
@@ -84,24 +92,25 @@ class Work:
         after: Iterable[int] = (),
         phase: int = 0,
         alone: bool = False,
+        control: bool = False,
         failed_on: int | None = None,
     ) -> Task:
-        """Adds a task that can start once the edits `after` are settled. Tasks of earlier phases are added first."""
-        task = Task(self._count, model, tuple(units), phase, alone=alone, failed_on=failed_on)
+        """Adds a task that can start once all of `after` is settled. Tasks of earlier phases are added first."""
+        task = Task(self._count, model, tuple(units), phase, alone=alone, control=control, failed_on=failed_on)
         self._count += 1
-        for edit in after:
-            self._waiting[edit].append(task)
+        for one in after:
+            self._waiting[one].append(task)
             task.missing += 1
+            task.edits_missing += one < self.answers_from
         if phase not in self._left:
             self._left[phase] = {}
             self._find_phase()
         left = self._left[phase]
         left[model] = left.get(model, 0) + 1
         self._units[model] += len(task.units)
+        self._pilot_waiting[model] += phase == PILOT and task.edits_missing > 0
         if not task.missing:
             self._begin(task)
-        elif phase == PILOT:
-            self._pilot_waiting[model] += 1
         return task
 
     def _begin(self, task: Task) -> None:
@@ -150,12 +159,14 @@ class Work:
         """Whether something of the pilot is left for `model`, and none of it waits for an edit."""
         return self.pilot_left(model) > 0 and not self._pilot_waiting[model]
 
-    def settle(self, edit: int) -> None:
-        """The edit has come to an end, good or bad: what waited for it waits for one less."""
-        for task in self._waiting.pop(edit, ()):
+    def settle(self, one: int) -> None:
+        """The edit, or answer, has come to an end, good or bad: what waited for it waits for one less."""
+        is_edit = one < self.answers_from
+        for task in self._waiting.pop(one, ()):
             task.missing -= 1
+            task.edits_missing -= is_edit
+            self._pilot_waiting[task.model] -= is_edit and task.phase == PILOT and not task.edits_missing
             if not task.missing:
-                self._pilot_waiting[task.model] -= task.phase == PILOT
                 self._begin(task)
 
     def finish(self, task: Task) -> None:

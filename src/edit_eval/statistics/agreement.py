@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -21,46 +21,60 @@ from edit_eval.statistics.intervals import (
     wilson_interval,
 )
 from edit_eval.statistics.ranks import levels, midranks
+from edit_eval.statistics.series import Series, series_of
 
-_NO_SCORE = (Status.JUDGE_ERROR, Status.REFUSED, Status.UNPARSEABLE, Status.OUT_OF_RANGE, Status.CUT_OFF)
+_NO_SCORE = (
+    Status.JUDGE_ERROR,
+    Status.REFUSED,
+    Status.UNPARSEABLE,
+    Status.OUT_OF_RANGE,
+    Status.CUT_OFF,
+    Status.UNDEFINED,
+)
 
 
-def judge_agreement(
-    results: Results, *, lowest: float = 0.0, highest: float = 10.0, resamples: int = 1_000
-) -> dict[str, Any]:
+def judge_agreement(results: Results, *, score: str | None = None, resamples: int = 1_000) -> dict[str, Any]:
     """`{"judges": {NAME: card}, "between_judges": {...} | None}`: what a run says of its judges, plain data.
 
-    A card holds for every way to give no score (`unparseable`, `refused`, `out_of_range`, `cut_off`, `judge_error`) and
-    for all of them together (`unscored`) its `count`, `total`, `rate` and Wilson's `ci95` among the questions that the
-    judge was `asked` (an edit, a repeat); the same for scores at the `ceiling` and the `floor` of the rubric among
-    all scores; and the `retest` over repeats (None without repeats). `lowest` and `highest` are the ends of the
-    rubric's range.
+    Of each judge's headline, or of the judges that give `score`, of that. A card holds for every way to give no score
+    (`unparseable`, `refused`, `out_of_range`, `cut_off`, `judge_error`, `undefined`) and for all of them together
+    (`unscored`) its `count`, `total`, `rate` and Wilson's `ci95` among the judgements for which the judge was `asked`;
+    the same for scores at the `ceiling` and the `floor` of the scale (its highest and lowest) among all scores, None at
+    an open end; the `retest` over repeats (None without repeats); and the `score` that all of it is about.
     """
-    by_judge: dict[str, list[Judgement]] = {judge: [] for judge in results.judges}
+    series = series_of(results, score)
+    by_judge: dict[str, list[Judgement]] = {judge: [] for judge in series}
     for judgement in results.judgements:
-        by_judge[judgement.judge].append(judgement)
+        if judgement.judge in by_judge:
+            by_judge[judgement.judge].append(judgement)
     return {
-        "judges": {judge: _card(found, lowest, highest) for judge, found in by_judge.items()},
-        "between_judges": _between_judges(results, resamples),
+        "judges": {judge: _card(found, series[judge]) for judge, found in by_judge.items()},
+        "between_judges": _between_judges(results, series, resamples),
     }
 
 
-def _card(judgements: Sequence[Judgement], lowest: float, highest: float) -> dict[str, Any]:
-    counts = Counter(judgement.status for judgement in judgements)
+def _card(judgements: Sequence[Judgement], series: Series) -> dict[str, Any]:
+    name, scale = series
+    outcomes = [outcome for one in judgements if (outcome := one.outcome(name)) is not None]
+    counts = Counter(status for status, _ in outcomes)
     unscored = sum(counts[status] for status in _NO_SCORE)
     asked = counts[Status.OK] + unscored
-    scores = [judgement.score for judgement in judgements if judgement.score is not None]
     repeated: dict[tuple[str, str, int], list[float]] = {}
     for judgement in judgements:
-        if judgement.score is not None:
+        if name in judgement.scores:
             item = (judgement.edit_model, judgement.sample_id, judgement.edit_seed)
-            repeated.setdefault(item, []).append(judgement.score)
+            repeated.setdefault(item, []).append(judgement.scores[name])
+    scores = [score for of_item in repeated.values() for score in of_item]
+    at_the_ends = {
+        "ceiling": None if scale.highest is None else sum(score >= scale.highest for score in scores),
+        "floor": None if scale.lowest is None else sum(score <= scale.lowest for score in scores),
+    }
     return {
+        "score": name,
         "asked": asked,
         "unscored": _rate(unscored, asked),
         **{status.value: _rate(counts[status], asked) for status in _NO_SCORE},
-        "ceiling": _rate(sum(score >= highest for score in scores), len(scores)),
-        "floor": _rate(sum(score <= lowest for score in scores), len(scores)),
+        **{end: None if count is None else _rate(count, len(scores)) for end, count in at_the_ends.items()},
         "retest": retest(list(repeated.values())),
     }
 
@@ -151,40 +165,50 @@ class _Ratings:
         return 1 - observed / expected if expected > 0 else None
 
 
-def _between_judges(results: Results, resamples: int) -> dict[str, Any] | None:
-    """Alpha over all judges and for every two, on the mean of each judge's repeats."""
-    if len(results.judges) < 2:
+def _between_judges(results: Results, series: Mapping[str, Series], resamples: int) -> dict[str, Any] | None:
+    """Alpha over all judges and for every two, on the mean of each judge's repeats.
+
+    Ratings on unlike scales have no alpha: it asks whether judges give the same rating, not whether they rank alike.
+    """
+    if len(series) < 2:
         return None
-    judges = {judge: column for column, judge in enumerate(results.judges)}
-    clusters = {sample.id: sample.source_digest for sample in results.samples}
+    places = {judge: place for place, judge in enumerate(series)}
     items: dict[tuple[str, str, int], list[list[float]]] = {}
     for judgement in results.judgements:
         item = (judgement.edit_model, judgement.sample_id, judgement.edit_seed)
-        row = items.setdefault(item, [[] for _ in judges])
-        if judgement.score is not None:
-            row[judges[judgement.judge]].append(judgement.score)
+        row = items.setdefault(item, [[] for _ in places])
+        if judgement.judge in places and (name := series[judgement.judge].score) in judgement.scores:
+            row[places[judgement.judge]].append(judgement.scores[name])
     ratings = np.array(
         [[math.fsum(scores) / len(scores) if scores else math.nan for scores in items[item]] for item in sorted(items)],
         dtype=np.float64,
-    ).reshape(len(items), len(judges))
+    ).reshape(len(items), len(places))
+    clusters = {sample.id: sample.cluster for sample in results.samples}
     sources = [clusters[sample] for _, sample, _ in sorted(items)]
+
+    def between(*judges: str) -> dict[str, Any]:
+        alike = len({series[judge].scale for judge in judges}) == 1
+        found = ratings[:, [places[judge] for judge in judges]]
+        return _alpha(found, sources, resamples, alike=alike)
+
     return {
-        "judges": list(judges),
-        **_alpha(ratings, sources, resamples),
-        "pairs": [
-            {"a": a, "b": b, **_alpha(ratings[:, [judges[a], judges[b]]], sources, resamples)}
-            for a, b in combinations(judges, 2)
-        ],
+        "judges": list(places),
+        **between(*places),
+        "pairs": [{"a": a, "b": b, **between(a, b)} for a, b in combinations(places, 2)],
     }
 
 
-def _alpha(ratings: FloatArray, sources: Sequence[str], resamples: int) -> dict[str, Any]:
-    """Alpha with its interval over resampled source images, and the number of edits it rests on."""
+def _alpha(ratings: FloatArray, sources: Sequence[str], resamples: int, *, alike: bool) -> dict[str, Any]:
+    """Alpha with its interval over resampled source images, the number of edits it rests on, and why there is none."""
     shared = np.flatnonzero((~np.isnan(ratings)).sum(axis=1) >= 2)
+    if not alike:
+        return {"edits": len(shared), "alpha": None, "ci95": None, "no_alpha": "unlike_scales"}
     prepared = _Ratings(ratings[shared])
     clusters = cluster_codes([sources[row] for row in shared.tolist()])
+    alpha = prepared.alpha(np.ones(len(shared)))
     return {
         "edits": len(shared),
-        "alpha": prepared.alpha(np.ones(len(shared))),
+        "alpha": alpha,
         "ci95": bootstrap_interval(prepared.alpha, clusters, resamples=resamples),
+        "no_alpha": None if alpha is not None else "no_spread" if len(shared) else "no_scores",
     }

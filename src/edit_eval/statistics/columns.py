@@ -1,16 +1,18 @@
-"""What is compared: the scores of one edit model by one judge in one run, and whether two such can be compared."""
+"""What is compared: one score of one edit model by one judge in one run, and whether two such can be compared."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import combinations, takewhile
 from typing import NamedTuple
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import Results, Status
+from edit_eval.records import Judgement, Results, Scale, Status
+from edit_eval.statistics.intervals import IntArray
+from edit_eval.statistics.series import groups_of, series_of
 
 NOT_SET = "not set"
 """What stands for a value that there is not."""
@@ -22,20 +24,25 @@ _CONTEXT = 20
 """Characters that two long texts have in common and that are shown before the first in which they differ."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Column:
-    """The scores of one edit model by one judge in one run."""
+    """One score of one edit model by one judge in one run."""
 
     name: str
     """As a person knows it; different for each column of a judge."""
     judge: str
+    score: str
+    """Which of the judge's scores."""
+    scale: Scale
     identity: Mapping[str, object]
     """All that must be equal for scores to be comparable, as plain data; see `differences`."""
     scores: Mapping[str, float | None]
-    """For each sample of the run the mean score over its edit seeds and repeats; None where there is none."""
+    """For each sample to which the score applies its mean over edit seeds and repeats; None where there is none."""
     clusters: Mapping[str, str]
-    """For each of those samples the digest of its source image."""
+    """For each of those samples what it is clustered on: by default the digest of its source image."""
     categories: Mapping[str, str]
+    pictures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """For each sample the digests of its pictures by their names; empty where a digest is not known."""
     asked: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """For each sample what else must be equal where two columns share it: `{"instruction": ..., "rubric": ...}`."""
     unscored: Mapping[str, float] = field(default_factory=dict)
@@ -56,18 +63,26 @@ class Column:
         """What the sample's source image is known by; of one that is not known, the sample itself."""
         return self.clusters[sample] or sample
 
+    def groups(self, samples: Sequence[str]) -> IntArray | None:
+        """What the mean over `samples` is averaged in: their categories, or None where it is over samples."""
+        return groups_of(self.scale, [self.categories[sample] for sample in samples])
+
     def bound(self, sample: str, value: float) -> float:
-        """The sample's score if every judgement without one had got `value`."""
+        """The sample's score if every judgement without one had got `value`, which may be infinite."""
         score = self.scores[sample]
         if score is None:
             return value
         missing = self.unscored.get(sample, 0.0)
         return score if missing == 0.0 else (1 - missing) * score + missing * value
 
+    def failed_share(self, sample: str) -> float:
+        """The share of the sample's edits that failed, of those that were tried."""
+        failed = list(self.failed.get(sample, {}).values())
+        return sum(failed) / len(failed) if failed else 0.0
+
     def with_failures_as(self, sample: str, value: float) -> float | None:
         """The sample's score if every edit that failed had got `value`; None where the judge alone gave no score."""
-        score, failed = self.scores[sample], list(self.failed.get(sample, {}).values())
-        share = sum(failed) / len(failed) if failed else 0.0
+        score, share = self.scores[sample], self.failed_share(sample)
         if share == 1.0:
             return value
         return None if score is None else (1 - share) * score + share * value
@@ -89,47 +104,64 @@ def columns_of(
     results: Results,
     identities: Mapping[str, Mapping[str, object]],
     asked: Mapping[str, Mapping[str, str]] | None = None,
+    *,
+    score: str | None = None,
 ) -> list[Column]:
     """A column for every (edit model, judge) of a run. `identities` holds for each judge what must be equal.
 
-    A column is named after the run, with the edit model where there are several.
+    Of each judge's headline; or, of the judges that give it, of `score`. A column is named after the run, with the edit
+    model where there are several. Raises `ConfigurationError` for a `score` that no judge gives.
     """
-    clusters = {sample.id: sample.source_digest for sample in results.samples}
+    series = series_of(results, score)
+    clusters = {sample.id: sample.cluster for sample in results.samples}
     categories = {sample.id: sample.category for sample in results.samples}
-    scores: dict[tuple[str, str], dict[str, list[float | None]]] = {
-        (edit_model, judge): {} for judge in results.judges for edit_model in results.edit_models
+    pictures = {
+        sample.id: {name: picture.digest for name, picture in sample.pictures.items()} for sample in results.samples
     }
-    words: dict[tuple[str, str], dict[str, str]] = {key: {} for key in scores}
-    for judgement in results.judgements:
-        key = (judgement.edit_model, judgement.judge)
-        scores[key].setdefault(judgement.sample_id, []).append(judgement.score)
-        if judgement.score is not None and judgement.reason:
-            words[key].setdefault(judgement.sample_id, judgement.reason)
+    found: dict[tuple[str, str], dict[str, list[Judgement]]] = {
+        (edit_model, judge): {} for judge in series for edit_model in results.edit_models
+    }
+    for one in results.judgements:
+        if one.judge in series and one.outcome(series[one.judge].score) is not None:
+            found[one.edit_model, one.judge].setdefault(one.sample_id, []).append(one)
     failed: dict[str, dict[str, dict[int, bool]]] = {edit_model: {} for edit_model in results.edit_models}
     for edit in results.edits:
         if edit.status not in _NOT_TRIED:
             failed[edit.edit_model].setdefault(edit.sample_id, {})[edit.edit_seed] = edit.status is not Status.OK
     several = len(results.edit_models) > 1
     columns = []
-    for (edit_model, judge), of_samples in scores.items():
-        known = {sample: [score for score in found if score is not None] for sample, found in of_samples.items()}
+    for (edit_model, judge), of_samples in found.items():
+        name, scale = series[judge]
+        known = {sample: [one.scores[name] for one in of if name in one.scores] for sample, of in of_samples.items()}
         columns.append(
             Column(
                 name=f"{results.name}/{edit_model}" if several else results.name,
                 judge=judge,
+                score=name,
+                scale=scale,
                 identity=identities[judge],
-                scores={sample: math.fsum(found) / len(found) if found else None for sample, found in known.items()},
+                scores={sample: math.fsum(of) / len(of) if of else None for sample, of in known.items()},
                 clusters=clusters,
                 categories=categories,
+                pictures=pictures,
                 asked=asked or {},
-                unscored={sample: 1 - len(known[sample]) / len(found) for sample, found in of_samples.items()},
+                unscored={sample: 1 - len(known[sample]) / len(of) for sample, of in of_samples.items()},
                 failed=failed[edit_model],
-                words=words[(edit_model, judge)],
+                words=_words(of_samples),
                 run=results.directory,
                 edit_model=edit_model,
             )
         )
     return columns
+
+
+def _words(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, str]:
+    """For each sample the first words that the judge said beside a headline."""
+    words = {
+        sample: next((one.reason for one in of if one.status is Status.OK and one.reason), "")
+        for sample, of in judgements.items()
+    }
+    return {sample: text for sample, text in words.items() if text}
 
 
 def by_judge(columns: Sequence[Column]) -> dict[str, list[Column]]:
@@ -176,13 +208,13 @@ def incomparable(a: str, b: str, reasons: Sequence[object]) -> ConfigurationErro
 def refuse_incomparable(columns: Sequence[Column]) -> None:
     """Raises `ConfigurationError` for columns of one judge that cannot be compared, with what differs.
 
-    So do fewer than two columns, names that are not unique, identities that differ, samples that were not asked
-    alike (another source image, instruction, rubric, ...), and not one sample in common.
+    So do fewer than two columns, names that are not unique, other identities, scores or scales, samples that were not
+    asked alike (another source image, instruction, rubric, ...), and not one sample in common.
     """
     if len(columns) < 2:
         raise ConfigurationError("a comparison needs two runs or more, or one run with several edit models")
     for a, b in combinations(columns, 2):
-        reasons = differences(a.identity, b.identity)
+        reasons = differences(_whole_identity(a), _whole_identity(b))
         if reasons:
             raise incomparable(a.name, b.name, reasons)
         common = [sample for sample in a.scores if sample in b.scores]
@@ -192,15 +224,25 @@ def refuse_incomparable(columns: Sequence[Column]) -> None:
                 "are they of one benchmark?"
             )
         for sample in common:
-            if len({a.clusters[sample], b.clusters[sample]} - {""}) > 1:
+            if picture := _another_picture(a, b, sample):
                 raise ConfigurationError(
-                    f"{a.name} and {b.name} cannot be compared: sample {sample!r} has another source image"
+                    f"{a.name} and {b.name} cannot be compared: sample {sample!r} has another {picture} image"
                 )
         asked = _asked_differently(a, b, common)
         if asked:
             raise incomparable(a.name, b.name, asked)
         if a.name == b.name:
             raise ConfigurationError(f"two columns to compare have the same name, {a.name!r}; rename one run")
+
+
+def _whole_identity(column: Column) -> dict[str, object]:
+    return {**column.identity, "score": column.score, "scale": asdict(column.scale)}
+
+
+def _another_picture(a: Column, b: Column, sample: str) -> str | None:
+    """The name of a picture that the sample has in both columns, and that is not the same one."""
+    ours, theirs = a.pictures.get(sample, {}), b.pictures.get(sample, {})
+    return next((name for name, digest in ours.items() if len({digest, theirs.get(name, "")} - {""}) > 1), None)
 
 
 def _asked_differently(a: Column, b: Column, common: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Is one model better than another? Paired on the samples that both have scores for.
 
 Failures are not hidden by the pairing: beside each difference stand the number of samples that both ran, and
-the worst and best the difference could be if the missing scores were anything in the rubric's range. Edits that
+the worst and best the difference could be if the missing scores were anything on the scale. Edits that
 failed are tested for themselves, and one that fails more is not the better one (`failure_rates`).
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.records import Scale
 from edit_eval.statistics.columns import Column, by_judge, refuse_incomparable
 from edit_eval.statistics.corrections import benjamini_hochberg, holm
 from edit_eval.statistics.failure_rates import (
@@ -35,8 +36,9 @@ from edit_eval.statistics.intervals import (
 )
 from edit_eval.statistics.paired import beyond_the_unseen, no_interval, paired_interval, paired_p_value
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
+from edit_eval.statistics.series import ends, finite, gain, largest_difference, mean, scaled_interval
 
-SCHEMA = 2
+SCHEMA = 3
 LARGEST = 10
 """How many of the samples that differ most are listed."""
 DECISIVE = 3
@@ -59,11 +61,11 @@ class CategoryDifference:
 
 
 @dataclass(frozen=True)
-class CategoryMeanDifference:
-    """a - b, each category with the same weight."""
+class MeanDifference:
+    """a - b, each sample or each category with the same weight."""
 
     difference: float | None
-    """None where a category of the samples that both ran has none that both have scored."""
+    """None where nothing is scored in both; of categories, where one of those that both ran has nothing."""
     ci95: list[float] | None
     no_ci95: str | None
 
@@ -93,9 +95,12 @@ class SampleDifference:
 
 @dataclass(frozen=True)
 class Pair:
-    """a - b over the samples that have a score in both, by one judge."""
+    """a - b over the samples that have a score in both, by one judge: its mean over samples or over categories, as the
+    scale says. Below 0 is worse for a where higher is better, and better for a where lower is."""
 
     judge: str
+    score: str
+    scale: Scale
     a: str
     b: str
     total: int
@@ -110,14 +115,15 @@ class Pair:
     """Why there is no interval: `no_scores`, `one_image`, `few_images`, `too_uneven`, `no_spread`."""
     few_losses: FewLosses | None
     """Where the differences are so skewed that the test and the interval had to be corrected for it."""
-    category_mean: CategoryMeanDifference
+    sample_mean: MeanDifference
+    category_mean: MeanDifference
     p: float | None
     p_adjusted: float | None
     """By Holm over all pairs of all judges."""
     better: str | None
     """The one that is better in score or in failures and not worse in the other; None for a tie and for a trade."""
     better_whatever_is_missing: bool | None
-    """Whether `scores_higher` is ahead in the worst case for it, too; None where that is None."""
+    """Whether `scores_better` is ahead in the worst case for it, too; None where that is None."""
     identical: bool
     """Whether every one of the `n` samples has the same two scores; of other samples it says nothing."""
     testable: bool
@@ -129,20 +135,22 @@ class Pair:
     most of the samples."""
     worst_case_difference: float | None
     best_case_difference: float | None
-    """Over all `total` samples, were the missing scores the least or the most favourable to a."""
+    """Over all `total` samples, were the missing scores the least or the most favourable to a. None where an open end
+    of the scale leaves no bound."""
     wins: int
     ties: int
     losses: int
+    """Of a: `wins` are the samples on which it has the better score."""
     categories: Mapping[str, CategoryDifference]
     largest: Sequence[SampleDifference]
     needed: Mapping[str, float | int] | None = None
     """How many `samples` on how many source images (`clusters`) would show the `difference` asked for."""
-    scores_higher: str | None = None
-    """The one with the higher scores at a family-wise level of .05; None where no difference was found."""
+    scores_better: str | None = None
+    """The one with the better scores at a family-wise level of .05; None where no difference was found."""
     fails_more: str | None = None
     """The one that fails to make an edit more often at a family-wise level of .05; None likewise."""
     trade: bool = False
-    """Whether one of them scores higher and fails more: neither is better."""
+    """Whether one of them scores better and fails more: neither is better."""
     failures: PairedFailures = field(default_factory=PairedFailures)
 
 
@@ -154,6 +162,8 @@ class ColumnSummary:
     run: str
     edit_model: str
     judge: str
+    score: str
+    scale: Scale
     differs: tuple[str, ...]
     """How the edit model differs from that of the first column, a line each."""
     scored: int
@@ -162,6 +172,7 @@ class ColumnSummary:
     clusters: int
     """Source images of the scored samples."""
     mean: float | None
+    """Over samples or over categories, as the scale says."""
     ci95: list[float] | None
     no_ci95: str | None
     """Why there is no interval: `no_scores`, `unknown_source`, `one_image`, `too_uneven`, `no_spread`."""
@@ -205,15 +216,12 @@ def compare(
     *,
     detect: float | None = None,
     margin: float | None = None,
-    lowest: float = 0.0,
-    highest: float = 10.0,
     notes: Sequence[str] = (),
 ) -> Comparison:
     """Compares every two columns of the same judge; the family of tests is all of these pairs, of all judges.
 
     With `detect` each pair also says how many samples would show a true difference of that size. With `margin` the
     gate asks whether the others are shown to be less than that many points worse than the first.
-    `lowest` and `highest` are the ends of the rubric's range.
 
     Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, and for columns of one judge that cannot
     be compared (`refuse_incomparable`).
@@ -225,155 +233,153 @@ def compare(
     for of_judge in of_judges.values() or [[]]:
         refuse_incomparable(of_judge)
     both = [(a, b) for of_judge in of_judges.values() for a, b in combinations(of_judge, 2)]
-    tests = sum(bool(_common(a, b)) for a, b in both)
-    by_scores = _corrected([_pair(a, b, tests, detect, lowest, highest) for a, b in both])
+    held = [_Both(a, b) for a, b in both]
+    tests = sum(one.mean(one.differences) is not None for one in held)
+    by_scores = _corrected([_pair(one, tests, detect) for one in held])
     failures = paired_failures(both)
     pairs = [_with_failures(pair, failures[pair.a, pair.b]) for pair in by_scores]
     return Comparison(
-        columns=tuple(_column_summary(column, pairs, lowest, highest) for column in columns),
+        columns=tuple(_column_summary(column, pairs) for column in columns),
         pairs=tuple(pairs),
-        gate=hold_against_first(both, pairs, margin=margin, lowest=lowest, highest=highest),
+        gate=hold_against_first(both, pairs, margin=margin),
         notes=tuple(notes),
     )
 
 
-def _pair(a: Column, b: Column, tests: int, detect: float | None, lowest: float, highest: float) -> Pair:
-    shared = sorted(sample for sample in a.scores if sample in b.scores)
-    common = _common(a, b)
-    scores_a, scores_b = _scores(a, common), _scores(b, common)
-    differences = scores_a - scores_b
-    clusters = cluster_codes([a.clusters[sample] for sample in common])
-    if any(not a.clusters[sample] for sample in common):
-        raise ValueError("a sample with a score has no digest of its source image; it cannot be put in a cluster")
-    worst, best = _bounds(a, b, shared, lowest, highest)
-    found = estimate(differences, clusters) if common else None
-    alpha, spread = ALPHA / max(1, tests), highest - lowest
-    images = found.clusters if found else 0
+class _Both:
+    """Two columns over the samples that both ran; NaN stands for what not both have scored."""
+
+    def __init__(self, a: Column, b: Column) -> None:
+        self.a, self.b, self.scale = a, b, a.scale
+        self.shared = sorted(sample for sample in a.scores if sample in b.scores)
+        scores = [[column.scores[sample] for sample in self.shared] for column in (a, b)]
+        self.of_a, self.of_b = np.array(scores, dtype=np.float64)  # None becomes NaN
+        self.differences = self.of_a - self.of_b
+        self.held = ~np.isnan(self.differences)
+        self.common = [sample for sample, held in zip(self.shared, self.held.tolist(), strict=True) if held]
+        self.groups = a.groups(self.shared)
+        if any(not a.clusters[sample] for sample in self.common):
+            raise ValueError("a sample with a score has no digest of its source image; it cannot be put in a cluster")
+        self.clusters = cluster_codes([a.clusters[sample] for sample in self.common])
+
+    def mean(self, values: FloatArray) -> float | None:
+        """The mean over what both have scored, over samples or over categories as the scale says."""
+        return mean(np.where(self.held, values, math.nan), self.groups)
+
+    def estimate(self, groups: IntArray | None) -> Estimate | None:
+        """The estimate of the mean difference, with `groups` of the shared samples that over the groups' means."""
+        if mean(self.differences, groups) is None:
+            return None
+        return estimate(self.differences[self.held], self.clusters, None if groups is None else groups[self.held])
+
+    def bound(self, of_a: float, of_b: float) -> float | None:
+        """The mean difference over all shared samples, were a's missing scores `of_a` and b's `of_b`."""
+        values = [self.a.bound(sample, of_a) - self.b.bound(sample, of_b) for sample in self.shared]
+        return finite(mean(np.array(values, dtype=np.float64), self.groups))
+
+
+def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
+    a, b, common, differences = both.a, both.b, both.common, both.differences[both.held]
+    span, alpha = largest_difference(both.scale), ALPHA / max(1, tests)
+    worst, best = ends(both.scale)
+    over_samples = both.estimate(None)
+    over_categories = both.estimate(cluster_codes([a.categories[sample] for sample in both.shared]))
+    found = over_samples if both.groups is None else over_categories
+    sample_mean = replace(_mean_difference(over_samples, span), difference=mean(differences))  # the exact sum
+    category_mean = _mean_difference(over_categories, span)
+    gains = gain(both.scale) * differences
+    beyond = beyond_the_unseen(found, span, alpha) if found else math.inf
     return Pair(
         judge=a.judge,
+        score=a.score,
+        scale=a.scale,
         a=a.name,
         b=b.name,
-        total=len(shared),
+        total=len(both.shared),
         n=len(common),
-        clusters=images,
-        mean_a=_mean(scores_a),
-        mean_b=_mean(scores_b),
-        difference=_mean(differences),
-        ci95=paired_interval(found, spread) if found else None,
-        no_ci95=no_interval(found) if found else "no_scores",
-        few_losses=_few_losses(a, b, common, differences, found),
-        category_mean=_category_mean(a, shared, common, differences, clusters, spread),
-        p=paired_p_value(found, spread) if found else None,
+        clusters=len(np.unique(both.clusters)),
+        mean_a=both.mean(both.of_a),
+        mean_b=both.mean(both.of_b),
+        **asdict(sample_mean if both.groups is None else category_mean),
+        few_losses=_few_losses(both, differences, found),
+        sample_mean=sample_mean,
+        category_mean=category_mean,
+        p=paired_p_value(found, span) if found else None,
         p_adjusted=None,
         better=None,
         better_whatever_is_missing=None,
         identical=bool(common) and not differences.any(),
-        testable=found is not None and beyond_the_unseen(found, spread, alpha) <= spread,
-        detectable=detectable_difference(found, spread, alpha=alpha) if found else None,
-        worst_case_difference=worst,
-        best_case_difference=best,
-        wins=int((differences > 0).sum()),
-        ties=int((differences == 0).sum()),
-        losses=int((differences < 0).sum()),
-        categories=_categories(a, common, differences, clusters, spread),
-        largest=_largest(a, b, common, scores_a, scores_b),
-        needed=_needed(found, alpha, detect, spread, len(common)),
+        testable=math.isfinite(beyond) and beyond <= span,
+        detectable=detectable_difference(found, span, alpha=alpha) if found else None,
+        worst_case_difference=both.bound(worst, best),
+        best_case_difference=both.bound(best, worst),
+        wins=int((gains > 0).sum()),
+        ties=int((gains == 0).sum()),
+        losses=int((gains < 0).sum()),
+        categories=_categories(both, span),
+        largest=_largest(both),
+        needed=_needed(found, alpha, detect, span, len(common)),
     )
 
 
-def _common(a: Column, b: Column) -> list[str]:
-    """The samples with a score in both, sorted."""
-    return sorted(sample for sample, score in a.scores.items() if None not in (score, b.scores.get(sample)))
-
-
-def _scores(column: Column, samples: Sequence[str]) -> FloatArray:
-    return np.array([column.scores[sample] for sample in samples], dtype=np.float64)
-
-
-def _mean(values: FloatArray) -> float | None:
-    return math.fsum(values.tolist()) / len(values) if len(values) else None
-
-
-def _bounds(
-    a: Column, b: Column, shared: Sequence[str], lowest: float, highest: float
-) -> tuple[float | None, float | None]:
-    if not shared:
-        return None, None
-    worst = [a.bound(sample, lowest) - b.bound(sample, highest) for sample in shared]
-    best = [a.bound(sample, highest) - b.bound(sample, lowest) for sample in shared]
-    return math.fsum(worst) / len(shared), math.fsum(best) / len(shared)
-
-
 def _needed(
-    found: Estimate | None, alpha: float, detect: float | None, scale: float, samples: int
+    found: Estimate | None, alpha: float, detect: float | None, span: float, samples: int
 ) -> dict[str, float | int] | None:
     if detect is None or found is None:
         return None
-    needed = clusters_needed(found, detect, scale, alpha=alpha)
+    needed = clusters_needed(found, detect, span, alpha=alpha)
     if needed is None:
         return None
     return {"difference": detect, "samples": math.ceil(needed * samples / found.clusters), "clusters": needed}
 
 
-def _few_losses(
-    a: Column, b: Column, samples: Sequence[str], differences: FloatArray, found: Estimate | None
-) -> FewLosses | None:
+def _few_losses(both: _Both, differences: FloatArray, found: Estimate | None) -> FewLosses | None:
     if found is None or not found.asymmetry:
         return None
     order = np.argsort(differences if found.asymmetry < 0 else -differences, kind="stable")[:DECISIVE]
-    return FewLosses((a if found.asymmetry < 0 else b).name, [samples[place] for place in order.tolist()])
+    a_loses = gain(both.scale) * found.asymmetry < 0
+    return FewLosses((both.a if a_loses else both.b).name, [both.common[place] for place in order.tolist()])
 
 
-def _category_mean(
-    column: Column,
-    shared: Sequence[str],
-    samples: Sequence[str],
-    differences: FloatArray,
-    clusters: IntArray,
-    spread: float,
-) -> CategoryMeanDifference:
-    groups = cluster_codes([column.categories[sample] for sample in samples])
-    if not samples or {column.categories[sample] for sample in shared} - {column.categories[one] for one in samples}:
-        return CategoryMeanDifference(None, None, "no_scores")
-    found = estimate(differences, clusters, groups)
-    return CategoryMeanDifference(found.value, paired_interval(found, spread), no_interval(found))
+def _mean_difference(found: Estimate | None, span: float) -> MeanDifference:
+    if found is None:
+        return MeanDifference(None, None, "no_scores")
+    return MeanDifference(found.value, paired_interval(found, span), no_interval(found))
 
 
-def _categories(
-    column: Column, samples: Sequence[str], differences: FloatArray, clusters: IntArray, spread: float
-) -> dict[str, CategoryDifference]:
-    of_samples = np.array([column.categories[sample] for sample in samples], dtype=object)
+def _categories(both: _Both, span: float) -> dict[str, CategoryDifference]:
+    of_samples = np.array([both.a.categories[sample] for sample in both.common], dtype=object)
+    differences = both.differences[both.held]
     found = {}
-    for name in dict.fromkeys(column.categories.values()):
+    for name in dict.fromkeys(both.a.categories.values()):
         inside = of_samples == name
         if not inside.any():
             continue
-        of_category = estimate(differences[inside], clusters[inside])
+        of_category = estimate(differences[inside], both.clusters[inside])
         found[name] = CategoryDifference(
             n=int(inside.sum()),
             clusters=of_category.clusters,
             difference=of_category.value,
-            ci95=paired_interval(of_category, spread),
+            ci95=paired_interval(of_category, span),
             no_ci95=no_interval(of_category),
-            p=paired_p_value(of_category, spread),
+            p=paired_p_value(of_category, span),
         )
     return found
 
 
-def _largest(
-    a: Column, b: Column, samples: Sequence[str], scores_a: FloatArray, scores_b: FloatArray
-) -> list[SampleDifference]:
-    differences = scores_a - scores_b
+def _largest(both: _Both) -> list[SampleDifference]:
+    a, b = both.a, both.b
+    differences = both.differences[both.held]
     order = np.argsort(-np.abs(differences), kind="stable")[:LARGEST]
     return [
         SampleDifference(
-            sample_id=samples[place],
-            category=a.categories[samples[place]],
-            a=float(scores_a[place]),
-            b=float(scores_b[place]),
+            sample_id=(sample := both.common[place]),
+            category=a.categories[sample],
+            a=float(both.of_a[both.held][place]),
+            b=float(both.of_b[both.held][place]),
             difference=float(differences[place]),
-            words_a=a.words.get(samples[place], ""),
-            words_b=b.words.get(samples[place], ""),
+            words_a=a.words.get(sample, ""),
+            words_b=b.words.get(sample, ""),
         )
         for place in order.tolist()
         if differences[place] != 0
@@ -402,51 +408,58 @@ def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
 def _better(pair: Pair, p_adjusted: float | None) -> str | None:
     if p_adjusted is None or pair.difference is None or p_adjusted > ALPHA:
         return None
-    return pair.a if pair.difference > 0 else pair.b
+    return pair.a if gain(pair.scale) * pair.difference > 0 else pair.b
 
 
 def _with_failures(pair: Pair, failures: PairedFailures) -> Pair:
     """The pair, so far judged by its scores alone, with the verdict of scores and failures."""
-    higher = pair.better
+    ahead = pair.better
     more = (pair.a if failures.a > failures.b else pair.b) if failures.proven else None
     return replace(
         pair,
         failures=failures,
-        scores_higher=higher,
+        scores_better=ahead,
         fails_more=more,
-        better=better_of(pair.a, pair.b, higher, more),
-        trade=higher is not None and higher == more,
+        better=better_of(pair.a, pair.b, ahead, more),
+        trade=ahead is not None and ahead == more,
     )
 
 
 def _holds(pair: Pair, better: str) -> bool:
     """Whether the better one would still be ahead, were all missing scores the least favourable to it."""
-    worst, best = pair.worst_case_difference, pair.best_case_difference
-    return worst is not None and best is not None and (worst > 0 if better == pair.a else best < 0)
+    least = pair.worst_case_difference if better == pair.a else pair.best_case_difference
+    sign = gain(pair.scale) if better == pair.a else -gain(pair.scale)
+    return least is not None and sign * least > 0
 
 
-def _column_summary(column: Column, pairs: Sequence[Pair], lowest: float, highest: float) -> ColumnSummary:
-    scored = sorted(sample for sample, score in column.scores.items() if score is not None)
-    scores = _scores(column, scored)
+def _column_summary(column: Column, pairs: Sequence[Pair]) -> ColumnSummary:
+    samples = sorted(column.scores)
+    scores = np.array([column.scores[sample] for sample in samples], dtype=np.float64)  # None becomes NaN
+    groups, scored = column.groups(samples), ~np.isnan(scores)
+    value = mean(scores, groups)
     beaten_by = sum(
         pair.better not in (None, column.name)
         for pair in pairs
         if pair.judge == column.judge and column.name in (pair.a, pair.b)
     )
-    images = [column.clusters[sample] for sample in scored]
-    found = estimate(scores, cluster_codes(images)) if scored and all(images) else None
+    images = [column.clusters[sample] for sample in samples if column.scores[sample] is not None]
+    found = None
+    if value is not None and all(images):
+        found = estimate(scores[scored], cluster_codes(images), None if groups is None else groups[scored])
     return ColumnSummary(
         name=column.name,
         run=column.run,
         edit_model=column.edit_model,
         judge=column.judge,
+        score=column.score,
+        scale=column.scale,
         differs=column.differs,
-        scored=len(scored),
+        scored=int(scored.sum()),
         total=len(column.scores),
         clusters=len(set(images)),
-        mean=_mean(scores),
-        ci95=found.interval(lowest=lowest, highest=highest) if found else None,
-        no_ci95=found.doubt if found else "unknown_source" if scored else "no_scores",
+        mean=value,
+        ci95=scaled_interval(found, column.scale) if found else None,
+        no_ci95=found.doubt if found else "no_scores" if value is None else "unknown_source",
         rank=1 + beaten_by,
         failed=failed_edits(column),
     )

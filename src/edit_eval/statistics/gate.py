@@ -20,6 +20,7 @@ from edit_eval.statistics.failure_rates import PairedFailures, corrected
 from edit_eval.statistics.intervals import cluster_codes, estimate
 from edit_eval.statistics.paired import FEWEST_IMAGES, paired_interval
 from edit_eval.statistics.power import ALPHA, clusters_needed
+from edit_eval.statistics.series import gain, largest_difference
 
 if TYPE_CHECKING:
     from edit_eval.statistics.comparison import Pair
@@ -30,15 +31,15 @@ class Reason:
     """Why a column does not pass."""
 
     kind: str
-    """`not_held`, `too_few`, `too_uneven`, `worse`, `fails_more`; with a margin `no_interval`, `margin`,
-    `beyond_margin` and `cannot_say`, and the same four with `_with_failures`."""
+    """`not_held`, `category_not_held`, `too_few`, `too_uneven`, `worse`, `fails_more`; with a margin `no_interval`,
+    `margin`, `beyond_margin` and `cannot_say`, the same four with `_with_failures`, and `no_worst`."""
     values: Mapping[str, float | int | None]
     """The numbers that say so."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One column held against the first, by one judge. Differences are its own score - that of the first."""
+    """One column held against the first, by one judge. A difference is how much better it is; below 0, worse."""
 
     name: str
     first: str
@@ -55,7 +56,7 @@ class Candidate:
     """With a margin: the lower end of the one-sided 95 % interval of `difference`, by Bonferroni for as many columns
     as there are but the first."""
     lower_with_failures: float | None = None
-    """The same where every failed edit, of either, counts as the lowest score."""
+    """The same where every failed edit, of either, counts as the worst score."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class _Loss:
-    """A mean difference to the first over some samples, and how low it may truly be."""
+    """How much better than the first over some samples, on the mean, and how low that may truly be."""
 
     difference: float
     lower: float | None
@@ -83,15 +84,14 @@ def hold_against_first(
     pairs: Sequence[Pair],
     *,
     margin: float | None = None,
-    lowest: float = 0.0,
-    highest: float = 10.0,
 ) -> Gate:
     """Holds every column against the first of its judge. `columns` are those of the `pairs`, in the same order.
 
     Without `margin` a column passes that is not shown to be worse, neither in score nor in failed edits, each tested at
     .05 over the columns of a judge (Holm). With `margin` it has to be shown that it is less than that many points worse
     (non-inferiority: Piaggio and others, JAMA 308, 2012), over the samples that both have scored and also with every
-    failed edit counted as the `lowest` score; and it must not be shown to fail more.
+    failed edit counted as the worst score; and it must not be shown to fail more. Where the scale has no worst score
+    nothing is shown for a column that failed an edit which the first did not.
     """
     candidates: list[Candidate] = []
     for _, of_judge in groupby(zip(columns, pairs, strict=True), key=lambda one: one[1].judge):
@@ -103,12 +103,13 @@ def hold_against_first(
         for (other, pair), p, failed in zip(held, adjusted, failures, strict=True):
             scored = failing = None
             if margin is not None:
-                scored = _loss(first, other, None, margin, tests, highest - lowest)
-                failing = _loss(first, other, lowest, margin, tests, highest - lowest)
+                scored = _loss(first, other, None, margin, tests)
+                failing = None if other.scale.worst is None else _loss(first, other, other.scale.worst, margin, tests)
             reasons = [*_of_scores(pair, p, tested=margin is None)]
             if margin is not None and not reasons:
                 reasons += _of_loss(scored, "", margin)
                 reasons += _of_loss(failing, "_with_failures", margin) if failed.a or failed.b else []
+                reasons += _of_no_worst(first, other, failed, margin)
             reasons += _of_failures(failed)
             candidates.append(
                 Candidate(
@@ -117,7 +118,7 @@ def hold_against_first(
                     judge=pair.judge,
                     passed=not reasons,
                     reasons=reasons,
-                    difference=None if pair.difference is None else -pair.difference,
+                    difference=_gain(pair),
                     p_adjusted=p,
                     failures_p_adjusted=failed.p_adjusted,
                     lower=scored.lower if scored else None,
@@ -127,16 +128,32 @@ def hold_against_first(
     return Gate(passed=all(one.passed for one in candidates), margin=margin, candidates=candidates)
 
 
+def _gain(pair: Pair) -> float | None:
+    """How much better b is than a."""
+    return None if pair.difference is None else -gain(pair.scale) * pair.difference
+
+
 def _of_scores(pair: Pair, p: float | None, *, tested: bool) -> Iterator[Reason]:
     """Why nobody knows which is better; where `tested`, that it is the first."""
+    difference = _gain(pair)
     if pair.n == 0:
         yield Reason("not_held", {})
-    elif tested and p is not None and p <= ALPHA and pair.difference is not None and pair.difference > 0:
-        yield Reason("worse", {"difference": -pair.difference, "p": p})
+    elif difference is None:
+        yield Reason("category_not_held", {})
+    elif tested and p is not None and p <= ALPHA and difference < 0:
+        yield Reason("worse", {"difference": difference, "p": p})
     elif pair.clusters < FEWEST_IMAGES:
         yield Reason("too_few", {"images": pair.clusters, "fewest": FEWEST_IMAGES})
     elif tested and pair.no_ci95 == "too_uneven":
         yield Reason("too_uneven", {"images": pair.clusters})
+
+
+def _of_no_worst(first: Column, other: Column, failed: PairedFailures, margin: float) -> Iterator[Reason]:
+    """Where the scale has no worst score: that failed edits cannot be counted as it."""
+    shared = [sample for sample in first.scores if sample in other.scores]
+    more = any(other.failed_share(sample) > first.failed_share(sample) for sample in shared)
+    if other.scale.worst is None and more:
+        yield Reason("no_worst", {"b": failed.b, "a": failed.a, "total": failed.total, "margin": margin})
 
 
 def _of_failures(failed: PairedFailures) -> Iterator[Reason]:
@@ -159,25 +176,24 @@ def _of_loss(loss: _Loss | None, which: str, margin: float) -> Iterator[Reason]:
         )
 
 
-def _loss(
-    first: Column, other: Column, failure: float | None, margin: float, tests: int, spread: float
-) -> _Loss | None:
-    """The loss of `other`, a failed edit counting as `failure`; None without a common sample."""
-    of_both = {
-        sample: (_score(other, sample, failure), _score(first, sample, failure))
-        for sample in sorted(first.scores)
-        if sample in other.scores
-    }
-    found = {sample: b - a for sample, (b, a) in of_both.items() if a is not None and b is not None}
-    if not found:
+def _loss(first: Column, other: Column, failure: float | None, margin: float, tests: int) -> _Loss | None:
+    """The loss of `other`, a failed edit counting as `failure`; None without a mean over the common samples."""
+    shared = [sample for sample in sorted(first.scores) if sample in other.scores]
+    of_both = [(sample, _score(other, sample, failure), _score(first, sample, failure)) for sample in shared]
+    found = {sample: b - a for sample, b, a in of_both if a is not None and b is not None}
+    groups = first.groups([*found])
+    if not found or (
+        groups is not None and {*map(first.categories.get, found)} != {*map(first.categories.get, shared)}
+    ):
         return None
-    differences = np.array(list(found.values()), dtype=np.float64)
-    if not differences.any():  # there is no spread to judge by, and nothing to be judged
+    gains = gain(first.scale) * np.array(list(found.values()), dtype=np.float64)
+    if not gains.any():  # there is no spread to judge by, and nothing to be judged
         return _Loss(0.0, 0.0, None)
-    seen, alpha = estimate(differences, cluster_codes([first.image(sample) for sample in found])), 2 * ALPHA / tests
-    ends = paired_interval(seen, spread, confidence=1 - alpha)  # of its two ends one counts
+    span, alpha = largest_difference(first.scale), 2 * ALPHA / tests
+    seen = estimate(gains, cluster_codes([first.image(sample) for sample in found]), groups)
+    ends = paired_interval(seen, span, confidence=1 - alpha)  # of its two ends one counts
     effect = margin + min(0.0, seen.value)
-    images = clusters_needed(seen, effect, spread, alpha=alpha) if effect > 0.0 else None
+    images = clusters_needed(seen, effect, span, alpha=alpha) if effect > 0.0 else None
     needed = (math.ceil(images * len(found) / seen.clusters), images) if images else None
     return _Loss(seen.value, ends[0] if ends else None, needed)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from edit_eval.records import Results
 from edit_eval.statistics.intervals import FloatArray, IntArray, bootstrap_interval, cluster_codes
 from edit_eval.statistics.panel import panel
 from edit_eval.statistics.ranks import levels, midranks, weighted_correlation
+from edit_eval.statistics.series import Series, gain, series_of
 
 FEWEST = 4
 """Edits of a model below which its correlation says nothing: Fisher's z has the variance 1 / (n - 3)."""
@@ -29,13 +30,15 @@ Scores = Mapping[str, Mapping[Item, float]]
 
 @dataclass(frozen=True)
 class PersonScore:
-    """What one person says of one edit, on any scale: only the order matters."""
+    """What one person says of one edit, on any scale on which higher is better: only the order matters."""
 
     sample_id: str
     edit_model: str
     score: float
     rater: str = ""
     edit_seed: int = 0
+    score_name: str = ""
+    """The judges' score that it is to be held against; empty: whichever is looked at."""
 
 
 def read_people_file(path: Path) -> list[PersonScore]:
@@ -55,16 +58,16 @@ def read_people_file(path: Path) -> list[PersonScore]:
 
 
 def read_people_scores(lines: Iterable[str], where: str = "the people's scores") -> list[PersonScore]:
-    """Reads CSV with the columns `sample_id`, `edit_model`, `score` and, if wanted, `rater` and `edit_seed`.
+    """Reads CSV with the columns `sample_id`, `edit_model`, `score` and, if wanted, `rater`, `edit_seed`, `score_name`.
 
     `where` names the file in errors. Raises `ConfigurationError` for a missing column, a score that is no
-    finite number, and a second score for the same edit by the same rater.
+    finite number, and a second score of the same name for the same edit by the same rater.
     """
     reader = csv.DictReader(line.removeprefix("\ufeff") for line in lines)
     missing = [name for name in ("sample_id", "edit_model", "score") if name not in (reader.fieldnames or ())]
     if missing:
         raise ConfigurationError(f"{where}: the first line does not name the column {missing[0]!r}")
-    found: dict[tuple[str, str, int, str], PersonScore] = {}
+    found: dict[PersonScore, PersonScore] = {}
     for row in reader:
         place = f"{where}, line {reader.line_num}"
         try:
@@ -81,62 +84,81 @@ def read_people_scores(lines: Iterable[str], where: str = "the people's scores")
             score=score,
             rater=row.get("rater") or "",
             edit_seed=edit_seed,
+            score_name=row.get("score_name") or "",
         )
-        key = (entry.edit_model, entry.sample_id, entry.edit_seed, entry.rater)
+        key = replace(entry, score=0.0)
         if key in found:
+            kind = f"score {entry.score_name!r}" if entry.score_name else "score"
             raise ConfigurationError(
-                f"{place}: a second score for sample {entry.sample_id!r} of {entry.edit_model!r}"
+                f"{place}: a second {kind} for sample {entry.sample_id!r} of {entry.edit_model!r}"
                 f" by {entry.rater or 'the same person'!r}"
             )
         found[key] = entry
     return list(found.values())
 
 
-def people_agreement(results: Results, people: Sequence[PersonScore], *, resamples: int = 1_000) -> dict[str, Any]:
+def people_agreement(
+    results: Results, people: Sequence[PersonScore], *, score: str | None = None, resamples: int = 1_000
+) -> dict[str, Any]:
     """`{"judges": {NAME: agreement}, "median", "raters", "people", "scores", "unmatched"}`, as plain data.
 
-    Each judge (its mean over repeats) against the mean over people, as in `rank_agreement`; `median` is the same
-    for the median of several judges (`panel`), None with one or two. `raters` is the
-    mean agreement of two people over all pairs of them, in the same measure: what a judge can be compared
-    with; None with one person. `people` counts them, `scores` their scores that are used, `unmatched` the lines
-    about edits that this run does not have. Raises `ConfigurationError` when that is all of them.
+    Each judge's headline, or its `score` of that name (its mean over repeats, turned round where lower is better),
+    against the mean over people, as in `rank_agreement`; `median` is the same for the median of several judges, None
+    where there is none (`panel`). A person's score with a name counts for the judges' score of that name alone.
+    `raters` is the mean agreement of two people over all pairs of them, in the same measure: what a judge can be
+    compared with (where the judges' headlines have different names: about the first judge's); None with one person.
+    `people` counts them, `scores` their scores that are used, `unmatched` the lines about other edits and other scores.
+    Raises `ConfigurationError` when that is all of them, and for a `score` that no judge gives.
     """
-    sources = {sample.id: sample.source_digest for sample in results.samples}
+    series = series_of(results, score)
     known = {(edit.edit_model, edit.sample_id, edit.edit_seed) for edit in results.edits}
+    names = {of.score for of in series.values()}
     usable = [row for row in people if (row.edit_model, row.sample_id, row.edit_seed) in known]
+    usable = [row for row in usable if row.score_name in names | {""}]
     if not usable:
-        raise ConfigurationError(_nothing_matches(people, known))
-    crowd = mean_scores((row.edit_model, row.sample_id, row.edit_seed, row.score) for row in usable)
-    by_rater = {
-        rater: mean_scores(
-            (row.edit_model, row.sample_id, row.edit_seed, row.score) for row in usable if row.rater == rater
-        )
-        for rater in sorted({row.rater for row in usable})
-    }
+        raise ConfigurationError(_nothing_matches(people, known, names))
+    sources = {sample.id: sample.cluster for sample in results.samples}
 
-    def agreement(run: Results, judge: str) -> dict[str, Any]:
+    def agreement(run: Results, judge: str, of: Series) -> dict[str, Any]:
         scores = mean_scores(
-            (found.edit_model, found.sample_id, found.edit_seed, found.score)
+            (found.edit_model, found.sample_id, found.edit_seed, gain(of.scale) * found.scores[of.score])
             for found in run.judgements
-            if found.judge == judge and found.score is not None
+            if found.judge == judge and of.score in found.scores
         )
+        crowd = mean_scores(map(_row, _about(usable, of.score)))
         return rank_agreement(scores, crowd, sources, resamples=resamples)
 
-    together = panel(results)
+    together = panel(results, score)
+    by_rater: dict[str, list[PersonScore]] = {}
+    for row in _about(usable, next(iter(series.values())).score):
+        by_rater.setdefault(row.rater, []).append(row)
     return {
-        "judges": {judge: agreement(results, judge) for judge in results.judges},
-        "median": agreement(together.results, *together.results.judges) if together else None,
-        "raters": between_raters(list(by_rater.values())),
-        "people": len(by_rater),
+        "judges": {judge: agreement(results, judge, of) for judge, of in series.items()},
+        "median": agreement(together.results, *next(iter(series_of(together.results).items()))) if together else None,
+        "raters": between_raters([mean_scores(map(_row, by_rater[rater])) for rater in sorted(by_rater)]),
+        "people": len({row.rater for row in usable}),
         "scores": len(usable),
         "unmatched": len(people) - len(usable),
     }
 
 
-def _nothing_matches(people: Sequence[PersonScore], known: Collection[tuple[str, str, int]]) -> str:
+def _about(people: Sequence[PersonScore], score: str) -> list[PersonScore]:
+    return [row for row in people if row.score_name in ("", score)]
+
+
+def _row(one: PersonScore) -> tuple[str, str, int, float]:
+    return one.edit_model, one.sample_id, one.edit_seed, one.score
+
+
+def _nothing_matches(
+    people: Sequence[PersonScore], known: Collection[tuple[str, str, int]], names: Collection[str]
+) -> str:
     if not people:
         return "there is not one score of people"
     row, (edit_model, sample, edit_seed) = people[0], min(known, default=("", "", 0))
+    if any((one.edit_model, one.sample_id, one.edit_seed) in known for one in people):
+        theirs, ours = (", ".join(sorted(some)) for some in ({one.score_name for one in people}, names))
+        return f"not one of {len(people)} scores of people is about {ours}; they are about {theirs}"
     return (
         f"not one of {len(people)} scores of people is about an edit of this run; the first is about {row.sample_id!r} "
         f"by {row.edit_model!r} (edit seed {row.edit_seed}), an edit of this run is {sample!r} by {edit_model!r} "
@@ -166,7 +188,7 @@ def rank_agreement(
     are all equal, has no correlation (None) and does not count. A correlation closer to 1 than 1 - 1 / n
     counts as that, for the z of 1 is infinite and would outweigh all others.
 
-    The interval resamples source images, the same for all models; `sources` gives each sample's digest.
+    The interval resamples source images, the same for all models; `sources` gives each sample's cluster.
     Without `sources` every sample is taken for a source of its own.
     """
     shared = {

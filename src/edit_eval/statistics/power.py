@@ -22,13 +22,13 @@ def fewest_clusters(alpha: float = ALPHA) -> int:
     return math.ceil(1 + math.log2(1 / alpha))
 
 
-def detectable_difference(found: Estimate, scale: float, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
+def detectable_difference(found: Estimate, span: float, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
     """The true difference that a test at `alpha` of as many samples would find with probability `power`.
 
     d = c * SE, with c such that a second run, whose own error is as uncertain as that seen, has |t| above t(1 - alpha /
     2) with probability `power`. (t(1 - alpha / 2) + t(power)) * SE, as usual (Bloom, Evaluation Review 19, 1995), takes
-    the standard error for known: with 10 clusters it promises .80 and keeps .75. `scale` is the largest difference
-    there can be; see `paired_p_value` for what few images ask for.
+    the standard error for known: with 10 clusters it promises .80 and keeps .75. `span` is the largest difference
+    there can be, infinite on an open scale; see `paired_p_value` for what few images ask for.
 
     None where the samples do not say: no interval for want of spread or of images that count, a few large losses that
     decide (`asymmetry`), fewer than `FEWEST_FREEDOM` degrees of freedom, or no difference within the scale is large
@@ -42,14 +42,14 @@ def detectable_difference(found: Estimate, scale: float, *, alpha: float = ALPHA
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if _power(middle, found, alpha) >= power else (middle, high)
-    difference = max(high * found.standard_error, _beyond(found, scale, alpha, power))
-    return difference if difference <= scale else None
+    difference = max(high * found.standard_error, _beyond(found, span, alpha, power))
+    return difference if difference <= span and math.isfinite(difference) else None
 
 
 def clusters_needed(
     found: Estimate,
     difference: float,
-    scale: float,
+    span: float,
     *,
     alpha: float = ALPHA,
     power: float = POWER,
@@ -61,7 +61,7 @@ def clusters_needed(
     """
     if not (difference > 0 and math.isfinite(difference)):
         raise ValueError(f"a difference to detect is a number above 0, not {difference}")
-    if not _says(found) or difference > scale:
+    if not _says(found) or difference > span:
         return None
 
     def enough(clusters: int) -> bool:
@@ -73,7 +73,7 @@ def clusters_needed(
             freedom_between=(found.freedom_between + 1) * share - 1,
             clusters=clusters,
         )
-        if future.freedom_between < 1 or _beyond(future, scale, alpha, power) > difference * (1 + 1e-6):
+        if future.freedom_between < 1 or _beyond(future, span, alpha, power) > difference * (1 + 1e-6):
             return False
         multiple = difference / future.standard_error
         return _power(multiple * (1 + 1e-6), future, alpha, found) >= power
@@ -91,9 +91,9 @@ def _says(found: Estimate) -> bool:
     return found.doubt is None and not found.asymmetry and found.freedom_between >= FEWEST_FREEDOM - 1e-9
 
 
-def _beyond(found: Estimate, scale: float, alpha: float, power: float) -> float:
+def _beyond(found: Estimate, span: float, alpha: float, power: float) -> float:
     """The difference that with probability `power` is seen to be larger than what may stay unseen."""
-    unseen = beyond_the_unseen(found, scale, alpha)
+    unseen = beyond_the_unseen(found, span, alpha)
     return unseen + student_quantile(power, found.freedom) * found.standard_error if unseen else 0.0
 
 

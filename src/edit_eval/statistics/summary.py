@@ -1,275 +1,313 @@
 """All numbers of one run, as one plain document: `summary.json`.
 
-One rule above all: only a judgement whose status is `ok` has a number. Everything else is counted beside the
-mean, and bounds it: `worst_case_mean` and `best_case_mean` are what the mean would be if all the rest had got
-the lowest or the highest score.
+One rule above all: only a score whose status is `ok` has a number. Everything else is counted beside the mean, and
+bounds it: `worst_case_mean` and `best_case_mean` are what the mean would be if all the rest lay at the worst or the
+best end of the score's scale.
 
-With several edit seeds or repeats a sample has several judgements. Each counts once in a mean; that they
-belong together is what the interval knows, for it is clustered on the source image.
+With several edit seeds or repeats a sample has several judgements. Each counts once in a mean; that they belong
+together is what the interval knows, for it is clustered on the source image.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from edit_eval.records import Results, Sample, Status
+from edit_eval.records import Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import judge_agreement
-from edit_eval.statistics.intervals import Estimate, FloatArray, IntArray, estimate
-from edit_eval.statistics.panel import panel
+from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
+from edit_eval.statistics.panel import no_panel, panel
+from edit_eval.statistics.series import ends, finite, mean, scaled_interval
 from edit_eval.statistics.timing import timing
 
-SCHEMA = 1
+SCHEMA = 2
+CONTROL = "control:"
+"""What the `edit_model` of a control's judgement begins with."""
 
+Bounds = Mapping[tuple[str, str, int], tuple[float, float]]
+"""For each (edit model, sample, edit seed) the worst and the best that its score can be."""
 _STATUSES = tuple(Status)
-_OK = _STATUSES.index(Status.OK)
+_PLACES = {status: place for place, status in enumerate(_STATUSES)}
+_OK = _PLACES[Status.OK]
 
 
-@dataclass(frozen=True)
-class _Table:
-    """The judgements as columns, a row each."""
+def summarise(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
+    """The document `summary.json`, as docs/records.md has it: plain dicts, lists, strings, integers and floats.
 
-    statuses: IntArray
-    """Place in `_STATUSES`."""
-    scores: FloatArray
-    """NaN where there is none."""
-    worst: FloatArray
-    """The score; where there is none the lowest of the rubric."""
-    best: FloatArray
-    """The same with the highest."""
-    again: IntArray
-    """1 where the score is that of a second or later asking, 0 elsewhere."""
-    clusters: IntArray
-    """The number of the source image; -1 where it is not known."""
-    lowest: float
-    highest: float
-    """The range of the rubric."""
-    min_coverage: float
-
-
-def summarise(
-    results: Results, *, min_coverage: float = 1.0, lowest: float = 0.0, highest: float = 10.0
-) -> dict[str, Any]:
-    """The document `summary.json`: plain dicts, lists, strings, integers and Python floats.
-
-    `status` is `incomplete` while anything is pending. `coverage.reached` is whether every (edit model,
-    judge) has scored at least `min_coverage` (0 to 1) of its total. `results` has one entry for every (edit
-    model, judge), in the configuration's order; where there is only one, the top level repeats its `overall`,
-    `category_mean` with its interval and `categories`, else they are None: there is no mean over different models or
-    judges.
-
-    `category_mean` is the unweighted mean of the categories' means, and None when a category has no score at
-    all: one that failed altogether must not drop out in silence. `category_mean_ci95` is its interval.
-
-    Beside every interval `ci95` stands `no_ci95`, None or why there is none: `no_scores`, `unknown_source` (of the
-    image of a score), and what `intervals.estimate` says.
-
-    `notes` is what a reader must know besides, a line each: lines of the records that are damaged, GPUs of two kinds.
-
-    With several judges or repeats there is `agreement`, what `judges_document` says of them.
-
-    `lowest` and `highest` are the ends of the rubric's range, for the bounds.
+    `results` has one entry for every (edit model, judge), in the configuration's order, with all scores of the judge.
+    There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: what each of them is to
+    have of its headlines. With several judges or repeats there is `agreement`, see `judges_document`.
     """
-    table = _table(results, min_coverage, lowest, highest)
-    entries = _entries(results, table)
-    only = entries[0] if len(entries) == 1 else None
+    entries = _entries(results, min_coverage)
     document = {
         "schema": SCHEMA,
-        "status": "incomplete" if (table.statuses == _STATUSES.index(Status.PENDING)).any() else "complete",
+        "status": "incomplete" if any(one.status is Status.PENDING for one in results.judgements) else "complete",
         "coverage": {
-            **_coverage(table, np.arange(len(results.judgements))),
+            **_coverage(_counts(results.judgements), sum(map(_asked_again, results.judgements))),
             "required": float(min_coverage),
             "reached": all(entry["coverage"]["reached"] for entry in entries),
         },
-        "overall": only["overall"] if only else None,
-        "category_mean": only["category_mean"] if only else None,
-        "category_mean_ci95": only["category_mean_ci95"] if only else None,
-        "categories": only["categories"] if only else None,
         "results": entries,
         "timing": timing(results),
         "notes": list(results.notes),
     }
     if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):
-        document["agreement"] = judges_document(results, min_coverage=min_coverage, lowest=lowest, highest=highest)
+        document["agreement"] = judges_document(results, min_coverage=min_coverage)
     return document
 
 
-def judges_document(
-    results: Results, *, min_coverage: float = 1.0, lowest: float = 0.0, highest: float = 10.0
-) -> dict[str, Any]:
-    """What a run says of its judges, as `agreement.judge_agreement`, and with several of them their `median`.
+def judges_document(results: Results, *, min_coverage: float = 1.0, score: str | None = None) -> dict[str, Any]:
+    """What a run says of its judges by their headlines, or by `score`: as `agreement.judge_agreement`, and `median`.
 
-    `median` has an entry for every edit model like those of `results` in the summary, None with fewer than three. It
-    counts edits, not answers; see `panel`.
+    `median` has an entry for every edit model like those of `results` in the summary; it counts edits, not answers, see
+    `panel`. None where `no_median` says why there is none.
     """
-    median = panel(results, lowest=lowest, highest=highest)
-    entries = None
-    if median is not None:
-        table = replace(
-            _table(median.results, min_coverage, lowest, highest),
-            worst=np.array(median.worst, dtype=np.float64),
-            best=np.array(median.best, dtype=np.float64),
-        )
-        entries = _entries(median.results, table)
-    return {**judge_agreement(results, lowest=lowest, highest=highest), "median": entries}
-
-
-def _entries(results: Results, table: _Table) -> list[dict[str, Any]]:
-    """What there is to say of every (edit model, judge)."""
-    rows_of: dict[tuple[str, str], list[int]] = {
-        (edit_model, judge): [] for edit_model in results.edit_models for judge in results.judges
+    together = panel(results, score)
+    return {
+        **judge_agreement(results, score=score),
+        "median": _entries(together.results, min_coverage, together.bounds) if together else None,
+        "no_median": no_panel(results, score),
     }
-    for row, judgement in enumerate(results.judgements):
-        rows_of.setdefault((judgement.edit_model, judgement.judge), []).append(row)
-    groupings = _groupings(results)
-    return [_entry(edit_model, judge, rows, table, groupings) for (edit_model, judge), rows in rows_of.items()]
 
 
-def _table(results: Results, min_coverage: float, lowest: float, highest: float) -> _Table:
-    places = {status: place for place, status in enumerate(_STATUSES)}
-    digests = sorted({sample.source_digest for sample in results.samples if sample.source_digest})
-    numbers = {digest: number for number, digest in enumerate(digests)}
-    clusters = {sample.id: numbers.get(sample.source_digest, -1) for sample in results.samples}
-    judgements = results.judgements
-    scores = np.array([math.nan if one.score is None else one.score for one in judgements], dtype=np.float64)
-    missing = np.isnan(scores)
-    return _Table(
-        statuses=np.array([places[judgement.status] for judgement in judgements], dtype=np.int64),
-        scores=scores,
-        worst=np.where(missing, lowest, scores),
-        best=np.where(missing, highest, scores),
-        again=np.array([one.score is not None and one.answers > 1 for one in judgements], dtype=np.int64),
-        clusters=np.array([clusters.get(judgement.sample_id, -1) for judgement in judgements], dtype=np.int64),
-        lowest=float(lowest),
-        highest=float(highest),
-        min_coverage=float(min_coverage),
-    )
+def _asked_again(judgement: Judgement) -> bool:
+    """Whether there is a headline, and it came only when something was asked again."""
+    return judgement.headline in judgement.again
+
+
+def _counts(judgements: Iterable[Judgement]) -> list[int]:
+    """How many headlines have each status."""
+    found = Counter(one.status for one in judgements)
+    return [found[status] for status in _STATUSES]
+
+
+def _coverage(counts: Sequence[int], asked_again: int) -> dict[str, Any]:
+    return {
+        "scored": counts[_OK],
+        "total": sum(counts),
+        "asked_again": asked_again,
+        "by_status": {status.value: count for status, count in zip(_STATUSES, counts, strict=True) if count},
+    }
+
+
+# -- one edit model by one judge --
 
 
 @dataclass(frozen=True)
-class _Grouping:
-    """One way to part the judgements."""
+class _Benchmark:
+    """What the samples say of every judgement about them."""
 
-    order: tuple[str, ...]
-    """The groups' names in the benchmark's order."""
-    names: Sequence[tuple[str, ...]]
-    """For each judgement the groups it is in."""
+    clusters: Mapping[str, int]
+    """For each sample the number of what it is clustered on; -1 where that is not known."""
+    groups: Mapping[str, Mapping[str, tuple[str, ...]]]
+    """For each kind of group: for each sample the groups that it is in."""
+    orders: Mapping[str, Sequence[str]]
+    """For each kind of group the groups' names, in the benchmark's order."""
 
 
-def _groupings(results: Results) -> dict[str, _Grouping]:
-    samples = results.samples
-    positions = {sample.id: position for position, sample in enumerate(samples)}
-    where = [positions.get(judgement.sample_id) for judgement in results.judgements]
-
-    def by(names_of: Callable[[Sample], Iterable[str]]) -> _Grouping:
-        names = [tuple(dict.fromkeys(name for name in names_of(sample) if name)) for sample in samples]
-        order = tuple(dict.fromkeys(name for of_sample in names for name in of_sample))
-        return _Grouping(order, [() if position is None else names[position] for position in where])
-
-    categories = [(judgement.category,) for judgement in results.judgements]
-    order = dict.fromkeys([sample.category for sample in samples] + [name for (name,) in categories])
-    return {
-        "categories": _Grouping(tuple(order), categories),
-        "difficulties": by(lambda sample: (sample.difficulty,)),
-        "tags": by(lambda sample: sample.tags),
-        "languages": by(lambda sample: (sample.language,)),
+def _benchmark(results: Results) -> _Benchmark:
+    known = sorted({sample.cluster for sample in results.samples} - {""})
+    numbers = {cluster: number for number, cluster in enumerate(known)}
+    groups: dict[str, dict[str, tuple[str, ...]]] = {
+        "categories": {sample.id: (sample.category,) for sample in results.samples},
+        "difficulties": {sample.id: (sample.difficulty,) for sample in results.samples if sample.difficulty},
+        "tags": {sample.id: tuple(dict.fromkeys(filter(None, sample.tags))) for sample in results.samples},
+        "languages": {sample.id: (sample.language,) for sample in results.samples if sample.language},
     }
+    return _Benchmark(
+        clusters={sample.id: numbers.get(sample.cluster, -1) for sample in results.samples},
+        groups=groups,
+        orders={kind: tuple(dict.fromkeys(chain.from_iterable(of.values()))) for kind, of in groups.items()},
+    )
+
+
+def _entries(results: Results, min_coverage: float, bounds: Bounds | None = None) -> list[dict[str, Any]]:
+    """What there is to say of every (edit model, judge)."""
+    judgements: dict[tuple[str, str], list[Judgement]] = {
+        (edit_model, judge): [] for edit_model in results.edit_models for judge in results.judges
+    }
+    for one in results.judgements:
+        judgements[one.edit_model, one.judge].append(one)
+    benchmark = _benchmark(results)
+    return [_entry(results, pair, found, benchmark, min_coverage, bounds) for pair, found in judgements.items()]
 
 
 def _entry(
-    edit_model: str, judge: str, rows: list[int], table: _Table, groupings: Mapping[str, _Grouping]
+    results: Results,
+    pair: tuple[str, str],
+    judgements: Sequence[Judgement],
+    benchmark: _Benchmark,
+    min_coverage: float,
+    bounds: Bounds | None,
 ) -> dict[str, Any]:
-    parts = {
-        kind: {name: _block(table, members) for name, members in _members(grouping, rows)}
-        for kind, grouping in groupings.items()
-    }
-    every = np.array(rows, dtype=np.int64)
-    coverage = _coverage(table, every)
+    edit_model, judge = pair
+    scoring = results.scoring[judge]
+    coverage = _coverage(_counts(judgements), sum(map(_asked_again, judgements)))
     return {
         "edit_model": edit_model,
         "judge": judge,
+        "protocol": scoring.protocol,
+        "headline": scoring.headline,
         "coverage": {
             **coverage,
-            "required": table.min_coverage,
+            "required": float(min_coverage),
             # The tolerance is for the product's rounding only: .07 * 100 is 7.000000000000001.
-            "reached": coverage["scored"] >= table.min_coverage * coverage["total"] - 1e-9,
+            "reached": coverage["scored"] >= min_coverage * coverage["total"] - 1e-9,
         },
-        "overall": _statistics(table, every),
-        **_category_mean(parts["categories"].values(), table, every, groupings["categories"]),
-        **parts,
+        "scores": {
+            name: _score(_table(judgements, name, scale, benchmark, bounds), benchmark)
+            for name, scale in scoring.scales.items()
+        },
+        "published": {name: _published(value) for name, value in results.published.get(pair, {}).items()},
+        "controls": dict(_controls(one for one in results.controls if one.judge == judge)),
     }
 
 
-def _members(grouping: _Grouping, rows: Iterable[int]) -> list[tuple[str, IntArray]]:
+def _published(value: float | str) -> dict[str, Any]:
+    return {"value": None, "reason": value} if isinstance(value, str) else {"value": float(value), "reason": ""}
+
+
+def _controls(judgements: Iterable[Judgement]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """For each kind of control the headline's plain mean: there are few of them, and not of every category."""
+    kinds: dict[str, list[float]] = {}
+    for one in judgements:
+        of_kind = kinds.setdefault(one.edit_model.removeprefix(CONTROL), [])
+        of_kind.append(math.nan if one.score is None else one.score)
+    for kind, values in kinds.items():
+        scores = np.array(values, dtype=np.float64)
+        there = scores[~np.isnan(scores)]
+        yield kind, {"n": len(there), "total": len(scores), "mean": mean(scores), "std": _standard_deviation(there)}
+
+
+# -- one score --
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One score, a row for each judgement to which it applies."""
+
+    scale: Scale
+    samples: Sequence[str]
+    statuses: IntArray
+    """Place in `_STATUSES`."""
+    scores: FloatArray
+    """NaN where there is none."""
+    worst: FloatArray
+    """The score; where there is none the worst end of the scale, infinite if that is open."""
+    best: FloatArray
+    """The same with the best end."""
+    again: IntArray
+    """1 where the score came only when something was asked again, 0 elsewhere."""
+    clusters: IntArray
+    """The number of the source image; -1 where it is not known."""
+    categories: IntArray
+    """The number of the category, in the benchmark's order."""
+
+
+def _table(
+    judgements: Sequence[Judgement], name: str, scale: Scale, benchmark: _Benchmark, bounds: Bounds | None
+) -> _Table:
+    places = {category: place for place, category in enumerate(benchmark.orders["categories"])}
+    outcomes = [(one, outcome[0]) for one in judgements if (outcome := one.outcome(name)) is not None]
+    scores = np.array([one.scores.get(name, math.nan) for one, _ in outcomes], dtype=np.float64)
+    worst, best = (np.where(np.isnan(scores), end, scores) for end in ends(scale))
+    if bounds is not None:
+        of_edits = [bounds[one.edit_model, one.sample_id, one.edit_seed] for one, _ in outcomes]
+        worst, best = np.array(of_edits, dtype=np.float64).reshape(-1, 2).T
+    return _Table(
+        scale=scale,
+        samples=[one.sample_id for one, _ in outcomes],
+        statuses=np.array([_PLACES[status] for _, status in outcomes], dtype=np.int64),
+        scores=scores,
+        worst=worst,
+        best=best,
+        again=np.array([name in one.again for one, _ in outcomes], dtype=np.int64),
+        clusters=np.array([benchmark.clusters.get(one.sample_id, -1) for one, _ in outcomes], dtype=np.int64),
+        categories=np.array([places[one.category] for one, _ in outcomes], dtype=np.int64),
+    )
+
+
+def _score(table: _Table, benchmark: _Benchmark) -> dict[str, Any]:
+    every, scale = np.arange(len(table.samples)), table.scale
+    return {
+        "scale": {
+            "lowest": scale.lowest,
+            "highest": scale.highest,
+            "higher_is_better": scale.higher_is_better,
+            "mean_over": scale.mean_over,
+        },
+        "coverage": _coverage_of(table, every),
+        **_statistics(table, every),
+        "sample_mean": _mean(table, every, None),
+        "category_mean": _mean(table, every, table.categories),
+        **{
+            kind: {name: _block(table, rows) for name, rows in _members(table, groups, benchmark.orders[kind])}
+            for kind, groups in benchmark.groups.items()
+        },
+    }
+
+
+def _members(
+    table: _Table, groups: Mapping[str, Sequence[str]], order: Sequence[str]
+) -> Iterator[tuple[str, IntArray]]:
     """The rows of each group that has any, in the benchmark's order of groups."""
-    groups: dict[str, list[int]] = {name: [] for name in grouping.order}
-    for row in rows:
-        for name in grouping.names[row]:
-            groups[name].append(row)
-    return [(name, np.array(members, dtype=np.int64)) for name, members in groups.items() if members]
+    rows_of: dict[str, list[int]] = {name: [] for name in order}
+    for row, sample in enumerate(table.samples):
+        for name in groups.get(sample, ()):
+            rows_of[name].append(row)
+    return ((name, np.array(rows, dtype=np.int64)) for name, rows in rows_of.items() if rows)
 
 
 def _block(table: _Table, rows: IntArray) -> dict[str, Any]:
     """Statistics of a sub-group: many of them are looked at, so what stands out in one may be chance."""
-    return {**_statistics(table, rows), "coverage": _coverage(table, rows), "exploratory": True}
+    return {**_statistics(table, rows), "coverage": _coverage_of(table, rows), "exploratory": True}
 
 
-def _coverage(table: _Table, rows: IntArray) -> dict[str, Any]:
+def _coverage_of(table: _Table, rows: IntArray) -> dict[str, Any]:
     counts = np.bincount(table.statuses[rows], minlength=len(_STATUSES)).tolist()
-    return {
-        "scored": counts[_OK],
-        "total": len(rows),
-        "asked_again": int(table.again[rows].sum()),
-        "by_status": {status.value: count for status, count in zip(_STATUSES, counts, strict=True) if count},
-    }
+    return _coverage(counts, int(table.again[rows].sum()))
 
 
 def _statistics(table: _Table, rows: IntArray) -> dict[str, Any]:
     scored = rows[table.statuses[rows] == _OK]
     scores, clusters = table.scores[scored], table.clusters[scored]
-    total, count = len(rows), len(scored)
-    # math.fsum is exact, and so the same to the last bit whatever the order of the scores.
-    whole = math.fsum(scores.tolist())
-    known = count > 0 and bool((clusters >= 0).all())
+    count = len(scored)
+    groups = table.categories if table.scale.mean_over == "categories" else None
+    of_rows = None if groups is None else groups[rows]
     return {
         "n": count,
-        "clusters": len(np.unique(clusters)) if known else None,
-        "mean": whole / count if count else None,
-        "std": _standard_deviation(scores, whole / count) if count > 1 else None,
+        "images": len(np.unique(clusters)) if count and (clusters >= 0).all() else None,
+        **_mean(table, rows, groups),
+        "worst_case_mean": finite(mean(table.worst[rows], of_rows)),
+        "best_case_mean": finite(mean(table.best[rows], of_rows)),
+        "std": _standard_deviation(scores),
         "median": float(np.median(scores)) if count else None,
         "min": float(scores.min()) if count else None,
         "max": float(scores.max()) if count else None,
-        "worst_case_mean": math.fsum(table.worst[rows].tolist()) / total if total else None,
-        "best_case_mean": math.fsum(table.best[rows].tolist()) / total if total else None,
-        **_interval("", estimate(scores, clusters) if known else None, count, table),
     }
 
 
-def _interval(prefix: str, found: Estimate | None, count: int, table: _Table) -> dict[str, Any]:
-    """The interval, and where there is none, why."""
-    reason = "no_scores" if not count else "unknown_source" if found is None else found.doubt
-    ends = found.interval(lowest=table.lowest, highest=table.highest) if found else None
-    return {f"{prefix}ci95": ends, f"no_{prefix}ci95": reason}
-
-
-def _standard_deviation(scores: FloatArray, mean: float) -> float:
-    """The sample's standard deviation, n - 1 in the denominator."""
-    return math.sqrt(math.fsum(((scores - mean) ** 2).tolist()) / (len(scores) - 1))
-
-
-def _category_mean(
-    categories: Iterable[Mapping[str, Any]], table: _Table, rows: IntArray, grouping: _Grouping
-) -> dict[str, Any]:
-    means = [category["mean"] for category in categories]
+def _mean(table: _Table, rows: IntArray, groups: IntArray | None) -> dict[str, Any]:
+    """A mean with its interval, and where there is none, why."""
+    value = mean(table.scores[rows], None if groups is None else groups[rows])
     scored = rows[table.statuses[rows] == _OK]
-    if not means or any(mean is None for mean in means):
-        return {"category_mean": None, **_interval("category_mean_", None, 0, table)}
-    places = {name: place for place, name in enumerate(grouping.order)}
-    groups = np.array([places[grouping.names[row][0]] for row in scored.tolist()], dtype=np.int64)
-    clusters = table.clusters[scored]
-    found = estimate(table.scores[scored], clusters, groups) if (clusters >= 0).all() else None
-    return {"category_mean": math.fsum(means) / len(means), **_interval("category_mean_", found, len(scored), table)}
+    if value is None:
+        return {"mean": None, "ci95": None, "no_ci95": "no_scores"}
+    if (table.clusters[scored] < 0).any():
+        return {"mean": value, "ci95": None, "no_ci95": "unknown_source"}
+    found = estimate(table.scores[scored], table.clusters[scored], None if groups is None else groups[scored])
+    return {"mean": value, "ci95": scaled_interval(found, table.scale), "no_ci95": found.doubt}
+
+
+def _standard_deviation(scores: FloatArray) -> float | None:
+    """The sample's standard deviation, n - 1 in the denominator; None of fewer than two."""
+    middle = mean(scores)
+    if middle is None or len(scores) < 2:
+        return None
+    return math.sqrt(math.fsum(((scores - middle) ** 2).tolist()) / (len(scores) - 1))

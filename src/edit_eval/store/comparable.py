@@ -1,4 +1,4 @@
-"""What makes runs comparable: the judge, the form of its answer, the language, and what was asked about each sample.
+"""What makes runs comparable: the judge, its protocol, the language, and what was asked about each sample.
 
 The run directory keeps all of it, so nothing but the records is read. Which samples two runs have in common is another
 matter: each pair is compared on those, and a run with `--limit` can be held against a whole one.
@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from edit_eval.benchmarks.categories import canonical
 from edit_eval.config.secrets import without_secrets
-from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.errors import ConfigurationError
+from edit_eval.experiment import Experiment
+from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Results, Status
-from edit_eval.rubrics.loading import Rubric
 from edit_eval.statistics.columns import NOT_SET, Column, Difference, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
-from edit_eval.store.keys import digest
 
 NOTES = {
     "left_out": "{run}: judge {judge} is left out, not every run has it with the same parameters",
@@ -28,7 +28,6 @@ NOTES = {
     "repeats": "not the same numbers of edit seeds and repeats ({sizes}): a sample's score is the mean over them",
 }
 _DIGITS_SHOWN = 12
-_DESCRIPTION = "{original_description}"
 
 
 class Note(str):
@@ -46,24 +45,28 @@ class Note(str):
         return (self.kind,), self.values  # so that it can be copied
 
 
+class Made(Protocol):
+    """A run: what was asked, and what came of it."""
+
+    @property
+    def experiment(self) -> Experiment: ...
+    @property
+    def results(self) -> Results: ...
+
+
 def compare_runs(
-    runs: Sequence[Results],
-    *,
-    detect: float | None = None,
-    margin: float | None = None,
-    lowest: float = 0.0,
-    highest: float = 10.0,
+    runs: Sequence[Made], *, score: str | None = None, detect: float | None = None, margin: float | None = None
 ) -> Comparison:
     """Compares every two (run, edit model) by each judge that all runs have.
 
-    Arguments as for `statistics.comparison.compare`. Raises `ConfigurationError` for runs that cannot be compared,
-    with what differs, and `RunDirectoryError` for one whose configuration does not say what it was made with.
+    Arguments as for `statistics.comparison.compare`; `score` is the headline of each judge where none is named. Raises
+    `ConfigurationError` for runs that cannot be compared, with what differs.
     """
-    columns, notes = comparable_columns(runs)
-    return compare(columns, detect=detect, margin=margin, lowest=lowest, highest=highest, notes=notes)
+    columns, notes = comparable_columns(runs, score)
+    return compare(columns, detect=detect, margin=margin, notes=notes)
 
 
-def comparable_columns(runs: Sequence[Results]) -> tuple[list[Column], list[str]]:
+def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[list[Column], list[str]]:
     """The columns of all runs under names that tell them apart, and what a reader must know, a line each.
 
     A column is named after its run, with the edit model where the run has several; in a single run after the edit
@@ -71,21 +74,23 @@ def comparable_columns(runs: Sequence[Results]) -> tuple[list[Column], list[str]
     """
     if not runs:
         raise ConfigurationError("a comparison needs two runs or more, or one run with several edit models")
-    names = run_names([run.directory for run in runs])
+    names = run_names([run.results.directory for run in runs])
     shared, notes = _shared_judges(runs, names)
-    first = _edit_model(runs[0], runs[0].edit_models[0])
+    first = _edit_model(runs[0], runs[0].results.edit_models[0])
     columns: list[Column] = []
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}
-        identities = {name: _identity(run, judge) for name, judge in _judges(run).items()}
+        identities = {judge.name: _identity(run, judge) for judge in run.experiment.judges}
+        asked = {judge.name: _asked(run, judge) for judge in run.experiment.judges if judge.name in labels}
         columns += [
             replace(
                 column,
-                name=_column_name(names[place], column.edit_model, run, alone=len(runs) == 1),
+                name=_column_name(names[place], column.edit_model, run.results, alone=len(runs) == 1),
                 judge=labels[column.judge],
+                asked=asked[column.judge],
                 differs=_difference_lines(first, _edit_model(run, column.edit_model)),
             )
-            for column in columns_of(run, identities, _asked(run))
+            for column in columns_of(run.results, identities, score=score)
             if column.judge in labels
         ]
     of_judges = [judges[0] for judges in shared]
@@ -136,43 +141,32 @@ def _column_name(run_name: str, edit_model: str, run: Results, *, alone: bool) -
 # -- what must be equal --
 
 
-def _identity(run: Results, judge: Mapping[str, Any]) -> dict[str, object]:
-    configuration = _configuration(run)
+def _identity(run: Made, judge: AskedJudge) -> dict[str, object]:
+    of_model = {key: getattr(judge.model, key) for key in ("type", "revision", "parameters")}
+    protocol = {"type": judge.protocol_name, **without_secrets(judge.question_parameters())}
     return {
-        "judge": without_secrets({key: judge[key] for key in ("type", "revision", "parameters")}),
-        "answer": configuration["protocol"]["answer"],
-        "language": configuration["benchmark"]["language"],
+        "judge": without_secrets(of_model),
+        "protocol": protocol,
+        **({} if "language" in protocol else {"language": run.experiment.language}),  # said once
     }
 
 
-def _asked(run: Results) -> dict[str, dict[str, str]]:
-    """For each sample what the edit model and the judge were told about it."""
-    form = _configuration(run)["protocol"]["answer"]
-    rubrics = {
-        category: Rubric(**{**rubric, "criteria": tuple(rubric["criteria"])})
-        for category, rubric in _resolved(run)["rubrics"].items()
-    }
-    shown, described = {}, {}
-    for category, rubric in rubrics.items():
-        prompts = [rubric.system(form), rubric.user_prompt_template]
-        shown[category] = f"{rubric.version} {digest(prompts)[:_DIGITS_SHOWN]}"
-        described[category] = any(_DESCRIPTION in prompt for prompt in prompts)
+def _asked(run: Made, judge: AskedJudge) -> dict[str, dict[str, str]]:
+    """For each sample what the edit model and the judge were told about it: the wording of each question as a
+    digest."""
+    shown: dict[str, str] = {}
     asked = {}
-    for sample in run.samples:
-        category = canonical(sample.category)
-        asked[sample.id] = {
-            "category": category,
-            "instruction": sample.instruction,
-            "rubric": shown.get(category, "none"),
-        }
-        if described.get(category, False):
-            asked[sample.id]["description"] = sample.description
+    for sample, questions in zip(run.experiment.samples, run.experiment.asked[judge.name], strict=True):
+        told = {"category": canonical(sample.category), "instruction": sample.instruction}
+        for one in questions:
+            told[f"question `{one.question.name}`"] = shown.setdefault(one.digest, one.digest[:_DIGITS_SHOWN])
+        asked[sample.id] = told
     return asked
 
 
-def _shared_judges(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
+def _shared_judges(runs: Sequence[Made], names: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
     """The judges that all runs have: for each its name in every run. And a line for each that is left out."""
-    left = [{name: _identity(run, judge) for name, judge in _judges(run).items()} for run in runs]
+    left = [{judge.name: _identity(run, judge) for judge in run.experiment.judges} for run in runs]
     whole = [dict(judges) for judges in left]
     shared: list[tuple[str, ...]] = []
     for name, identity in whole[0].items():
@@ -208,18 +202,18 @@ def _no_judge_in_common(
 # -- what a reader must know --
 
 
-def _notes(runs: Sequence[Results], names: Sequence[str]) -> list[str]:
+def _notes(runs: Sequence[Made], names: Sequence[str]) -> list[str]:
     notes: list[str] = []
-    for name, run in zip(names, runs, strict=True):
+    for name, run in zip(names, (run.results for run in runs), strict=True):
         pending = sum(judgement.status is Status.PENDING for judgement in run.judgements)
         if pending:
             notes.append(Note("unfinished", run=name, pending=pending, total=len(run.judgements)))
         notes += [f"{name}: {note}" for note in run.notes]
-    samples = [{sample.id for sample in run.samples} for run in runs]
+    samples = [{sample.id for sample in run.results.samples} for run in runs]
     if any(ids != samples[0] for ids in samples):
         sizes = ", ".join(f"{name} {len(ids)}" for name, ids in zip(names, samples, strict=True))
         notes.append(Note("samples", sizes=sizes))
-    asked = [tuple(_configuration(run)["evaluation"][key] for key in ("edit_seeds", "repeats")) for run in runs]
+    asked = [(run.experiment.edit_seeds, run.experiment.repeats) for run in runs]
     if len(set(asked)) > 1:
         sizes = ", ".join(f"{name} {seeds}/{repeats}" for name, (seeds, repeats) in zip(names, asked, strict=True))
         notes.append(Note("repeats", sizes=sizes))
@@ -243,29 +237,9 @@ def _that_matter(a: Mapping[str, object], b: Mapping[str, object]) -> list[Diffe
     return [one for one in found if one.key.removeprefix("judge.").split(".")[0] not in ("revision", "parameters")]
 
 
-# -- what the run directory keeps --
-
-
-def _judges(run: Results) -> dict[str, Any]:
-    return {judge["name"]: judge for judge in _resolved(run)["judges"]}
-
-
-def _edit_model(run: Results, name: str) -> dict[str, object]:
-    models = {model["name"]: model for model in _resolved(run)["edit_models"]}
-    shown: dict[str, object] = without_secrets({key: value for key, value in models[name].items() if key != "name"})
+def _edit_model(run: Made, name: str) -> dict[str, object]:
+    model = next(model for model in run.experiment.edit_models if model.name == name)
+    shown: dict[str, object] = without_secrets(
+        {key: value for key, value in asdict(model).items() if key not in ("name", "digest")}
+    )
     return shown
-
-
-def _configuration(run: Results) -> Any:
-    return _complete(run, run.configuration, ("benchmark", "evaluation"))
-
-
-def _resolved(run: Results) -> Any:
-    return _complete(run, run.resolved, ("edit_models", "judges", "rubrics"))
-
-
-def _complete(run: Results, kept: Mapping[str, object], keys: Sequence[str]) -> Mapping[str, object]:
-    for key in keys:
-        if key not in kept:
-            raise RunDirectoryError(f"{run.directory}: its config/ does not say with which {key} it was made")
-    return kept

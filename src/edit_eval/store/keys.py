@@ -1,72 +1,41 @@
-"""Keys: a digest over all that decides an edit's pixels, and one over all that decides a judge's answer.
+"""Keys: a digest over all that decides an edit's pixels, and one over all that decides a judge's reply.
 
 Where and how something ran (device, batch size, library versions) is recorded, never hashed. Nor are the names that
-a configuration gives its models, nor the answer parser: stored answers can be read anew without a GPU.
+a configuration gives its models, nor how replies are read: stored ones can be read anew without a GPU.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import Any
+from collections.abc import Sequence
 
-SCHEMA = 1  # part of every key; raised when the meaning of a key changes
+from edit_eval.config.identity import Identity, digest, digest_of_text
 
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+SCHEMA = 2  # part of every key; raised when the meaning of a key changes
+REPEAT_STRIDE = 1_000_000
+"""Reading r of repeat p is sampled with the seed r + 1,000,000 p: no repeat has another's seeds."""
+
 _quoted = json.encoder.encode_basestring  # a text as it stands in canonical JSON
 
 
-def digest(parts: object) -> str:
-    """SHA-256 (hexadecimal) of the canonical JSON of `parts`: sorted keys, no spaces, UTF-8, no NaN."""
-    return _digest(_encode(parts))
+def edit_key(model: Identity, sources: Sequence[str], instruction: str, seed: int) -> str:
+    """The key of an edit. `sources` are the SHA-256 of the source files' bytes in their order, `seed` the sample's.
 
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Which model answers, as far as its answers depend on it."""
-
-    name: str
-    """What the configuration calls it; not part of a key."""
-    type: str
-    revision: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    """The model's `seed`; it enters a key through the sample's seed."""
-
-    @cached_property
-    def digest(self) -> str:
-        """What stands for the model in a key."""
-        return digest({"type": self.type, "revision": self.revision, "parameters": self.parameters})
-
-
-def edit_key(model: Identity, source: str, instruction: str, seed: int) -> str:
-    """The key of an edit. `source` is the SHA-256 of the source file's bytes, `seed` the sample's.
-
-    It is the `digest` of a list, written out here: a run that goes on makes a hundred thousand keys.
+    A sample that follows another has, in place of its (first) source, the key of that other's edit. It is the `digest`
+    of a list, written out here: a run that goes on makes a hundred thousand keys.
     """
-    return _digest(f'["edit",{SCHEMA},"{model.digest}",{_quoted(source)},{_quoted(instruction)},{seed}]')
+    shown = ",".join(map(_quoted, sources))
+    return digest_of_text(f'["edit",{SCHEMA},"{model.digest}",[{shown}],{_quoted(instruction)},{seed}]')
 
 
-def prompt_digest(system: str, user: str) -> str:
-    """What stands for the prompts, as the judge gets them, in a key."""
-    return _digest(_text_digest(system) + user)
+def reply_key(judge: Identity, asked: str, edit: str, seed: int) -> str:
+    """The key of the replies to one question. The edit enters by its pixels, so equal edits are judged alike.
+
+    `asked` is the `protocols.asked.asked_digest`, `edit` the digest of the edit's pixels (empty where the judge is not
+    shown it), `seed` as in `REPEAT_STRIDE`."""
+    return digest_of_text(f'["reply",{SCHEMA},"{judge.digest}","{asked}",{_quoted(edit)},{seed}]')
 
 
-_text_digest = lru_cache(maxsize=256)(_digest)  # a rubric's text is the same for many samples
-
-
-def judgement_key(judge: Identity, pixels: str, source: str, prompts: str, repeat: int) -> str:
-    """The key of a judgement. The edit enters by its pixels, so equal edits of different models are judged alike.
-
-    `pixels` is the digest of the edit's pixels, `source` that of the source's bytes, `prompts` the `prompt_digest`;
-    `repeat` counts from 0.
-    """
-    about = f"{_quoted(pixels)},{_quoted(source)},{_quoted(prompts)},{repeat}"
-    return _digest(f'["judgement",{SCHEMA},"{judge.digest}",{about}]')
+def replay_key(judge: Identity, address: Sequence[object]) -> str:
+    """The key of replies that were given elsewhere: they are known by their address."""
+    return digest(["replay", SCHEMA, judge.digest, *address])

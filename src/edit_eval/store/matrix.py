@@ -1,221 +1,358 @@
-"""The matrix: every edit and every judgement that a run is to have, and what has become of each.
-
-Edits are numbered by (edit model, edit seed, sample), judgements by (edit, judge, repeat), so that a number is all
-that scheduling needs to know.
-"""
+"""The matrix: every edit, reply and judgement that a run is to have, and what has become of each."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from functools import cached_property, partial
+from typing import NamedTuple
 
-import msgspec
-
-from edit_eval.records import Answer, Edit, Judgement, Sample, Status
-from edit_eval.store.journal import Lines, Record, no_garbage
-from edit_eval.store.keys import Identity, edit_key, judgement_key, prompt_digest
-from edit_eval.store.verification import altered_pictures
+from edit_eval.config.identity import Identity
+from edit_eval.experiment import Experiment
+from edit_eval.protocols.asked import AskedJudge, asked_digest
+from edit_eval.protocols.contract import Question
+from edit_eval.protocols.judging import applying, asked_again, read, rendered, score
+from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, counted
+from edit_eval.store.cells import CONTROL, Cells
+from edit_eval.store.journal import no_garbage
+from edit_eval.store.keys import REPEAT_STRIDE, edit_key, replay_key, reply_key
 
 EDIT_SEED_STRIDE = 1_000_000
 """How far apart the seeds of a sample's edits are with `edit_seeds` > 1: larger than any benchmark."""
 
+SHORT = 64
+"""Characters of a reply that others are likely to repeat."""
+
 # Python 3.11 takes ten times as long to look a member up in its class.
-OK, PENDING, SKIPPED, EDIT_FAILED, JUDGE_ERROR = (
-    Status.OK,
-    Status.PENDING,
-    Status.SKIPPED,
-    Status.EDIT_FAILED,
-    Status.JUDGE_ERROR,
-)
+OK, PENDING, SKIPPED, EDIT_FAILED = Status.OK, Status.PENDING, Status.SKIPPED, Status.EDIT_FAILED
 
 
-class Prompt(Protocol):
-    """What a judge is told."""
-
-    @property
-    def system(self) -> str: ...
-    @property
-    def user(self) -> str: ...
+_NOTHING_MISSING: dict[str, tuple[Status, str]] = {}  # one for all judgements that are whole
 
 
-class Outcome(Protocol):
-    """What answers amount to."""
+class Shown(NamedTuple):
+    """A picture that an edit model or a judge is shown."""
+
+    path: str
+    """Of its file; relative to the run directory for an edit."""
+    digest: str = ""
+    """SHA-256 of the file's bytes."""
+    pixels: str = ""
+    """Of an edit: the digest of its pixels."""
+    blank: bool = False
+    """A grey picture of that one's size is meant."""
 
     @property
-    def status(self) -> Status: ...
-    @property
-    def score(self) -> float | None: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def answer(self) -> str: ...
-    @property
-    def settled(self) -> bool: ...
-
-
-class AskingProtocol(Protocol):
-    """How a benchmark asks a judge, and makes a judgement of its answers (see `edit_eval.protocols`)."""
-
-    @property
-    def form(self) -> str: ...
-    def prompt(self, sample: Sample) -> Prompt: ...
-    def ask_again(self, prompt: Any) -> Prompt: ...
-    def judgement(self, answers: Sequence[Answer]) -> Outcome: ...
-
-
-class Place(NamedTuple):
-    """Which judgement it is."""
-
-    edit: int
-    judge: int
-    repeat: int
+    def known_by(self) -> str:
+        """What stands for the picture in a key."""
+        return f"blank like {self.digest}" if self.blank else self.pixels or self.digest
 
 
 class Matrix:
-    """All cells of a run."""
+    """All edits, cells and judgements of an experiment."""
 
-    def __init__(
-        self,
-        samples: Sequence[Sample],
-        edit_models: Sequence[Identity],
-        judges: Sequence[Identity],
-        protocol: AskingProtocol,
-        *,
-        edit_seeds: int = 1,
-        repeats: int = 1,
-    ) -> None:
-        self.samples = tuple(samples)
-        self.edit_models = tuple(edit_models)
-        self.judges = tuple(judges)
-        self.protocol = protocol
-        self.edit_seeds, self.repeats = edit_seeds, repeats
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.samples, self.edit_models, self.judges = experiment.samples, experiment.edit_models, experiment.judges
         with no_garbage():
-            self._edit_keys = [
-                edit_key(model, sample.source_digest, sample.instruction, self._seed(model, edit_seed, sample))
-                for model in self.edit_models
-                for edit_seed in range(edit_seeds)
-                for sample in self.samples
-            ]
-            self.answers: list[list[Answer]] = [[] for _ in range(len(self._edit_keys) * len(self.judges) * repeats)]
-        self._settled: list[Judgement | None] = [None] * len(self.answers)
-        self._aside: dict[str, dict[tuple[object, ...], list[Answer]]] = {}  # judgement's key -> to whom -> answers
-        self._prompt_digests = [""] * len(self.samples)
-        self._keys = [""] * len(self.answers)
+            self.cells = Cells(experiment)
+            self.edit_keys = self._edit_keys()
+            self.replies: list[list[Reply]] = [[] for _ in range(len(self.cells))]
+        self._readings: list[Reading | None] = [None] * len(self.cells)
+        self._settled: list[Judgement | None] = [None] * self.cells.judgements
+        self._keys = [""] * len(self.cells)
+        self._short: dict[tuple[object, ...], Reading] = {}  # of cells that were answered once, in few characters
+        self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
+        """Key of replies -> to which address -> the replies: about pictures that are not there now."""
+
+    # -- edits --
+
+    def _edit_keys(self) -> list[str]:
+        """Those of all edits that an edit model makes."""
+        before = self.experiment.predecessors
+        keys: list[str] = [""] * self.cells.edits
+        later = []
+        for number in range(self.cells.edits):
+            model, edit_seed, sample = self.edit_parts(number)
+            if sample.follows and not sample.fault:
+                later.append(number)
+                continue
+            keys[number] = edit_key(model, _sources(sample), sample.instruction, self._seed(model, edit_seed, sample))
+        while later:
+            left = []
+            for number in later:
+                model, edit_seed, sample = self.edit_parts(number)
+                origin = keys[number - number % len(self.samples) + before[number % len(self.samples)]]
+                if origin:
+                    sources = [origin, *_sources(sample)]
+                    keys[number] = edit_key(model, sources, sample.instruction, self._seed(model, edit_seed, sample))
+                else:
+                    left.append(number)
+            assert len(left) < len(later), "samples that follow each other in a circle have a fault"
+            later = left
+        return keys
 
     @cached_property
     def edits(self) -> list[Edit]:
         """Every edit as it stands, by its number."""
-        return [self._new_edit(number) for number in range(len(self._edit_keys))]
+        return [self.new_edit(number) for number in range(self.cells.edits)]
 
-    def _new_edit(self, number: int) -> Edit:
-        model, edit_seed, sample = self._edit_parts(number)
-        seed = self._seed(model, edit_seed, sample)
-        status = SKIPPED if sample.fault else PENDING
-        return Edit(self._edit_keys[number], sample.id, model.name, seed, edit_seed, status, sample.fault)
+    def new_edit(self, number: int) -> Edit:
+        """An edit of which nothing is known yet."""
+        model, edit_seed, sample = self.edit_parts(number)
+        return Edit(
+            key=self.edit_keys[number],
+            sample_id=sample.id,
+            edit_model=model.name,
+            seed=self._seed(model, edit_seed, sample),
+            edit_seed=edit_seed,
+            status=SKIPPED if sample.fault else PENDING,
+            reason=sample.fault,
+        )
 
-    def _edit_parts(self, number: int) -> tuple[Identity, int, Sample]:
-        rest, sample = divmod(number, len(self.samples))
-        model, edit_seed = divmod(rest, self.edit_seeds)
+    def edit_parts(self, number: int) -> tuple[Identity, int, Sample]:
+        """Edit model, edit seed and sample of an edit."""
+        model, edit_seed, sample = self.cells.edit_parts(number)
         return self.edit_models[model], edit_seed, self.samples[sample]
 
     def _seed(self, model: Identity, edit_seed: int, sample: Sample) -> int:
         return model.seed + sample.index + edit_seed * EDIT_SEED_STRIDE
 
-    # -- numbers --
-
     def sample_of(self, edit: int) -> Sample:
-        """The sample of an edit."""
-        return self.samples[edit % len(self.samples)]
+        """The sample that an edit, or a control, is about."""
+        return self.samples[self.cells.sample(edit)]
 
-    def edit_number(self, model: int, edit_seed: int, sample: int) -> int:
-        """The number of an edit; all arguments count from 0, in the order of the configuration and the samples."""
-        return (model * self.edit_seeds + edit_seed) * len(self.samples) + sample
+    def predecessor(self, edit: int) -> int | None:
+        """The edit that is this one's source; None where the sample has a source of its own."""
+        position = edit % len(self.samples)
+        other = self.experiment.predecessors.get(position)
+        return None if other is None else edit - position + other
 
-    def place(self, judgement: int) -> Place:
-        """What a judgement's number stands for."""
-        return Place(*self._parts(judgement))
+    def made_by(self, edit: int) -> int:
+        """The edit whose picture is judged: the edit itself; for a control that of another sample, or of its own.
 
-    def _parts(self, judgement: int) -> tuple[int, int, int]:
-        """Edit, judge and repeat: a named tuple takes several times as long to make."""
-        rest, repeat = divmod(judgement, self.repeats)
-        return *divmod(rest, len(self.judges)), repeat
+        A control is judged beside the edit of its sample by the first edit model, and so comes when that has come.
+        """
+        if edit < self.cells.edits:
+            return edit
+        control = self.cells.control(edit)
+        return self.cells.edit(0, 0, control.sample if control.other is None else control.other)
 
-    def judgement_number(self, edit: int, judge: int, repeat: int) -> int:
-        """The number of a judgement."""
-        return (edit * len(self.judges) + judge) * self.repeats + repeat
+    def sources(self, edit: int) -> dict[str, Shown]:
+        """The pictures that an edit model is given, by name, in their order."""
+        return {name: shown for name, shown in self._given(edit).items() if name.startswith("source")}
 
-    def judgements_of(self, edit: int) -> range:
-        """The numbers of all judgements of an edit."""
-        count = len(self.judges) * self.repeats
-        return range(edit * count, (edit + 1) * count)
+    def _given(self, edit: int) -> dict[str, Shown]:
+        """A sample's pictures, its source first."""
+        own = {name: Shown(picture.path, picture.digest) for name, picture in self.sample_of(edit).pictures.items()}
+        before = self.predecessor(edit) if edit < self.cells.edits else None
+        if before is not None:
+            own = {"source": Shown(self.edits[before].image, pixels=self.edits[before].pixels), **own}
+        return own
 
-    def address(self, judgement: int) -> tuple[str, str, int, str, int]:
-        """What a judgement is about in words: sample, edit model, edit seed, judge, repeat."""
-        number, judge, repeat = self._parts(judgement)
-        edit = self.edits[number]
-        return edit.sample_id, edit.edit_model, edit.edit_seed, self.judges[judge].name, repeat
+    def pictures(self, edit: int) -> dict[str, Shown]:
+        """All that a question about an edit, or a control, can show: without `edit` where there is none."""
+        shown = self._given(edit)
+        if edit < self.cells.edits or self.cells.control(edit).kind == "shuffled":
+            made = self.edits[self.made_by(edit)]
+            return {**shown, "edit": Shown(made.image, pixels=made.pixels)} if made.status is OK else shown
+        return {**shown, "edit": shown["source"]._replace(blank=self.cells.control(edit).kind == "blank")}
 
-    # -- state --
+    def shown_edits(self, edit: int) -> tuple[int, ...]:
+        """The edits whose pictures a question about an edit, or a control, can show: the one that it follows first."""
+        if edit >= self.cells.edits:
+            return () if self.cells.control(edit).other is None else (self.made_by(edit),)
+        before = self.predecessor(edit)
+        return (edit,) if before is None else (before, edit)
 
-    def prompt(self, edit: int) -> Prompt:
-        """What a judge is told about an edit."""
-        return self.protocol.prompt(self.sample_of(edit))
+    def is_there(self, edit: int) -> bool:
+        """Whether there is a picture to judge, with all that it is shown beside."""
+        return all(self.edits[one].status is OK for one in self.shown_edits(edit))
 
-    def judgement_key(self, judgement: int) -> str:
-        """The key of a judgement whose edit is there."""
-        key = self._keys[judgement]
+    def edit_model_name(self, edit: int) -> str:
+        """Whose edit it is; for a control `control:` and its kind."""
+        if edit >= self.cells.edits:
+            return f"{CONTROL}{self.cells.control(edit).kind}"
+        return self.edit_models[self.cells.edit_parts(edit)[0]].name
+
+    # -- cells --
+
+    def address(self, cell: int) -> tuple[str, str, int, str, int, str, int]:
+        """What a cell is about in words: sample, edit model, edit seed, judge, repeat, question, reading."""
+        judgement, reading, question = self.cells.cell(cell)
+        edit, judge, repeat = self.cells.parts(judgement)
+        edit_seed = self.cells.edit_parts(edit)[1] if edit < self.cells.edits else 0
+        name = self.cells.asked(judgement)[question].question.name
+        about = self.sample_of(edit).id, self.edit_model_name(edit), edit_seed
+        return *about, self.judges[judge].name, repeat, name, reading
+
+    def judge_of(self, cell: int) -> AskedJudge:
+        """The judge that is asked."""
+        return self.judges[self.cells.parts(self.cells.judgement_of(cell))[1]]
+
+    def question(self, cell: int, *, again: bool = False) -> Question:
+        """The question with its texts, as it is put to the judge; `again` with the line for asking again.
+
+        Those that it comes after have been answered.
+        """
+        judgement, _, number = self.cells.cell(cell)
+        edit, judge, _ = self.cells.parts(judgement)
+        name = self.cells.asked(judgement)[number].question.name
+        question = self.experiment.question(self.judges[judge], self.cells.sample(edit), name)
+        if question.after:
+            question = rendered(question, {name: self.reading(n) for name, n in self.cells.before(cell).items()})
+        return asked_again(question) if again else question
+
+    def seed(self, cell: int) -> int:
+        """The seed with which a cell's replies are sampled."""
+        judgement, reading, _ = self.cells.cell(cell)
+        return reading + REPEAT_STRIDE * self.cells.parts(judgement)[2]
+
+    def key(self, cell: int) -> str:
+        """The key of a cell's replies; its edit is there, and the questions that it comes after are answered."""
+        key = self._keys[cell]
         if not key:
-            edit, judge, repeat = self._parts(judgement)
-            number = edit % len(self.samples)
-            sample = self.samples[number]
-            prompts = self._prompt_digests[number]
-            if not prompts:  # kept instead of the prompts themselves, which are long
-                prompt = self.protocol.prompt(sample)
-                prompts = self._prompt_digests[number] = prompt_digest(prompt.system, prompt.user)
-            pixels = self.edits[edit].pixels
-            source = sample.source_digest
-            key = self._keys[judgement] = judgement_key(self.judges[judge], pixels, source, prompts, repeat)
+            key = self._keys[cell] = self._key(cell)
         return key
 
+    def _key(self, cell: int) -> str:
+        judgement, reading, number = self.cells.cell(cell)
+        edit, judge, repeat = self.cells.parts(judgement)
+        model = self.judges[judge].model
+        if self.judges[judge].replays:
+            sample, edit_model, edit_seed, _, repeat, question, reading = self.address(cell)
+            return replay_key(model, (sample, edit_model, edit_seed, question, repeat, reading))
+        asked = self.cells.asked(judgement)[number]
+        shows = any("edit" in view.reads for view in asked.question.shows)
+        if not asked.varies and edit < self.cells.edits:  # as nearly all are: no picture has to be looked up
+            pixels = self.edits[edit].pixels if shows else ""
+            return reply_key(model, asked.digest, pixels, reading + REPEAT_STRIDE * repeat)
+        pictures = {name: shown.known_by for name, shown in self.pictures(edit).items()}
+        about = asked_digest(self.question(cell), {**pictures, "edit": "edit"}) if asked.varies else asked.digest
+        return reply_key(model, about, pictures.get("edit", "") if shows else "", self.seed(cell))
+
+    def can_be_asked(self, cell: int) -> bool:
+        """Whether there is something to ask about: a picture, and answers to the questions that it comes after."""
+        if not self.is_there(self.cells.parts(self.cells.judgement_of(cell))[0]):
+            return False
+        return all(self.reading(before).status is OK for before in self.cells.before(cell).values())
+
+    def reading(self, cell: int) -> Reading:
+        """What a cell's replies amount to, as it stands. Its edit is there."""
+        found = self._readings[cell]
+        if found is None:
+            found = self._read(cell)
+            if found.status is not PENDING:
+                self._readings[cell] = found
+        return found
+
+    def _read(self, cell: int) -> Reading:
+        for before in map(self.reading, self.cells.before(cell).values()):
+            if before.status is not OK:
+                return replace(before, values={}, asked=0)  # there is nothing to ask
+        return self.read(cell, self.replies[cell])
+
+    def read(self, cell: int, replies: Sequence[Reply]) -> Reading:
+        """What these replies would amount to."""
+        judgement, _, number = self.cells.cell(cell)
+        judge = self.judges[self.cells.parts(judgement)[1]]
+        question, retries = self.cells.asked(judgement)[number].question, judge.section.retries
+        if len(replies) != 1 or len(replies[0].text) > SHORT or replies[0].values or replies[0].ended is not OK:
+            return read(judge.protocol, question, replies, retries)
+        # Bare scores repeat themselves a hundred thousand times; a question lives as long as the experiment.
+        same = judge.name, id(question), replies[0].text, replies[0].final
+        found = self._short.get(same)
+        if found is None:
+            found = self._short[same] = read(judge.protocol, question, replies, retries)
+        return found
+
+    def add_reply(self, cell: int, reply: Reply) -> Reading:
+        """A reply has come; returns what all replies of the cell amount to."""
+        self.replies[cell].append(reply)
+        return self.reading(cell)
+
+    def forget_replies(self, cell: int) -> None:
+        """The cell is to be asked anew, and those that come after it with it."""
+        self.replies[cell].clear()
+        for one in (cell, *self.cells.after(cell)):
+            self._readings[one] = None
+            if one != cell:
+                self._keys[one] = ""
+        self._settled[self.cells.judgement_of(cell)] = None
+
     def set_edit(self, number: int, edit: Edit) -> list[Judgement]:
-        """The edit has come to an end, or is to be made anew; answers about another picture no longer count.
+        """The edit has come to an end, or is to be made anew; replies about another picture no longer count.
 
-        Those that were given about this very picture do: returns the judgements that they settle.
+        Those that were given about this very picture do: returns the judgements that it settles.
         """
-        before, self.edits[number] = self.edits[number], edit
-        settled = []
-        for judgement in self.judgements_of(number):
-            if self.answers[judgement] and before.status is OK:
-                key = self._keys[judgement]
-                self._aside.setdefault(key, {})[self.address(judgement)] = list(self.answers[judgement])
-            self.answers[judgement].clear()
-            self._keys[judgement], self._settled[judgement] = "", None
-            if edit.status is OK and self._take_from_aside(judgement):
-                settled.append(self.judgement(judgement))
-        return settled
+        about = self.shown_with(number)
+        cells = [cell for one in about for cell in self.cells.cells_of_edit(one)]
+        for cell in cells:
+            if self.replies[cell]:
+                self.aside.setdefault(self.key(cell), {})[self.address(cell)] = list(self.replies[cell])
+        for cell in cells:
+            self.replies[cell].clear()
+            self._keys[cell], self._readings[cell] = "", None
+        self.edits[number] = edit
+        for judgement in (n for one in about for n in self.cells.judgements_of(one)):
+            self._settled[judgement] = None
+        if edit.status is not OK or not self.aside:
+            return []
+        for cell in cells:
+            self.take_from_aside(cell)
+        every = (self.judgement(n) for one in about for n in self.cells.judgements_of(one))
+        return [one for one in every if one.status is OK]
 
-    def _take_from_aside(self, judgement: int) -> bool:
-        """Gives a judgement the answers that were set aside for it, if they hold a score."""
-        given = self._aside.get(self.judgement_key(judgement)) if self._aside else None
-        if not given:
-            return False
-        answers = given.get(self.address(judgement)) or next(iter(given.values()))
-        if self.protocol.judgement(answers).status is not OK:
-            return False
-        self.answers[judgement].extend(answers)
-        return True
+    def shown_with(self, edit: int) -> list[int]:
+        """All edits and controls whose questions can show an edit's picture, itself first."""
+        return [edit, *self.followers(edit), *self._shuffled.get(edit, ())]
 
-    def add_answer(self, judgement: int, answer: Answer) -> Judgement:
-        """An answer has come; returns the judgement that the answers so far amount to."""
-        self.answers[judgement].append(answer)
-        return self.judgement(judgement)
+    def followers(self, edit: int) -> list[int]:
+        """The edits whose source this one is."""
+        position = edit % len(self.samples)
+        return [edit - position + other for other in self._followers.get(position, ())]
+
+    def fail_followers(self, edit: int) -> list[int]:
+        """What follows an edit that failed cannot be made, nor what follows that: returns those edits."""
+        found = [edit]
+        for failed in found:
+            for one in self.followers(failed):
+                if self.edits[one].status is PENDING:
+                    reason = f"the edit that it follows failed: {self.edits[edit].reason}"
+                    self.edits[one] = replace(self.edits[one], status=EDIT_FAILED, reason=reason)
+                    found.append(one)
+        return found[1:]
+
+    @cached_property
+    def _followers(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for position, before in self.experiment.predecessors.items():
+            found.setdefault(before, []).append(position)
+        return found
+
+    @cached_property
+    def _shuffled(self) -> dict[int, list[int]]:
+        """For an edit the controls that it is another sample's edit for."""
+        found: dict[int, list[int]] = {}
+        for control in range(self.cells.edits, self.cells.everything):
+            if self.cells.control(control).other is not None:
+                found.setdefault(self.made_by(control), []).append(control)
+        return found
+
+    def take_from_aside(self, cell: int) -> None:
+        """Gives a cell the replies that were set aside for it, if they can be read."""
+        if not self.can_be_asked(cell) or not (given := self.aside.get(self.key(cell))):
+            return
+        replies = given.get(self.address(cell)) or next(iter(given.values()))
+        self.replies[cell].extend(replies)
+        if self.reading(cell).status is not OK:
+            self.replies[cell].clear()
+            self._readings[cell] = None
+
+    # -- judgements --
 
     def judgement(self, number: int) -> Judgement:
-        """The judgement as it stands: of all answers so far, of the edit that failed, or still pending."""
+        """The judgement as it stands: of all replies so far, of the edit that failed, or still pending."""
         found = self._settled[number]
         if found is None:
             found = self._judge(number)
@@ -223,200 +360,91 @@ class Matrix:
                 self._settled[number] = found
         return found
 
+    def is_pending(self, judgement: int) -> bool:
+        """Whether something of a judgement is still to come."""
+        return self.judgement(judgement).status is PENDING
+
     def _judge(self, number: int) -> Judgement:
-        of, judge, repeat = self._parts(number)
-        edit, category = self.edits[of], self.samples[of % len(self.samples)].category
-        common = (edit.sample_id, category, edit.edit_model, self.judges[judge].name, edit.edit_seed, repeat)
-        if edit.status is not OK:
-            return Judgement("", *common, edit.status, reason=edit.reason)
-        key, answers = self.judgement_key(number), self.answers[number]
-        if not answers:
-            return Judgement(key, *common, PENDING)
-        outcome = self.protocol.judgement(answers)
-        status, reason = outcome.status, outcome.reason
-        if status is not OK and answers[-1].final:
-            status, reason = JUDGE_ERROR, answers[-1].error
-        elif not outcome.settled:
-            status = PENDING
-        return Judgement(
-            key,
-            *common,
-            status,
-            outcome.score if status is OK else None,
-            outcome.answer,
-            reason,
-            len(answers),
-            sum([answer.seconds for answer in answers]),
-            answers[-1].device,
+        edit, judge_number, repeat = self.cells.parts(number)
+        judge, sample = self.judges[judge_number], self.sample_of(edit)
+        headline = judge.protocol.headline
+        judgement = partial(
+            Judgement,
+            sample_id=sample.id,
+            category=sample.category,
+            edit_model=self.edit_model_name(edit),
+            judge=judge.name,
+            edit_seed=self.edits[edit].edit_seed if edit < self.cells.edits else 0,
+            repeat=repeat,
+            headline=headline,
+        )
+        asked = [one.question for one in self.cells.asked(number)]
+        for made in (self.edits[one] for one in reversed(self.shown_edits(edit))):
+            if made.status is not OK:
+                why = made.status, made.reason
+                missing = dict.fromkeys(applying(judge.protocol, asked), why)
+                return judgement(status=made.status, reason=made.reason, missing=missing)
+        cells = self.cells.cells_of(number)
+        readings = [self.reading(cell) for cell in cells]
+        for one in readings:
+            if one.status is PENDING:
+                missing = dict.fromkeys(applying(judge.protocol, asked), (PENDING, one.reason))
+                return judgement(status=PENDING, reason=one.reason, missing=missing)
+        by_reading = tuple(
+            {question.name: readings[start + n] for n, question in enumerate(asked)}
+            for start in range(0, len(readings), len(asked))
+        )
+        found = score(judge.protocol, sample, asked, by_reading)
+        replies = [reply for cell in cells for reply in self.replies[cell]]
+        status, reason = found.missing.get(headline) or (OK, next((r.reason for r in readings if r.reason), ""))
+        return judgement(
+            status=status,
+            reason=reason,
+            # One score that is its one value is kept once: there may be millions.
+            scores=next((one.values for one in readings if one.values == found.scores), found.scores),
+            missing=found.missing or _NOTHING_MISSING,
+            again=found.again,
+            readings=by_reading,
+            seconds=sum([reply.seconds for reply in replies]),
+            device=replies[-1].device if replies else "",
         )
 
     def judgements(self) -> Iterator[Judgement]:
-        """Every judgement, ordered by edit model, edit seed, judge, repeat, sample."""
+        """Every judgement of an edit, ordered by edit model, edit seed, judge, repeat, sample."""
         for model in range(len(self.edit_models)):
-            for edit_seed in range(self.edit_seeds):
+            for edit_seed in range(self.experiment.edit_seeds):
                 for judge in range(len(self.judges)):
-                    for repeat in range(self.repeats):
+                    for repeat in range(self.experiment.repeats):
                         for sample in range(len(self.samples)):
-                            edit = self.edit_number(model, edit_seed, sample)
-                            yield self.judgement(self.judgement_number(edit, judge, repeat))
+                            edit = self.cells.edit(model, edit_seed, sample)
+                            yield self.judgement(self.cells.judgement(edit, judge, repeat))
 
-    # -- records --
+    def controls(self) -> Iterator[Judgement]:
+        """Every judgement of a control."""
+        for control in range(self.cells.edits, self.cells.everything):
+            yield from map(self.judgement, self.cells.judgements_of(control))
 
-    @no_garbage()
-    def recall(
-        self,
-        edits: Iterable[Record],
-        answers: Iterable[Record],
-        folder: Path,
-        retry: Callable[[Status], bool],
-        *,
-        verify: bool = False,
-    ) -> list[str]:
-        """Takes in what the journals of a run in `folder` say. Returns what was noticed: one line a kind of trouble.
-
-        An edit counts only if its picture is there with the size that was recorded, and with `verify` only if its
-        pixels are those that were recorded. `retry` tells which failures are to be forgotten, so that they are tried
-        again.
-        """
-        fresh = "edits" not in vars(self)  # then each is made once: as it was recorded, or anew
-        count = len(self._edit_keys)
-        if fresh:
-            pending = [number for number in range(count) if not self.samples[number % len(self.samples)].fault]
-        else:
-            pending = [number for number in range(count) if self.edits[number].status is PENDING]
-        numbers = _Numbers((self._edit_keys[number], number) for number in pending)
-        last = {edit.key: edit for edit in as_kind(edits, Edit) if edit.key in numbers.first}
-        made = {key: edit for key, edit in last.items() if edit.status is OK}
-        there = {key: edit for key, edit in made.items() if is_there(edit, folder)}
-        altered = altered_pictures(there.values(), folder) if verify else {}
-        recalled: dict[int, Edit] = {}
-        for key, found in last.items():
-            if key in altered or (key not in there and (found.status is not EDIT_FAILED or retry(found.status))):
-                continue
-            for number in numbers.of(key):
-                model, edit_seed, sample = self._edit_parts(number)
-                if (found.sample_id, found.edit_model, found.edit_seed) != (sample.id, model.name, edit_seed):
-                    found = replace(found, sample_id=sample.id, edit_model=model.name, edit_seed=edit_seed)
-                recalled[number] = found
-        if fresh:
-            self.edits = [recalled.get(number) or self._new_edit(number) for number in range(count)]
-        for number, edit in recalled.items():
-            self.edits[number] = edit
-        self._recall_answers(answers, retry)
-        noticed = []
-        if missing := len(made) - len(there):
-            noticed.append(f"{_pictures(missing)} gone or of another size: made again")
-        if altered:
-            noticed.append(f"{_pictures(len(altered))} not what was recorded ({min(altered.values())}): made again")
-        return noticed
-
-    def _recall_answers(self, answers: Iterable[Record], retry: Callable[[Status], bool]) -> None:
-        edited = (number for number, edit in enumerate(self.edits) if edit.status is OK)
-        judged = [judgement for number in edited for judgement in self.judgements_of(number)]
-        numbers = _Numbers((self.judgement_key(judgement), judgement) for judgement in judged)
-        # Equal edits have equal keys. Each judgement takes the answers given to itself, and only for want of those
-        # the answers that the first of its equals was given.
-        given: dict[str, dict[tuple[object, ...], list[Answer]]] = {}
-        # Answers about pictures that are not there any more: they count again when the same pictures are made again.
-        waits = any(edit.status is PENDING for edit in self.edits)
-        for line in as_kind(answers, AnswerLine):
-            key, to = line.key, (line.sample, line.edit_model, line.edit_seed, line.judge, line.repeat)
-            answer = Answer(line.text, line.error, line.seconds, line.device, line.final, line.ended, line.length)
-            judgement = numbers.first.get(key)
-            if judgement is not None and key not in numbers.others and to == self.address(judgement):
-                answers_so_far = self.answers[judgement]  # as nearly all are
-            elif judgement is not None:
-                answers_so_far = given.setdefault(key, {}).setdefault(to, [])
-            elif waits:
-                answers_so_far = self._aside.setdefault(key, {}).setdefault(to, [])
-            else:
-                continue
-            if line.ask == 0:  # asked anew (`--retry`): what was said before is forgotten here as it was then
-                answers_so_far.clear()
-            answers_so_far.append(answer)
-        for key, by_address in given.items():
-            for judgement in numbers.of(key):
-                if not self.answers[judgement]:
-                    mine = by_address.get(self.address(judgement)) or next(iter(by_address.values()))
-                    self.answers[judgement].extend(mine)
-        for judgement in judged:
-            status = self.judgement(judgement).status
-            if status not in (OK, PENDING) and retry(status):
-                self.answers[judgement].clear()
-                self._settled[judgement] = None
+    @property
+    def pending(self) -> int:
+        """How many judgements have not come to an end, controls among them."""
+        return sum(map(self.is_pending, range(self.cells.judgements)))
 
 
-class _Numbers:
-    """The numbers of edits or judgements, by their keys. Equal keys are rare: no list is made for a single number."""
-
-    def __init__(self, keyed: Iterable[tuple[str, int]]) -> None:
-        self.first: dict[str, int] = {}
-        self.others: dict[str, list[int]] = {}
-        for key, number in keyed:
-            if self.first.setdefault(key, number) != number:
-                self.others.setdefault(key, []).append(number)
-
-    def of(self, key: str) -> list[int]:
-        """All numbers with that key, in their order."""
-        return [self.first[key], *self.others.get(key, ())]
-
-
-class AnswerLine(msgspec.Struct):
-    """An answer as the journal has it: the judgement's key, to whom it was given, and the answer."""
-
-    key: str
-    sample: str
-    edit_model: str
-    edit_seed: int
-    judge: str
-    repeat: int
-    text: str
-    error: str
-    seconds: float
-    device: str
-    final: bool
-    ask: int
-    ended: Status = OK
-    length: int = 0
+def what_is_left(matrix: Matrix) -> str:
+    """One line: what is reused, and what is to be done."""
+    edits = [e for e in matrix.edits if e.status is not SKIPPED]
+    kept = sum(e.status is not PENDING for e in edits)
+    judgements = [j for j in (*matrix.judgements(), *matrix.controls()) if j.status is not SKIPPED]
+    judged = sum(j.status is not PENDING for j in judgements)
+    if judged == len(judgements):
+        return (
+            f"Nothing to do: {counted(len(edits), 'edit')} and {counted(len(judgements), 'judgement')} already complete"
+        )
+    kept_text = f"{kept} of {len(edits)} edits and {judged} of {len(judgements)} judgements are kept; " if kept else ""
+    left = counted(len(edits) - kept, "edit"), counted(len(judgements) - judged, "judgement")
+    return f"{kept_text}to do: {', '.join(left)}"
 
 
-T = TypeVar("T")
-
-
-def as_kind(lines: Iterable[Record], kind: type[T]) -> Iterator[T]:
-    """Each line as a `kind`; those of a journal are read as such at once."""
-    return lines.of(kind) if isinstance(lines, Lines) else (msgspec.convert(line, kind) for line in lines)
-
-
-def _pictures(count: int) -> str:
-    return "1 picture is" if count == 1 else f"{count} pictures are"
-
-
-def is_there(edit: Edit, folder: Path) -> bool:
-    """Whether the picture of a recorded edit is in the run in `folder`, with the size that was recorded.
-
-    A record is a stranger's text as soon as run directories are handed around: a path that leads elsewhere counts as
-    none.
-    """
-    if not edit.image.startswith("images/") or "/../" in edit.image:
-        return False
-    return has_size(f"{folder}/{edit.image}", edit.file_bytes)
-
-
-def has_size(path: str | Path, size: int) -> bool:
-    """Whether the file is there with exactly that many bytes."""
-    try:
-        return os.stat(path).st_size == size
-    except OSError:
-        return False
-
-
-def edit_record(edit: Edit) -> Record:
-    """An edit as a line of the journal."""
-    record = {name: getattr(edit, name) for name in Edit.__dataclass_fields__}
-    return {**record, "status": edit.status.value, "flags": list(edit.flags)}
-
-
-def answer_of(record: Record) -> Answer:
-    """The answer of a line of the journal."""
-    return msgspec.convert(record, Answer)
+def _sources(sample: Sample) -> list[str]:
+    """The digests of what the edit model is given of a sample's own."""
+    return [picture.digest for name, picture in sample.pictures.items() if name.startswith("source")]

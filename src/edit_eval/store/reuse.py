@@ -9,7 +9,8 @@ import msgspec
 
 from edit_eval.records import Edit, Status, counted
 from edit_eval.store.journal import Record
-from edit_eval.store.matrix import AnswerLine, Matrix, answer_of, edit_record, is_there
+from edit_eval.store.matrix import Matrix
+from edit_eval.store.recall import ReplyLine, edit_record, is_there, where_of
 from edit_eval.store.run_directory import RunDirectory
 
 
@@ -35,45 +36,32 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
         directory.append("edits", {**edit_record(edit), "reused_from": str(source.path)})
         matrix.set_edit(number, edit)
         taken += 1
-    judged = _reuse_answers(source, directory, matrix)
+    judged = _reuse_replies(source, directory, matrix)
     directory.sync()
     return f"{source.path}: {counted(taken, 'edit')} and {counted(judged, 'judgement')} are reused"
 
 
-def _reuse_answers(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> int:
-    answers: dict[str, dict[tuple[object, ...], list[Record]]] = {}
-    for record in source.read("judgements"):
+def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> int:
+    given: dict[str, dict[tuple[object, ...], list[Record]]] = {}
+    for record in source.read("replies"):
         try:
-            line = msgspec.convert(record, AnswerLine)
+            line = msgspec.convert(record, ReplyLine)
         except msgspec.ValidationError:  # somebody else's line
             continue
-        place = (line.sample, line.edit_model, line.edit_seed, line.judge, line.repeat)
-        given = answers.setdefault(line.key, {}).setdefault(place, [])
+        records = given.setdefault(line.key, {}).setdefault(line.to, [])
         if line.ask == 0:  # asked anew
-            given.clear()
-        given.append(record)
-    taken = 0
-    for number in range(len(matrix.answers)):
-        if matrix.answers[number] or matrix.edits[matrix.place(number).edit].status is not Status.OK:
+            records.clear()
+        records.append(record)
+    before = matrix.pending
+    for cell in range(len(matrix.cells)):
+        if matrix.replies[cell] or not matrix.can_be_asked(cell) or not (groups := given.get(matrix.key(cell))):
             continue
-        groups = answers.get(matrix.judgement_key(number))
-        if not groups:
-            continue
-        address = matrix.address(number)
+        address = matrix.address(cell)
         records = groups.get(address) or next(iter(groups.values()))
-        outcome = matrix.protocol.judgement([answer_of(r) for r in records])
-        if outcome.status is not Status.OK:
+        replies = [msgspec.convert(record, ReplyLine).reply for record in records]
+        if matrix.read(cell, replies).status is not Status.OK:
             continue
-        sample, edit_model, edit_seed, judge, repeat = address
-        where = {
-            "sample": sample,
-            "edit_model": edit_model,
-            "edit_seed": edit_seed,
-            "judge": judge,
-            "repeat": repeat,
-        }
-        for record in records:
-            directory.append("judgements", {**record, **where, "reused_from": str(source.path)})
-            matrix.add_answer(number, answer_of(record))
-        taken += 1
-    return taken
+        for record, reply in zip(records, replies, strict=True):
+            directory.append("replies", {**record, **where_of(address), "reused_from": str(source.path)})
+            matrix.add_reply(cell, reply)
+    return before - matrix.pending

@@ -5,10 +5,11 @@ config/0001.json       what it came to: identities of the models, rubrics
 environment/0001.json  one a start: versions, devices, revisions
 samples/0001.jsonl     the samples of the run; a new one when they change
 edits/0001.jsonl       one line an attempt at an edit
-judgements/0001.jsonl  one line an answer, its raw text in it
+replies/0001.jsonl     one line a reply of a judge, its raw text in it
 events/0001.jsonl      the timeline: what each device did when
 images/<edit model>/<slug of the id>-<first 12 of the edit's key>.png
 logs/<worker>.log
+live.json              what the last start showed, written once a second while it is at work
 report/                everything here can be made again from the rest
 """
 
@@ -32,12 +33,15 @@ from filelock import FileLock, Timeout
 from edit_eval.config.placement import without_placement
 from edit_eval.errors import RunDirectoryError, Stopped
 from edit_eval.pictures import TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
-from edit_eval.records import Activity, MemoryUse, Sample, Utilisation
+from edit_eval.records import Activity, MemoryUse, Picture, Sample, Utilisation
 from edit_eval.store.journal import Damage, Lines, Record, Segment, no_garbage, read, read_segment, seal, segments
 
-JOURNALS = ("edits", "judgements", "events")
+JOURNALS = ("edits", "replies", "events")
 MEMORY_FIELDS = ("device", "model", "kind", "before", "loaded", "peak", "after")
-OURS = frozenset({"lock", "holder.json", "config", "environment", "samples", *JOURNALS, "images", "logs", "report"})
+LIVE = "live.json"
+OURS = frozenset(
+    {"lock", "holder.json", LIVE, "config", "environment", "samples", *JOURNALS, "images", "logs", "report"}
+)
 
 
 class CannotWrite(Stopped):
@@ -116,15 +120,16 @@ class RunDirectory:
         strangers = [name for name in there if name not in known and not name.startswith(TEMPORARY_PREFIX)]
         if strangers and self.is_empty:
             raise RunDirectoryError(
-                f"{self.path} holds files that are no run (`{sorted(strangers)[0]}`); name a new folder"
+                f"{self.path} is not empty and not a run directory (`{sorted(strangers)[0]}`); name a new folder"
             )
 
     def _take_number(self) -> None:
-        holder = {"host": socket.gethostname(), "process": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S %z")}
-        self._write_text(self.path / "holder.json", json.dumps(holder))
         files = (p for folder in ("config", "samples", *JOURNALS) for p in (self.path / folder).glob("[0-9]*.*"))
         self.number = max((int(p.stem) for p in files if p.stem.isdigit()), default=0) + 1
         self._segments = {name: Segment(self.path / name / f"{self.number:04d}.jsonl") for name in JOURNALS}
+        since = time.strftime("%Y-%m-%d %H:%M:%S %z")
+        holder = {"host": socket.gethostname(), "process": os.getpid(), "since": since, "start": self.number}
+        self._write_text(self.path / "holder.json", json.dumps(holder))
         self._sweep()
 
     def _sweep(self) -> None:
@@ -161,6 +166,12 @@ class RunDirectory:
         except OSError:
             pass  # it is somebody else's, and there
         return True
+
+    @property
+    def start_at_work(self) -> int | None:
+        """The number of the start that is at work here; None where none is (see `is_held`)."""
+        number = self._recorded_holder().get("start")
+        return number if isinstance(number, int) and self.is_held() else None
 
     def end(self) -> None:
         """Closes what was written and gives the lock back.
@@ -253,7 +264,7 @@ class RunDirectory:
         found = tuple(read_segment(files[-1], seen, Sample))
         if seen.total:  # damage, or a benchmark of the user's own that is not strict about its types
             lines = read_segment(files[-1], damage, dict)
-            found = tuple(Sample(**{**line, "tags": tuple(line["tags"])}) for line in lines)
+            found = tuple(_lenient(line) for line in lines)
         return found
 
     def configuration(self) -> dict[str, Any]:
@@ -341,7 +352,11 @@ class RunDirectory:
             tuple(wall[s] for s in sorted(wall)),
             tuple(devices),
             tuple(memory[stage] for stage in sorted(memory)),
-            tuple(Utilisation(*key, int(count), total / count) for key, (count, total) in busy.items() if count),
+            tuple(
+                Utilisation(start_number=start, device=device, kind=kind, samples=int(count), busy=total / count)
+                for (start, device, kind), (count, total) in busy.items()
+                if count
+            ),
         )
 
     # -- where things lie --
@@ -349,6 +364,11 @@ class RunDirectory:
     def image_path(self, edit_model: str, sample_id: str, key: str) -> Path:
         """Where an edit's picture belongs. An id is shown in the name, never trusted as a path."""
         return self.path / "images" / edit_model / f"{slug(sample_id)}-{key[:12]}.png"
+
+
+def _lenient(line: dict[str, Any]) -> Sample:
+    pictures = {name: Picture(**picture) for name, picture in line["pictures"].items()}
+    return Sample(**{**line, "pictures": pictures, "tags": tuple(line["tags"])})
 
 
 def refuse_what_leads_elsewhere(run: Path) -> None:

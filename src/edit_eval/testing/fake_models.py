@@ -9,9 +9,9 @@ import os
 import random
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from edit_eval.errors import LoadError
 from edit_eval.records import Reply, Status
@@ -19,8 +19,12 @@ from edit_eval.records import Reply, Status
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from edit_eval.edit_models.contract import OnStep
+    from edit_eval.edit_models.contract import EditRequest, OnStep
     from edit_eval.judges.contract import JudgeRequest
+
+REGISTERED = {"edit_model:testing": "FakeEditModel", "judge:testing": "FakeJudge"}
+
+Said = TypeVar("Said")
 
 
 def duration(seconds: float, jitter: float, seed: object) -> float:
@@ -75,13 +79,21 @@ class Faults:
             raise RuntimeError("CUDA error: device-side assert triggered (on purpose)")
 
 
-class FakeEditModel:
+class _Fake:
+    def __init__(self, parameters: Any) -> None:
+        self.parameters = parameters
+        self._done = 0
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Takes `load_seconds`."""
+        self.parameters.load()
+
+
+class FakeEditModel(_Fake):
     """Tints the source with a colour drawn from the seed."""
 
     @dataclass
     class Parameters(Faults):
-        """What it does wrong."""
-
         nan: list[str] = field(default_factory=list)
         """Sample ids for which it returns a picture of not-a-number."""
         black: list[str] = field(default_factory=list)
@@ -89,63 +101,62 @@ class FakeEditModel:
         steps: int = 4
         """Steps an edit."""
 
-    def __init__(self, parameters: Parameters) -> None:
-        self.parameters = parameters
-        self._done = 0
-
-    def load(self, devices: Sequence[str]) -> None:
-        """Takes `load_seconds`."""
-        self.parameters.load()
-
-    def edit(self, image: Image, instruction: str, seed: int, on_step: OnStep) -> Image:
+    def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Returns the tinted picture after `seconds`."""
         from PIL import Image as Images
 
-        p, sample_id = self.parameters, str(image.info.get("sample_id", ""))
+        p, image, sample_id = self.parameters, request.source, request.sample_id
         p.happen(sample_id, self._done)
         for step in range(p.steps):
-            time.sleep(duration(p.seconds, p.jitter, seed) / p.steps)
+            time.sleep(duration(p.seconds, p.jitter, request.seed) / p.steps)
             on_step(step + 1, p.steps)
         self._done += 1
         if sample_id in p.nan:
             return Images.new("F", image.size, float("nan"))
         if sample_id in p.black:
             return Images.new("RGB", image.size)
-        colour = random.Random(seed).randbytes(3)
+        colour = random.Random(request.seed).randbytes(3)
         return Images.blend(image.convert("RGB"), Images.new("RGB", image.size, tuple(colour)), 0.4)
 
 
-class FakeJudge:
-    """Gives each edit the answer that it was told to give."""
+class FakeJudge(_Fake):
+    """Gives each edit the answer that it was told to give.
+
+    It is told by names: `<sample>`, `<sample>#<question>`, `<edit model>/<sample>`, `<edit model>/<sample>#<question>`.
+    The last of these that is there counts.
+    """
 
     @dataclass
     class Parameters(Faults):
-        """What it says."""
-
         answers: dict[str, str] = field(default_factory=dict)
-        """The answer for a sample's id, or for `<edit model>/<sample's id>`."""
+        """By such a name, the answer."""
         default_answer: str = "Score: 5.000"
         """The answer for all others."""
+        values: dict[str, dict[str, float]] = field(default_factory=dict)
+        """By such a name, the values of the reply."""
         cut_off: list[str] = field(default_factory=list)
-        """Sample ids whose answer a limit on its length cut off."""
-
-    def __init__(self, parameters: Parameters) -> None:
-        self.parameters = parameters
-        self._done = 0
-
-    def load(self, devices: Sequence[str]) -> None:
-        """Takes `load_seconds`."""
-        self.parameters.load()
+        """Such names of answers that a limit on their length cut off."""
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
         """Answers after `seconds` a request."""
-        p = self.parameters
         replies = []
         for request in requests:
-            p.happen(request.sample_id, self._done)
-            time.sleep(duration(p.seconds, p.jitter, request.sample_id))
-            both = f"{request.edit_model}/{request.sample_id}"
-            text = p.answers.get(both, p.answers.get(request.sample_id, p.default_answer))
-            replies.append(Reply(text, Status.CUT_OFF if request.sample_id in p.cut_off else Status.OK))
+            self.parameters.happen(request.sample_id, self._done)
+            time.sleep(duration(self.parameters.seconds, self.parameters.jitter, request.sample_id))
+            replies.append(self._reply(request))
         self._done += 1
         return replies
+
+    def _reply(self, request: JudgeRequest) -> Reply:
+        p, sample, question = self.parameters, request.sample_id, f"#{request.question}"
+        both = f"{request.edit_model}/{sample}"
+        names = (both + question, both, sample + question, sample)
+        return Reply(
+            text=_told(p.answers, names, p.default_answer),
+            values=_told(p.values, names, {}),
+            ended=Status.CUT_OFF if {*names} & {*p.cut_off} else Status.OK,
+        )
+
+
+def _told(by_name: Mapping[str, Said], names: Sequence[str], default: Said) -> Said:
+    return next((by_name[name] for name in names if name in by_name), default)

@@ -70,51 +70,28 @@ def _processor(class_name: str, tokenizer: Any, **image_settings: Any) -> Any:
 
 
 def _qwen2_5_vl(tokenizer: Any) -> Any:
-    from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
-
-    text = _text_settings(tokenizer) | {
-        "rope_parameters": {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 1e6}
-    }
-    text.pop("head_dim")  # this family derives it
-    vision = {
-        "depth": 2,
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_heads": 2,
-        "out_hidden_size": WIDTH,
-        "fullatt_block_indexes": [1],
-        "window_size": 56,
-    }
-    config = Qwen2_5_VLConfig(text_config=text, vision_config=vision, tie_word_embeddings=False, **token_ids(tokenizer))
-    return Qwen2_5_VLForConditionalGeneration(config).eval()
+    rope = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 1e6}
+    vision = {"depth": 2, "fullatt_block_indexes": [1], "window_size": 56}
+    return _model("Qwen2_5_VL", tokenizer, {"rope_parameters": rope}, vision)
 
 
 def _qwen3_vl(tokenizer: Any, *, experts: bool) -> Any:
-    import transformers
-
-    text = _text_settings(tokenizer) | {
-        "rope_parameters": {
-            "rope_type": "default",
-            "mrope_section": [4, 2, 2],
-            "mrope_interleaved": True,
-            "rope_theta": 5e6,
-        }
-    }
+    rope = {"rope_type": "default", "mrope_section": [4, 2, 2], "mrope_interleaved": True, "rope_theta": 5e6}
+    text = {"head_dim": HEAD_WIDTH, "rope_parameters": rope}  # the older family derives the width of its heads
     if experts:
         text |= {"moe_intermediate_size": 32, "num_experts": 4, "num_experts_per_tok": 2}
-    vision = {
-        "depth": 3,
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_heads": 2,
-        "patch_size": 16,
-        "out_hidden_size": WIDTH,
-        "num_position_embeddings": 64,
-        "deepstack_visual_indexes": [0, 1],
-    }
-    kind = "Qwen3VLMoe" if experts else "Qwen3VL"
+    vision = {"depth": 3, "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0, 1]}
+    return _model("Qwen3VLMoe" if experts else "Qwen3VL", tokenizer, text, vision)
+
+
+def _model(kind: str, tokenizer: Any, text: dict[str, Any], vision: dict[str, Any]) -> Any:
+    import transformers
+
     config = getattr(transformers, f"{kind}Config")(
-        text_config=text, vision_config=vision, tie_word_embeddings=False, **token_ids(tokenizer)
+        text_config=_text_settings(tokenizer) | text,
+        vision_config={"hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": WIDTH} | vision,
+        tie_word_embeddings=False,
+        **token_ids(tokenizer),
     )
     return getattr(transformers, f"{kind}ForConditionalGeneration")(config).eval()
 
@@ -127,7 +104,6 @@ def _text_settings(tokenizer: Any) -> dict[str, Any]:
         "num_hidden_layers": 2,
         "num_attention_heads": WIDTH // HEAD_WIDTH,
         "num_key_value_heads": 2,
-        "head_dim": HEAD_WIDTH,
         "max_position_embeddings": 32768,
         "bos_token_id": None,
         "eos_token_id": tokenizer.eos_token_id,

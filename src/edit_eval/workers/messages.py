@@ -5,7 +5,7 @@ To a worker, the field `do`:
     prepare   role, class_path, parameters, path, devices,    import the class, and see that it is the one of which
               revision                                        keys speak; sent once, first
     load      offload                                         load the weights
-    run       task, kind ("edit" or "judge"), and what it is about (see `edit_eval.workers.process`)
+    run       task, kind ("edit" or "judge"), and what it is about (see `edit_eval.workers.requests`)
     stop                                                      finish what is under way, then end
 
 From a worker, the field `event`:
@@ -17,13 +17,13 @@ From a worker, the field `event`:
     started   task                                            the device begins with it
     step      task, step, steps                               a sign of life
     done      task, results, seconds, memory
-    failed    task, error, trace, kind, memory                `kind`: see `edit_eval.workers.process.kind_of`
+    failed    task, error, trace, kind, memory                `kind`: see `edit_eval.workers.failures.kind_of`
     ended     memory                                          after `stop`
 
 `memory` has bytes: `host` and `host_peak` of the process, and `device` and `device_peak`, summed over its GPUs, where
 torch knows them. All paths are absolute: a model may go to another folder.
 
-A worker holds a stranger's code, which may write into any descriptor: see `edit_eval.execution.conversation`.
+A worker holds a stranger's code, which may write into any descriptor: see `edit_eval.execution.engine.conversation`.
 
 Standard library only.
 """

@@ -6,14 +6,13 @@ only.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib
 import importlib.util
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, UnionType
@@ -52,16 +51,6 @@ class _ExactFinder:
         return spec
 
 
-@contextlib.contextmanager
-def _exactly(module_name: str) -> Iterator[None]:
-    finder = _ExactFinder(module_name)
-    sys.meta_path.insert(0, finder)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
-
-
 def find_class(class_path: str, path: list[str]) -> type[Any]:
     """Imports `package.module:Class` or `file.py:Class`, with `path` in front of all but the standard library."""
     library = sysconfig.get_path("stdlib")  # before a `select.py` of the user's, which is not what its modules mean
@@ -78,8 +67,12 @@ def find_class(class_path: str, path: list[str]) -> type[Any]:
         sys.modules[module_name] = module
         loader.exec_module(module)
     else:
-        with _exactly(module_name):
+        finder = _ExactFinder(module_name)
+        sys.meta_path.insert(0, finder)
+        try:
             module = importlib.import_module(module_name)
+        finally:
+            sys.meta_path.remove(finder)
     found = module
     for part in class_name.split("."):
         found = getattr(found, part)

@@ -32,7 +32,8 @@ from collections.abc import Callable, Iterator
 from importlib import metadata
 from typing import Any
 
-from edit_eval.privacy import hide_secrets, secrets_of
+from edit_eval.privacy import secrets_of
+from edit_eval.workers.failures import one_line
 
 Say = Callable[..., None]
 
@@ -56,7 +57,8 @@ def main(arguments: list[str]) -> None:
 def look(order: dict[str, Any], say: Say) -> None:
     """Finds out everything, the cheap things first.
 
-    `order`: class_path, path, parameters, methods, libraries, request (what a judge is told about the drawn scene).
+    `order`: class_path, path, parameters, methods, libraries, request (what a judge is told about the drawn scene: the
+    fields of `JudgeRequest`, and in place of its pictures `shows`, their names; without: source and edit).
     """
     say(python=".".join(map(str, sys.version_info[:3])), pip=importlib.util.find_spec("pip") is not None)
     say(libraries={name: version for name in order["libraries"] if (version := _version(name))})
@@ -85,7 +87,9 @@ def look(order: dict[str, Any], say: Say) -> None:
 def _look_at_torch(needs: list[str], say: Say) -> None:
     if importlib.util.find_spec("torchvision") is not None and {"transformers", "diffusers"} & set(needs):
         say(doing="importing torchvision")
-        say(**_fault("torchvision", _import("torchvision")))
+        found = _import("torchvision")
+        if fault := found["error"] or (f"No module named {found['missing']}" if found["missing"] else ""):
+            say(torchvision=fault)
     if "diffusers" in needs:
         say(token_types=_passes_token_types())
     say(doing="asking torch for GPUs")
@@ -106,7 +110,7 @@ def _look_at_class(order: dict[str, Any], say: Say) -> list[str]:
         say(missing_class=error.name or str(error))
         return []
     except (Exception, SystemExit) as error:
-        say(class_error=_one_line(error))
+        say(class_error=one_line(error))
         return []
     named = getattr(model_class, "requires", None)
     if named is not None:
@@ -116,16 +120,18 @@ def _look_at_class(order: dict[str, Any], say: Say) -> list[str]:
 
 def _examine(order: dict[str, Any], say: Say) -> None:
     """Asks a judge that is elsewhere, where its class knows how, about a scene that is drawn for it."""
-    from edit_eval.benchmarks.scenes.example import example_pictures
+    from edit_eval.benchmarks.scenes.benchmark import example_pictures
     from edit_eval.judges.contract import JudgeRequest
     from edit_eval.workers.model_class import find_class, make_parameters
-    from edit_eval.workers.process import one_line
 
     model_class = find_class(order["class_path"], order["path"])
     if not callable(getattr(model_class, "examine", None)):
         return
     say(doing="asking it about a drawn scene")
-    request = JudgeRequest(images=example_pictures(), **order["request"])
+    about = dict(order["request"])
+    there = example_pictures()
+    shows = about.pop("shows", list(there))
+    request = JudgeRequest(pictures={name: there[name] for name in shows if name in there}, **about)
     try:
         model = model_class(make_parameters(model_class, order["parameters"]))
         begin = time.monotonic()
@@ -192,14 +198,9 @@ def _import(name: str) -> dict[str, str]:
     except ModuleNotFoundError as error:
         return {"name": name, "version": "", "missing": error.name or name, "error": ""}
     except (Exception, SystemExit) as error:
-        return {"name": name, "version": "", "missing": "", "error": _one_line(error)}
+        return {"name": name, "version": "", "missing": "", "error": one_line(error)}
     version = getattr(module, "__version__", None) or _version(name.partition(".")[0])
     return {"name": name, "version": str(version or ""), "missing": "", "error": ""}
-
-
-def _fault(key: str, found: dict[str, str]) -> dict[str, str]:
-    text = found["error"] or (f"No module named {found['missing']}" if found["missing"] else "")
-    return {key: text} if text else {}
 
 
 def _version(name: str) -> str:
@@ -232,10 +233,5 @@ def _cuda() -> dict[str, Any]:
             found["architectures"] = torch.cuda.get_arch_list()
         found["error"] = next((" ".join(str(w.message).split()) for w in caught if "CUDA" in str(w.message)), "")
     except Exception as error:
-        found["error"] = _one_line(error)
+        found["error"] = one_line(error)
     return found
-
-
-def _one_line(error: BaseException) -> str:
-    text = " ".join(hide_secrets(str(error)).split())
-    return f"{type(error).__name__}: {text[:400]}".rstrip(": ")

@@ -5,46 +5,44 @@ from `workers` down. While the device computes, one thread opens the next task's
 them, and another encodes, writes and syncs the last result; pictures never travel through the pipe. The worker ends
 when its pipe does; see also `edit_eval.workers.lifetime`.
 
-A task to edit:  `source` (path), `digest` (SHA-256 of that file), `instruction`, `seed`, `sample`, `output` (path).
-    Its one result: `pixels`, `width`, `height`, `file_bytes`, `flags`.
-A task to judge: `requests`, a list of `system`, `user`, `source`, `edited` (paths), `pixels` (what the edit's digest
-    was when it was reported), `digest` (of the source's file), `sample`, `edit_model`, `instruction`, `category`.
-    Its results, one a request, in order: `text` (with `ended` and `length` as in `edit_eval.workers.replies`, and
-    `halved_to` where the batch did not fit into memory), or `damaged` (the edit's file is no longer what it was).
+What a task is about is in `edit_eval.workers.requests`. What comes of it:
+
+of a task to edit    one result: `pixels`, `width`, `height`, `file_bytes`, `flags`
+of a task to judge   one result a request, in order: `text` (with `values`, `ended`, `final` and `length` as in
+                     `edit_eval.workers.replies`, and `halved_to` where the batch did not fit into memory), or
+                     `damaged` (an edit's file is no longer what it was)
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import inspect
 import io
 import os
 import queue
-import re
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from PIL import Image
 
-from edit_eval.errors import ChangedError, LoadError, ModelError, PictureError, UnreadableError
-from edit_eval.pictures import check_edit, open_picture, own_copy, pixel_digest, write_png
-from edit_eval.privacy import hide_secrets, secrets_of
+from edit_eval.pictures import check_edit, own_copy, write_png
+from edit_eval.privacy import secrets_of
+from edit_eval.workers.failures import kind_of, one_line
 from edit_eval.workers.lacking import lacking
 from edit_eval.workers.lifetime import bind_to_engine
 from edit_eval.workers.messages import Lines, Message, encode, write_all
 from edit_eval.workers.model_class import find_class, make_parameters, refuse_changed
 from edit_eval.workers.replies import as_results
+from edit_eval.workers.requests import open_edit_request, open_judge_requests, with_own_pictures
 
-_RECEIVED = re.compile(r"NoneType|\bnan\b|\binf|invalid literal|could not convert|to unpack|closed file", re.I)
-OPENING_THREADS = 8  # a batch's pictures are decoded at once: one thread opens 19 pairs a second, a GPU may judge 25
+if TYPE_CHECKING:
+    from edit_eval.edit_models.contract import EditRequest
+
 NO_PIPE = -1
 STEP_MESSAGES_EVERY = 0.1  # seconds; a fast model's steps would otherwise flood the engine
 
@@ -74,50 +72,6 @@ def memory() -> dict[str, int]:
         figures["device"] = sum(torch.cuda.memory_reserved(i) for i in range(count))
         figures["device_peak"] = sum(torch.cuda.max_memory_reserved(i) for i in range(count))
     return figures
-
-
-def kind_of(error: BaseException) -> str:
-    """Tells what a failure asks for: `model` and `exception` blame the task, `unreadable` (try again later) and
-    `changed` nobody, `disk` stops the run, the others blame the device (`machine` the process or its machine, which
-    lacks descriptors or threads). After `model` another attempt would end the
-    same.
-
-    Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
-    that nothing can be asked of this model here any more (its server is gone), whatever the task is. `ValueError` and
-    `TypeError` are what Python says of arguments, and the next attempt has the same ones. Those do not count that are
-    about what was received or computed, which may be another next time: classes made of them (`JSONDecodeError`), and
-    texts like `_RECEIVED`.
-    """
-    if isinstance(error, LoadError):
-        return "device"
-    if isinstance(error, UnreadableError):
-        return "unreadable"
-    if isinstance(error, ChangedError):
-        return "changed"
-    if isinstance(error, ModelError):
-        return "model"
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "disk"
-    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        return "machine"
-    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
-        return "machine"
-    names = {c.__name__ for c in type(error).__mro__}
-    text = str(error)
-    # Where another process fills the GPU, cuBLAS and cuDNN are the first to get nothing, and say it in their own way.
-    if "OutOfMemoryError" in names or ("CUDA" in text and "out of memory" in text) or "_ALLOC_FAILED" in text:
-        return "out_of_memory"
-    if "AcceleratorError" in names or "CUDA error" in text or "device-side assert" in text:
-        return "device"
-    of_arguments = type(error) in (ValueError, TypeError) and not _RECEIVED.search(text)
-    return "model" if of_arguments else "exception"
-
-
-def one_line(error: BaseException) -> str:
-    """An exception as one readable line, without secrets: afterwards it is cut, and none could be known any more."""
-    text = " ".join(hide_secrets(str(error)).split())
-    name = type(error).__name__
-    return text[:500] if isinstance(error, ModelError) and text else f"{name}: {text[:500]}" if text else name
 
 
 class Worker:
@@ -164,9 +118,8 @@ class Worker:
             trace, kind = traceback.format_exc(), kind_of(error)
             self.send(event="broken", error=one_line(error), trace=trace, kind=kind, **lacking(error))
             _exit(1)
-        opener = threading.Thread(target=self._open_pictures, daemon=True)
+        threading.Thread(target=self._open_pictures, daemon=True).start()
         writer = threading.Thread(target=self._write_results, daemon=True)
-        opener.start()
         writer.start()
         others = [threading.Thread(target=self._compute, daemon=True) for _ in range(self._capacity - 1)]
         for thread in others:
@@ -217,9 +170,8 @@ class Worker:
         refuse_changed(order["revision"], order["class_path"], model_class, parameters)
         self._model = model_class(parameters)
         self._devices = order["devices"]
-        prepare = getattr(self._model, "prepare", None)
-        if prepare is not None:
-            prepare()
+        if hasattr(self._model, "prepare"):
+            self._model.prepare()
         Image.init()  # Pillow's formats are imports, too, and else come with the first picture
         self.send(event="prepared")
 
@@ -245,20 +197,16 @@ class Worker:
     def _open_pictures(self) -> None:
         while (task := self._tasks.get()) is not None:
             try:
-                pictures: Any = self._open(task)
+                asked: Any = self._open(task)
             except BaseException as error:
-                pictures = error
-            self._opened.put((task, pictures))
+                asked = error
+            self._opened.put((task, asked))
         self._opened.put(None)
 
     def _open(self, task: Message) -> Any:
         if task["kind"] == "edit":
-            source = open_picture(task["source"], digest=task["digest"])
-            source.info["sample_id"] = task["sample"]
-            return source
-        requests = task["requests"]
-        with ThreadPoolExecutor(min(OPENING_THREADS, len(requests) or 1, os.cpu_count() or 1)) as pool:
-            opened = list(pool.map(_open_request, requests))
+            return open_edit_request(task)
+        opened = open_judge_requests(task["requests"])
         return opened, self._inputs([one for one in opened if not isinstance(one, str)])
 
     def _inputs(self, requests: list[Any]) -> Any:
@@ -282,22 +230,22 @@ class Worker:
             item = self._opened.get()
             if item is None:
                 break
-            task, pictures = item
+            task, asked = item
             self.send(event="started", task=task["task"])
             begin = time.monotonic()
             if computed is not None:
                 self._finished.put(computed)
                 computed = None
             try:
-                if isinstance(pictures, BaseException):
-                    raise pictures
-                done = self._edit(task, pictures) if task["kind"] == "edit" else self._judge(*pictures)
+                if isinstance(asked, BaseException):
+                    raise asked
+                done = self._edit(task, asked) if task["kind"] == "edit" else self._judge(*asked)
                 if self._out == NO_PIPE:  # a fork of the model's that came back from there, too
                     os._exit(0)
             except BaseException as error:
                 self._failed(task, error)
                 continue
-            computed = (task, pictures, done, time.monotonic() - begin)
+            computed = (task, asked, done, time.monotonic() - begin)
         if computed is not None:
             self._finished.put(computed)
         self._opened.put(None)  # for the next of several computing threads
@@ -314,7 +262,7 @@ class Worker:
             memory=memory(),
         )
 
-    def _edit(self, task: Message, source: Any) -> Any:
+    def _edit(self, task: Message, request: EditRequest) -> Any:
         sent, place = 0.0, (0, 0)
 
         def on_step(step: int, steps: int) -> None:
@@ -325,8 +273,8 @@ class Worker:
                 sent, place = now, at
                 self.send(event="step", task=task["task"], step=at[0], steps=at[1])
 
-        # A copy, for a model that paints on it: a second attempt and `identical_to_source` need the source as it was.
-        made = _with_room(lambda: self._model.edit(source.copy(), task["instruction"], task["seed"], on_step))
+        # Copies, for a model that paints on them: a second attempt and `identical_to_source` need them as they were.
+        made = _with_room(lambda: self._model.edit(with_own_pictures(request), on_step))
         return own_copy(made)  # here and now: the next edit may use the same memory while this one is written
 
     def _judge(self, opened: list[Any], inputs: Any) -> list[Message]:
@@ -360,14 +308,13 @@ class Worker:
 
     def _judge_copies(self, requests: list[Any]) -> Any:
         """Has the model judge copies, for one that paints on them: the next attempt needs the pictures as they were."""
-        own = [replace(r, images={name: image.copy() for name, image in r.images.items()}) for r in requests]
-        return self._model.judge(own)
+        return self._model.judge([with_own_pictures(request) for request in requests])
 
     def _write_results(self) -> None:
         while (item := self._finished.get()) is not None:
-            task, source, done, seconds = item
+            task, asked, done, seconds = item
             try:
-                results = [self._write_edit(task, source, done)] if task["kind"] == "edit" else done
+                results = [self._write_edit(task, asked.source, done)] if task["kind"] == "edit" else done
             except OSError as error:  # the result could not be written: no fault of the task
                 self._failed(task, error, kind="disk")
                 continue
@@ -386,31 +333,6 @@ class Worker:
             "file_bytes": file.bytes,
             "flags": list(flags),
         }
-
-
-def _open_request(request: Message) -> Any:
-    """The request with its pictures; a text where the edit is no longer what it was."""
-    from edit_eval.judges.contract import JudgeRequest
-
-    source = open_picture(request["source"], digest=request["digest"])
-    try:
-        edited = open_picture(request["edited"])
-        if pixel_digest(edited) != request["pixels"]:
-            raise PictureError(f"{request['edited']}: the pixels are not those that were reported")
-    except PictureError as error:
-        if isinstance(error, UnreadableError) and not isinstance(error.__cause__, FileNotFoundError):
-            raise  # it may be whole: a disk that fails for a while is no reason to make it again
-        return one_line(error)
-    return JudgeRequest(
-        request["system"],
-        request["user"],
-        {"source": source, "edited": edited},
-        request["sample"],
-        request["edit_model"],
-        request["instruction"],
-        request["category"],
-        request["form"],
-    )
 
 
 def _exit(code: int) -> NoReturn:

@@ -13,7 +13,7 @@ from edit_eval.edit_models import qwen_image_edit
 from edit_eval.edit_models.acceleration.attention_backend import use_attention
 from edit_eval.edit_models.acceleration.modulation_tables import SCHEDULES, use_modulation_tables
 from edit_eval.errors import EditEvalError
-from edit_models.tiny_edits import PIPELINES, PLAIN, all_edits, edited, levels_apart, loaded, picture, pixels
+from edit_models.tiny_edits import PIPELINES, PLAIN, all_edits, edited, levels_apart, loaded, picture, pixels, request
 
 pytestmark = pytest.mark.real_models
 
@@ -104,7 +104,7 @@ def test_an_edit_that_was_stopped_leaves_nothing_behind(tiny_models: Path) -> No
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        model.edit(picture(), "make the sky red", 7, stop)
+        model.edit(request(picture()), stop)
     assert pixels(model) == pixels(loaded(tiny_models / "qwen-image-edit", num_inference_steps=3, **LIVE))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.edit_models.acceleration.shared_prefix import SharedPrefix, share_prefix
+from edit_eval.edit_models.acceleration.shared_prefix import SharedPrefix
 from edit_models.tiny_edits import PIPELINES, PLAIN, edited, levels_apart, loaded, picture, pixels
 
 pytestmark = pytest.mark.real_models
@@ -29,7 +29,7 @@ def test_hidden_states_are_equal_up_to_rounding_and_the_prefix_is_read_once(name
 
     whole = loaded(tiny_models / name, **PLAIN)._pipeline
     parted = loaded(tiny_models / name, **PLAIN)._pipeline
-    prefix = share_prefix(parted.text_encoder)
+    prefix = SharedPrefix(parted.text_encoder)
     for prompt in PROMPTS:
         expected = encoded(whole, prompt)
         assert torch.allclose(encoded(parted, prompt), expected, rtol=0, atol=1e-5)
@@ -47,7 +47,7 @@ def test_several_pictures_and_none(tiny_models: Path) -> None:
 
     whole = loaded(tiny_models / "qwen-image-edit-plus", **PLAIN)._pipeline
     parted = loaded(tiny_models / "qwen-image-edit-plus", **PLAIN)._pipeline
-    prefix = share_prefix(parted.text_encoder)
+    prefix = SharedPrefix(parted.text_encoder)
     both = ((96, 64), (64, 96))
     for prompt in PROMPTS[:2]:
         assert torch.allclose(encoded(parted, prompt, *both), encoded(whole, prompt, *both), rtol=0, atol=1e-5)

@@ -162,9 +162,7 @@ def _hills(image: Image.Image, scene: Scene, light: Light) -> None:
         "autumn": ((146, 150, 164), (186, 144, 92), (176, 152, 84)),
         "winter": ((186, 198, 214), (214, 224, 236), (228, 235, 244)),
     }
-    far, middle, near = colours[scene.season]
-    if scene.weather == "snow" and scene.season != "winter":
-        far, middle, near = colours["winter"]
+    far, middle, near = colours["winter" if scene.snowy else scene.season]
     _layer(image, scene, _ridge(scene, "far", 0.17, 1.7), _far(far, light, 0.42))
     _layer(image, scene, _ridge(scene, "middle", 0.105, 2.6), _far(middle, light, 0.26))
     _layer(image, scene, _ridge(scene, "near", 0.045, 3.3), _far(near, light, 0.12))
@@ -176,8 +174,7 @@ def _grove(image: Image.Image, scene: Scene, light: Light) -> None:
         "autumn": ((198, 122, 64), (212, 154, 70), (170, 104, 62)),
         "winter": ((176, 186, 200), (198, 208, 222), (214, 222, 234)),
     }
-    snowy = scene.season == "winter" or scene.weather == "snow"
-    palette = greens["winter" if snowy else scene.season]
+    palette = greens["winter" if scene.snowy else scene.season]
     chance = random.Random(f"{scene.seed} grove")
     width, height = scene.width, scene.height
     for row, (count, high, haze) in enumerate(((15, 0.088, 0.34), (19, 0.052, 0.16))):
@@ -243,7 +240,6 @@ def _row_of_houses(image: Image.Image, scene: Scene, light: Light) -> None:
     sheet = image.resize((width * FINE, height * FINE), Image.Resampling.BILINEAR)
     pen = ImageDraw.Draw(sheet)
     base = height * HORIZON + 2
-    snowy = scene.season == "winter" or scene.weather == "snow"
     unit = height / 384
     x = -8.0
     while x < width:
@@ -251,7 +247,9 @@ def _row_of_houses(image: Image.Image, scene: Scene, light: Light) -> None:
         tall = chance.uniform(40, 74) * unit
         wall = _far(chance.choice(walls), light, 0.22)
         roof = _far(
-            (232, 238, 246) if snowy else chance.choice(((150, 98, 84), (112, 108, 118), (136, 92, 82))), light, 0.22
+            (232, 238, 246) if scene.snowy else chance.choice(((150, 98, 84), (112, 108, 118), (136, 92, 82))),
+            light,
+            0.22,
         )
         peak = chance.choice((0.0, 10.0, 14.0)) * unit
         pen.rectangle([x * FINE, (base - tall) * FINE, (x + wide) * FINE, base * FINE], fill=wall)

@@ -13,6 +13,7 @@ from PIL import Image, PngImagePlugin
 
 from edit_eval.benchmarks.scenes.descriptions import describe, rationale
 from edit_eval.benchmarks.scenes.drawing import draw
+from edit_eval.benchmarks.scenes.edits import apply
 from edit_eval.benchmarks.scenes.language import write
 from edit_eval.benchmarks.scenes.plans import category_of, plan
 from edit_eval.benchmarks.scenes.scene import TEXT_KEY, Scene
@@ -20,8 +21,13 @@ from edit_eval.benchmarks.scenes.vocabulary import LANGUAGES
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, PictureError, Stopped
 from edit_eval.pictures import read_picture, write_durably
-from edit_eval.records import Sample
+from edit_eval.records import Picture, Sample
 from edit_eval.user_cache import cache_folder
+
+REGISTERED = {"scenes": "Scenes"}
+
+EXAMPLE = (512, 384)
+"""Pixels of the scene that a judge is tried with before a run."""
 
 
 class Scenes:
@@ -87,8 +93,7 @@ class Scenes:
                 id=name,
                 index=index,
                 category=category,
-                source=str(path),
-                source_digest=_lay_down(path, planned.scene),
+                pictures={"source": Picture(path=str(path), digest=_lay_down(path, planned.scene))},
                 instruction=instructions[language],
                 description=describe(planned.scene, language),
                 language=language,
@@ -113,6 +118,26 @@ def png(scene: Scene) -> bytes:
     buffer = io.BytesIO()
     draw(scene).image.save(buffer, format="PNG", pnginfo=notes, compress_level=6)
     return buffer.getvalue()
+
+
+def example_sample(language: str) -> Sample:
+    """What is asked of the first scene, in `en` or `zh`, before anything is edited. It has no file."""
+    planned = plan(0, 0, *EXAMPLE)
+    return Sample(
+        id="example",
+        index=0,
+        category=category_of(0),
+        pictures={"source": Picture(path="")},
+        instruction=write(planned.edit, language, 0),
+        description=describe(planned.scene, language),
+        language=language,
+    )
+
+
+def example_pictures() -> dict[str, Image.Image]:
+    """Its `source`, and what it is to become, `edit`: RGB."""
+    planned = plan(0, 0, *EXAMPLE)
+    return {"source": picture_of(planned.scene), "edit": picture_of(apply(planned.scene, planned.edit))}
 
 
 def _drawing_digest() -> str:

@@ -57,10 +57,6 @@ class Camera:
         z = max(z, 0.5)
         return self.width / 2 + x * self.focal / z, self.horizon + (EYE - h) * self.focal / z
 
-    def metres(self, fraction: float, depth: float) -> float:
-        """What a fraction of the picture's width measures at that depth, in metres."""
-        return fraction * self.width / self.scale(depth)
-
     def fraction(self, metres: float, depth: float) -> float:
         """What a length at that depth takes of the picture's width."""
         return metres * self.scale(depth) / self.width

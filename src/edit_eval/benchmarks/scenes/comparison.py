@@ -7,7 +7,8 @@ change, its shadow, what else answers, and all that is to stay. Pillow only.
 from __future__ import annotations
 
 import math
-from functools import cached_property, lru_cache
+from collections.abc import Iterable
+from functools import cached_property, lru_cache, reduce
 
 from PIL import Image, ImageChops, ImageFilter, ImageStat
 
@@ -32,13 +33,6 @@ def _binary(mask: Image.Image, above: int = 96) -> Image.Image:
     return mask.point([255 if value > above else 0 for value in range(256)])
 
 
-def _union(masks: list[Image.Image], size: tuple[int, int]) -> Image.Image:
-    whole = Image.new("L", size, 0)
-    for mask in masks:
-        whole = ImageChops.lighter(whole, mask)
-    return whole
-
-
 def _minus(mask: Image.Image, other: Image.Image) -> Image.Image:
     return ImageChops.darker(mask, ImageChops.invert(other))
 
@@ -57,6 +51,26 @@ def difference(first: Image.Image, second: Image.Image) -> Image.Image:
     """The largest difference of the three channels, pixel by pixel (L)."""
     red, green, blue = ImageChops.difference(first, second).split()
     return ImageChops.lighter(ImageChops.lighter(red, green), blue)
+
+
+def share_made(span: Image.Image, error: Image.Image, region: Image.Image) -> float | None:
+    """sum(max(0, span - error)) / sum(span) over the region; None where nothing was to change."""
+    wanted = _total(span, region)
+    return _total(ImageChops.subtract(span, error), region) / wanted if wanted > 0 else None
+
+
+def _known(shares: Iterable[float | None]) -> list[float]:
+    return [share for share in shares if share is not None]
+
+
+def _mean(shares: Iterable[float | None]) -> float | None:
+    """Of those that are known; None where none is."""
+    known = _known(shares)
+    return sum(known) / len(known) if known else None
+
+
+def _small(image: Image.Image, size: tuple[int, int]) -> Image.Image:
+    return image.convert("L").resize(size, Image.Resampling.BOX)
 
 
 def correlation(first: Image.Image, second: Image.Image) -> float:
@@ -99,6 +113,9 @@ class Comparison:
     def _soft(self, image: Image.Image) -> Image.Image:
         return image.filter(ImageFilter.GaussianBlur(self._radius))
 
+    def _union(self, masks: Iterable[Image.Image]) -> Image.Image:
+        return reduce(ImageChops.lighter, masks, Image.new("L", self.changed.size, 0))
+
     # What is what -----------------------------------------------------------------------------------------------
 
     @cached_property
@@ -111,9 +128,14 @@ class Comparison:
 
     def _body(self, name: str) -> Image.Image:
         """Where a thing is seen before or after."""
-        size = self.changed.size
-        masks = [drawing.silhouettes[name] for drawing in (self.source, self.right) if name in drawing.silhouettes]
-        return _binary(_union(masks, size))
+        found = (drawing.silhouettes.get(name) for drawing in (self.source, self.right))
+        return _binary(self._union(mask for mask in found if mask))
+
+    @cached_property
+    def _moves(self) -> list[tuple[Image.Image, Image.Image]]:
+        """Where each of them is seen before and after; nowhere is black."""
+        before, after, nowhere = self.source.silhouettes, self.right.silhouettes, Image.new("L", self.changed.size, 0)
+        return [(before.get(name, nowhere), after.get(name, nowhere)) for name in self._subjects]
 
     @cached_property
     def bodies(self) -> dict[str, Image.Image]:
@@ -122,7 +144,7 @@ class Comparison:
 
     @cached_property
     def subject(self) -> Image.Image:
-        return _union(list(self.bodies.values()), self.changed.size)
+        return self._union(self.bodies.values())
 
     @cached_property
     def others(self) -> dict[str, Image.Image]:
@@ -133,14 +155,12 @@ class Comparison:
 
     @cached_property
     def _things(self) -> Image.Image:
-        return _union([self.subject, *self.others.values()], self.changed.size)
+        return self._union([self.subject, *self.others.values()])
 
     @cached_property
     def shade(self) -> Image.Image:
         """Where shadows come or go on the ground."""
-        size = self.changed.size
-        before = _union(list(self.source.shadows.values()), size)
-        after = _union(list(self.right.shadows.values()), size)
+        before, after = self._union(self.source.shadows.values()), self._union(self.right.shadows.values())
         moved = _binary(ImageChops.difference(before, after), 24)
         return _minus(ImageChops.darker(moved, self.changed), self._things)
 
@@ -160,12 +180,11 @@ class Comparison:
     def achieved(self, region: Image.Image) -> float | None:
         """Share of the change asked for in a region that was made: 0 for the source, 1 for the right edit.
 
-        None for a region without a change. sum(max(0, span - error)) / sum(span) over the region.
+        None for a region without a change.
         """
-        wanted = _total(self.span, region)
-        if _area(region) < 0.00012 * region.width * region.height or wanted <= 0:
+        if _area(region) < 0.00012 * region.width * region.height:
             return None
-        return _total(ImageChops.subtract(self.span, self.error), region) / wanted
+        return share_made(self.span, self.error, region)
 
     @cached_property
     def done(self) -> float:
@@ -182,31 +201,20 @@ class Comparison:
     @cached_property
     def weakest(self) -> float:
         """The least changed of the things that are to change."""
-        shares = [self.achieved(body) for body in self.bodies.values()]
-        known = [share for share in shares if share is not None]
+        known = _known(map(self.achieved, self.bodies.values()))
         return min(known) if known else self._or_done(self.others_done)
 
     @cached_property
     def outline(self) -> float:
         """Whether things are, and are no longer, where they should be: over all that changed hands."""
-        size = self.changed.size
-        moved = []
-        for name in self._subjects:
-            before = self.source.silhouettes.get(name, Image.new("L", size, 0))
-            after = self.right.silhouettes.get(name, Image.new("L", size, 0))
-            moved.append(_binary(ImageChops.difference(before, after)))
-        region = ImageChops.darker(_union(moved, size), self.changed)
-        return self._or_done(self.achieved(region) if self._subjects else None)
+        moved = [_binary(ImageChops.difference(before, after)) for before, after in self._moves]
+        return self._or_done(self.achieved(ImageChops.darker(self._union(moved), self.changed)))
 
     @cached_property
     def vacated(self) -> float:
         """Whether the old state is gone, where things have left."""
-        size = self.changed.size
-        left = []
-        for name in self._subjects & self.source.silhouettes.keys():
-            after = self.right.silhouettes.get(name, Image.new("L", size, 0))
-            left.append(_binary(_minus(self.source.silhouettes[name], after)))
-        return self._or_done(self.achieved(ImageChops.darker(_union(left, size), self.changed)))
+        left = [_binary(_minus(before, after)) for before, after in self._moves]
+        return self._or_done(self.achieved(ImageChops.darker(self._union(left), self.changed)))
 
     @cached_property
     def shadow(self) -> float:
@@ -232,23 +240,21 @@ class Comparison:
     @cached_property
     def others_done(self) -> float | None:
         """The other things' share, each thing counting alike; None where no other thing is to change."""
-        known = [share for share in map(self.achieved, self.others.values()) if share is not None]
-        return sum(known) / len(known) if known else None
+        return _mean(map(self.achieved, self.others.values()))
 
     @cached_property
     def effects(self) -> float:
         """What answers: the other things and the surroundings, each counting half."""
-        parts = [share for share in (self.others_done, self.achieved(self.surroundings)) if share is not None]
-        return sum(parts) / len(parts) if parts else self.shadow
+        share = _mean((self.others_done, self.achieved(self.surroundings)))
+        return self.shadow if share is None else share
 
     @cached_property
     def around(self) -> float:
         """Shadows and surroundings, each counting half."""
-        parts = [self.achieved(region) for region in (self.shade, self.surroundings)]
-        known = [share for share in parts if share is not None]
-        return sum(known) / len(known) if known else self.done
+        return self._or_done(_mean(map(self.achieved, (self.shade, self.surroundings))))
 
     def _kept(self, region: Image.Image) -> float | None:
+        """Share of a region that is as it was; None for one of hardly any pixels."""
         area = _area(region)
         if area < 12:
             return None
@@ -256,16 +262,18 @@ class Comparison:
         lost = self.made.point([max(0, min(255, (value - low) * 255 // (high - low))) for value in range(256)])
         return 1.0 - _total(lost, region) / 255 / area
 
+    def _things_kept(self, names: Iterable[str]) -> list[float]:
+        """Of each of these things, the share of its outline in the source, what changes anyway aside."""
+        outlines = (_binary(self.source.silhouettes[name]) for name in names)
+        return _known(self._kept(ImageChops.darker(outline, self.rest)) for outline in outlines)
+
     @cached_property
     def kept(self) -> float:
         """Whether the rest is as it was: half the whole of it, half the thing that suffered most."""
         whole = self._kept(self.rest)
-        things = [self._kept(ImageChops.darker(_binary(mask), self.rest)) for mask in self.source.silhouettes.values()]
-        known = [share for share in things if share is not None]
         if whole is None:
             return self.setting
-        worst = min([whole, *known])
-        return (whole + worst) / 2
+        return (whole + min([whole, *self._things_kept(self.source.silhouettes)])) / 2
 
     @cached_property
     def setting(self) -> float:
@@ -273,7 +281,7 @@ class Comparison:
         size = (self.changed.width // 2, self.changed.height // 2)
 
         def detail(image: Image.Image) -> Image.Image:
-            grey = image.convert("L").resize(size, Image.Resampling.BOX)
+            grey = _small(image, size)
             wide = grey.filter(ImageFilter.GaussianBlur(self._radius * 4))
             return ImageChops.subtract(grey, wide, scale=1.0, offset=128)
 
@@ -287,9 +295,7 @@ class Comparison:
             image.filter(ImageFilter.GaussianBlur(radius))
             for image in (self.source.image, self.right.image, self.edited)
         ]
-        span, error = difference(wide[0], wide[1]), difference(wide[2], wide[1])
-        wanted = _total(span, region)
-        return _total(ImageChops.subtract(span, error), region) / wanted if wanted > 0 else self.done
+        return self._or_done(share_made(difference(wide[0], wide[1]), difference(wide[2], wide[1]), region))
 
     def _band(self, sky: bool) -> Image.Image:
         mask = Image.new("L", self.changed.size, 0)
@@ -313,22 +319,17 @@ class Comparison:
     @cached_property
     def signs(self) -> float:
         """What the change does to things and shadows: lit windows, snow on roofs, shadows that go."""
-        parts = [self.others_done, self.achieved(self.subject), self.achieved(self.shade)]
-        known = [share for share in parts if share is not None]
-        return sum(known) / len(known) if known else self.done
+        return self._or_done(_mean((self.others_done, self.achieved(self.subject), self.achieved(self.shade))))
 
     @cached_property
     def people(self) -> float:
         """The people that are to change; where none are, those that are to stay, as far as anything was done."""
         scene = self.right.scene
         names = {thing.name for thing in (*scene.things, *self.source.scene.things) if thing.kind == "person"}
-        shares = [self.achieved(body) for name, body in self.bodies.items() if name in names]
-        known = [share for share in shares if share is not None]
+        known = _known(self.achieved(body) for name, body in self.bodies.items() if name in names)
         if known:
             return (min(known) + sum(known) / len(known)) / 2
-        stay = [self._kept(ImageChops.darker(_binary(self.source.silhouettes[name]), self.rest)) for name in names]
-        left = [share for share in stay if share is not None]
-        return self.done * (min(left) if left else 1.0)
+        return self.done * min(self._things_kept(names), default=1.0)
 
     @cached_property
     def footing(self) -> float:
@@ -353,8 +354,7 @@ class Comparison:
         soft = self._soft(wrong.image)
         span, error = difference(self._soft_source, soft), difference(self._soft_edited, soft)
         region = _binary(difference(self.source.image, wrong.image), VISIBLE)
-        wanted = _total(span, region)
-        return _total(ImageChops.subtract(span, error), region) / wanted if wanted else 0.0
+        return share_made(span, error, region) or 0.0
 
     @cached_property
     def aim(self) -> float:
@@ -371,21 +371,12 @@ class Comparison:
     @cached_property
     def twins_kept(self) -> float:
         """Whether the alike things are as they were, as far as anything was done at all."""
-        kept = [
-            self._kept(ImageChops.darker(_binary(self.source.silhouettes[twin.name]), self.rest))
-            for twin in twins(self.source.scene, self.edit)
-        ]
-        known = [share for share in kept if share is not None]
-        return max(self.attribute, self.subject_done) * (min(known) if known else 1.0)
+        kept = self._things_kept(twin.name for twin in twins(self.source.scene, self.edit))
+        return max(self.attribute, self.subject_done) * min(kept, default=1.0)
 
     @cached_property
     def recognisable(self) -> float:
         """Whether this is a picture of the scene at all: 0 for a blank or a foreign one, 1 for any honest edit."""
-        size = (64, 48)
-
-        def small(image: Image.Image) -> Image.Image:
-            return image.convert("L").resize(size, Image.Resampling.BOX)
-
-        mine = small(self.edited)
-        found = max(correlation(mine, small(image)) for image in (self.source.image, self.right.image))
+        mine, source, right = (_small(image, (64, 48)) for image in (self.edited, self.source.image, self.right.image))
+        found = max(correlation(mine, source), correlation(mine, right))
         return max(0.0, min(1.0, (found - 0.3) / 0.4))

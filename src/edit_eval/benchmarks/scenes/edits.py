@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from edit_eval.benchmarks.scenes.camera import Camera
+from edit_eval.benchmarks.scenes.camera import EYE, Camera
 from edit_eval.benchmarks.scenes.references import Reference, alike, resolve
 from edit_eval.benchmarks.scenes.scene import FORMS, SIDES, Scene, Thing
 
@@ -58,13 +58,9 @@ def twins(scene: Scene, edit: Edit) -> list[Thing]:
 
 def settle(scene: Scene) -> Scene:
     """Lets everything fall that has lost what it stood on."""
-    changed = True
-    while changed:
-        changed = False
-        for thing in scene.things:
-            if thing.on and thing.on not in scene.names():
-                scene = scene.with_thing(replace(thing, on=""))
-                changed = True
+    for thing in scene.things:
+        if thing.on and thing.on not in scene.names():
+            scene = scene.with_thing(replace(thing, on=""))
     return scene
 
 
@@ -85,7 +81,7 @@ def place(scene: Scene, thing: Thing, relation: str, anchor: Thing) -> Thing:
     else:
         wide = (anchor.width + thing.width) / 2 + gap
         x += wide if relation == "right" else -wide
-    depth = camera.focal * 3.0 / z / (camera.height - camera.horizon)
+    depth = camera.focal * EYE / z / (camera.height - camera.horizon)
     return replace(thing, x=round(0.5 + x * camera.focal / z / camera.width, 4), depth=round(depth, 4), on="")
 
 
@@ -173,35 +169,26 @@ def _sit(scene: Scene, edit: Edit, target: Thing) -> Scene:
     return scene.with_thing(replace(target, x=bench.x, depth=round(bench.depth + 0.004, 4), state="sitting", on=""))
 
 
-def queue_places(scene: Scene, stop: Thing) -> list[Thing]:
+def _queue(scene: Scene, edit: Edit) -> Scene:
     """All who stand, one behind the other at the stop, in the order in which they are nearest to it."""
-    camera = Camera.of(scene)
+    camera, stop = Camera.of(scene), _anchor(scene, edit)
     people = [thing for thing in scene.things if thing.kind == "person"]
     side = -1 if stop.x > 0.5 else 1
     line = sorted(people, key=lambda thing: -side * thing.x)
-    placed = []
     depth = round(stop.depth + 0.03, 4)
     for k, person in enumerate(line):
         x = stop.x + side * camera.fraction(0.95 + 1.05 * k, depth)
         facing = SIDES[1] if side < 0 else SIDES[0]
-        placed.append(replace(person, x=round(x, 4), depth=depth, facing=facing))
-    return placed
-
-
-def _queue(scene: Scene, edit: Edit) -> Scene:
-    for person in queue_places(scene, _anchor(scene, edit)):
-        scene = scene.with_thing(person)
+        scene = scene.with_thing(replace(person, x=round(x, 4), depth=depth, facing=facing))
     return scene
 
 
 def stack_on(scene: Scene, bottom: Thing) -> list[Thing]:
     """The boxes of a stack from the lowest up."""
     stack = [bottom]
-    while True:
-        above = [thing for thing in scene.things if thing.on == stack[-1].name]
-        if not above:
-            return stack
+    while above := [thing for thing in scene.things if thing.on == stack[-1].name]:
         stack.append(above[0])
+    return stack
 
 
 def bottom_of_stack(scene: Scene) -> Thing:

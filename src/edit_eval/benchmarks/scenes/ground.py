@@ -24,21 +24,13 @@ SHORE = 0.19
 """Depth at which the beach begins."""
 
 
-def _snowy(scene: Scene) -> bool:
-    return scene.season == "winter" or scene.weather == "snow"
-
-
 def ground(scene: Scene) -> tuple[Image.Image, Image.Image]:
     """The ground's own colours (RGB) and where it lies (L), both of the picture's size."""
     camera = Camera.of(scene)
     width, height = scene.width, scene.height
     top = math.floor(camera.horizon) - 1
-    if _snowy(scene):
-        far, near = FAR_AND_NEAR["snow"]
-    elif scene.season == "autumn" and scene.setting in ("meadow", "park"):
-        far, near = FAR_AND_NEAR["autumn"]
-    else:
-        far, near = FAR_AND_NEAR[scene.setting]
+    autumnal = scene.season == "autumn" and scene.setting in ("meadow", "park")
+    far, near = FAR_AND_NEAR["snow" if scene.snowy else "autumn" if autumnal else scene.setting]
     size = (width * FINE, (height - top) * FINE)
     land = vertical(size, [(0.0, far), (0.5, mix(far, near, 0.7)), (1.0, near)])
     pen = ImageDraw.Draw(land)
@@ -47,22 +39,21 @@ def ground(scene: Scene) -> tuple[Image.Image, Image.Image]:
         _paving(pen, scene, camera2, top * FINE)
     _patches(land, scene)
     pen = ImageDraw.Draw(land)
-    if not _snowy(scene):
+    if not scene.snowy:
         if scene.setting in ("meadow", "park"):
             _grass(pen, scene, size)
         elif scene.setting == "beach":
             _pebbles(pen, scene, size)
     if scene.setting == "park":
         _path(pen, scene, camera2, top * FINE)
-    if scene.season == "autumn" and not _snowy(scene):
+    if scene.season == "autumn" and not scene.snowy:
         _leaves(pen, scene, size)
     picture = Image.new("RGB", (width, height))
-    small = land.reduce(FINE)
-    picture.paste(small, (0, top))
+    picture.paste(land.reduce(FINE), (0, top))
+    if scene.setting == "beach":
+        return picture, _shore(scene, camera)
     mask = Image.new("L", (width, height), 0)
     mask.paste(255, (0, top + 1, width, height))
-    if scene.setting == "beach":
-        mask = _shore(scene, camera)
     return picture, mask
 
 
@@ -83,7 +74,7 @@ def _patches(land: Image.Image, scene: Scene) -> None:
     chance = random.Random(f"{scene.seed} patches")
     noise = Image.frombytes("L", (14, 22), chance.randbytes(14 * 22))
     soft = noise.resize(land.size, Image.Resampling.BICUBIC)
-    deep = 14 if _snowy(scene) else 22
+    deep = 14 if scene.snowy else 22
     soft = soft.point([round(255 - deep + deep * v / 255) for v in range(256)])
     grain = Image.frombytes(
         "L", (land.width // 2, land.height // 2), chance.randbytes(land.width // 2 * (land.height // 2))
@@ -147,7 +138,7 @@ def _pebbles(pen: ImageDraw.ImageDraw, scene: Scene, size: tuple[int, int]) -> N
 
 def _paving(pen: ImageDraw.ImageDraw, scene: Scene, camera: Camera, top: float) -> None:
     """Slabs of 1.6 m by 1.2 m, each row shifted by half a slab."""
-    stone = (190, 182, 174) if not _snowy(scene) else (210, 219, 232)
+    stone = (190, 182, 174) if not scene.snowy else (210, 219, 232)
     joint = shade(stone, 0.84)
     for k in range(4, 70):
         z, following = 1.2 * k, 1.2 * (k + 1)
@@ -164,7 +155,7 @@ def _paving(pen: ImageDraw.ImageDraw, scene: Scene, camera: Camera, top: float) 
 
 
 def _path(pen: ImageDraw.ImageDraw, scene: Scene, camera: Camera, top: float) -> None:
-    colour = (218, 202, 168) if not _snowy(scene) else (210, 216, 224)
+    colour = (218, 202, 168) if not scene.snowy else (210, 216, 224)
     bend = 1 if scene.seed % 2 else -1
     left: list[tuple[float, float]] = []
     right: list[tuple[float, float]] = []

@@ -51,7 +51,7 @@ def _gable(pen: Pen, wall: Colour) -> None:
 
 def _roof(pen: Pen, roof: Colour, scene: Scene) -> None:
     out, eave = 0.32, WALL - 0.18
-    snowy = scene.season == "winter" or scene.weather == "snow"
+    snowy = scene.snowy
     base = (210, 222, 238) if snowy else roof
     pen.prism(rectangle(1.3, 1.8, -0.9, -0.4), 3.4, 5.1, (168, 104, 84))
     slope = [
@@ -86,10 +86,7 @@ def _front(pen: Pen, scene: Scene, wall: Colour) -> None:
         pen.polygon([(left, low, near), (right, low, near), (right, high, near), (left, high, near)], fill)
 
     lit = scene.time == "night"
-    pen.polygon(
-        [(-HALF, WALL - 0.05, near), (HALF, WALL - 0.05, near), (HALF, WALL - 0.34, near), (-HALF, WALL - 0.34, near)],
-        shade(wall, 0.66),
-    )
+    pane(-HALF, WALL - 0.34, HALF, WALL - 0.05, shade(wall, 0.66))
     for middle in (-1.75, 1.75):
         pane(middle - 0.62, 1.0, middle + 0.62, 2.2, frame)
         pen.shining = lit

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 from edit_eval.benchmarks.scenes import vocabulary
 from edit_eval.benchmarks.scenes.edits import Edit
@@ -17,240 +18,128 @@ class Rule:
     """The sentences of one action. `{target}`, `{anchor}`, `{place}`, `{thing}`, `{colour}`, `{side}` are filled in."""
 
     action: str
+    value: str
+    """The edit's value that these sentences say in words; empty where a slot says it."""
     en: tuple[str, ...]
     zh: tuple[str, ...]
-    value: str = ""
-    """The edit's value that these sentences say in words; empty where a slot says it."""
-    kinds: tuple[str, ...] = field(default=())
-    """The kinds of target that these sentences are for; empty for all."""
+
+    def says(self, edit: Edit) -> bool:
+        """Whether these sentences are for this edit."""
+        kind = _ONLY_FOR.get(self.action)
+        fits = kind is None or (edit.target is not None and edit.target.kind == kind)
+        return fits and edit.action == self.action and self.value in ("", edit.value)
 
 
-RULES = (
-    Rule(
-        "remove",
-        ("Remove {target}.", "Take {target} out of the picture.", "Erase {target} from the scene."),
-        ("移除{target}。", "把{target}从画面中去掉。", "请把{target}拿走。"),
-    ),
-    Rule("add", ("Add {thing} {place}.", "Place {thing} {place}."), ("在{place}加上{thing}。", "在{place}放{thing}。")),
-    Rule(
-        "move",
-        ("Move {target} {place}.", "Put {target} {place}."),
-        ("把{target}移到{place}。", "将{target}挪到{place}。"),
-    ),
-    Rule(
-        "recolour",
-        ("Paint {target} {colour}.", "Change the colour of {target} to {colour}.", "Make {target} {colour}."),
-        ("把{target}涂成{colour}。", "将{target}的颜色改成{colour}。"),
-    ),
-    Rule(
-        "dress",
-        ("Change the coat of {target} to {colour}.", "Give {target} a new coat in {colour}."),
-        ("把{target}的外套换成{colour}。", "让{target}换上{colour}的外套。"),
-        kinds=("person",),
-    ),
-    Rule(
-        "resize",
-        ("Make {target} twice as large.", "Double the size of {target}."),
-        ("把{target}放大到原来的两倍。", "让{target}变成原来的两倍大。"),
-        value="larger",
-    ),
-    Rule(
-        "resize",
-        ("Make {target} half as large.", "Shrink {target} to half its size."),
-        ("把{target}缩小到原来的一半。", "让{target}变成原来的一半大。"),
-        value="smaller",
-    ),
-    Rule(
-        "material",
-        ("Make {target} of polished metal.", "Turn {target} into polished metal."),
-        ("把{target}的材质换成抛光金属。", "让{target}变成抛光金属做的。"),
-        value="metal",
-    ),
-    Rule(
-        "material",
-        ("Make {target} of wood.", "Turn {target} into plain wood."),
-        ("把{target}的材质换成木头。", "让{target}变成木头做的。"),
-        value="wood",
-    ),
-    Rule(
-        "replace",
-        ("Replace {target} with {thing}.", "Swap {target} for {thing}."),
-        ("用{thing}替换{target}。", "把{target}换成{thing}。"),
-    ),
-    Rule(
-        "sun",
-        ("Move the sun to the {side} side of the sky.", "Let the sun shine from the {side}."),
-        ("把太阳移到天空的{side}。", "让阳光从{side}照过来。"),
-    ),
-    Rule(
-        "time", ("Make it night.", "Show this place at night."), ("把画面变成夜晚。", "让这里进入夜晚。"), value="night"
-    ),
-    Rule(
-        "time",
-        ("Make it bright day.", "Show this place by day."),
-        ("把画面变成白天。", "让这里变成大白天。"),
-        value="day",
-    ),
-    Rule(
-        "time",
-        ("Show this place at sunset.", "Change the time to sunset."),
-        ("把画面变成日落时分。", "让这里沐浴在夕阳中。"),
-        value="sunset",
-    ),
-    Rule(
-        "weather",
-        ("Let it rain.", "Turn this into a rainy scene."),
-        ("让天下起雨来。", "把天气变成雨天。"),
-        value="rain",
-    ),
-    Rule(
-        "weather",
-        ("Let it snow.", "Turn this into a snowy scene."),
-        ("让天下起雪来。", "把天气变成雪天。"),
-        value="snow",
-    ),
-    Rule(
-        "weather",
-        ("Let thick fog come up.", "Cover the scene in thick fog."),
-        ("让浓雾笼罩这里。", "把天气变成大雾。"),
-        value="fog",
-    ),
-    Rule(
-        "weather",
-        ("Let the sky clear up.", "Turn this into fine, clear weather."),
-        ("让天空放晴。", "把天气变成晴天。"),
-        value="clear",
-    ),
-    Rule(
-        "weather",
-        ("Cover the sky with clouds.", "Make the weather overcast."),
-        ("让天空布满云层。", "把天气变成阴天。"),
-        value="cloudy",
-    ),
-    Rule(
-        "season",
-        ("Change the season to autumn.", "Show this place in autumn."),
-        ("把季节变成秋天。", "展现这里秋天的样子。"),
-        value="autumn",
-    ),
-    Rule(
-        "season",
-        ("Change the season to winter.", "Show this place in winter."),
-        ("把季节变成冬天。", "展现这里冬天的样子。"),
-        value="winter",
-    ),
-    Rule(
-        "season",
-        ("Change the season to summer.", "Show this place in summer."),
-        ("把季节变成夏天。", "展现这里夏天的样子。"),
-        value="summer",
-    ),
-    Rule(
-        "wind",
-        ("Let a strong wind blow from the {side}.", "Show this place in a strong wind from the {side}."),
-        ("让强风从{side}吹来。", "让这里刮起从{side}来的大风。"),
-    ),
-    Rule("soak", ("Show this place right after a heavy shower.",), ("展现这里大雨刚过的样子。",)),
-    Rule(
-        "switch_on", ("Switch on {target}.", "Turn {target} on."), ("打开{target}。", "点亮{target}。"), kinds=("lamp",)
-    ),
-    Rule(
-        "switch_off",
-        ("Switch off {target}.", "Turn {target} off."),
-        ("关掉{target}。", "熄灭{target}。"),
-        kinds=("lamp",),
-    ),
-    Rule(
-        "kindle",
-        ("Light {target}.", "Set {target} alight."),
-        ("点燃{target}。", "把{target}点着。"),
-        kinds=("campfire",),
-    ),
-    Rule(
-        "extinguish",
-        ("Put out {target}.", "Extinguish {target}."),
-        ("扑灭{target}。", "把{target}熄灭。"),
-        kinds=("campfire",),
-    ),
-    Rule(
-        "wave",
-        ("Let {target} wave to {anchor}.", "Have {target} greet {anchor} with a wave of the hand."),
-        ("让{target}向{anchor}挥手。", "请{target}挥手向{anchor}打招呼。"),
-    ),
-    Rule(
-        "bow",
-        ("Let {target} bow to {anchor}.", "Have {target} greet {anchor} with a bow."),
-        ("让{target}向{anchor}鞠躬。", "请{target}鞠躬向{anchor}致意。"),
-    ),
-    Rule(
-        "sit",
-        ("Let {target} sit down on {anchor}.", "Offer {target} a seat on {anchor}."),
-        ("让{target}坐到{anchor}上。", "请{target}在{anchor}上坐下。"),
-    ),
-    Rule(
-        "umbrella",
-        ("Give {target} an umbrella.", "Let {target} hold an umbrella."),
-        ("给{target}一把雨伞。", "让{target}撑起一把雨伞。"),
-    ),
-    Rule(
-        "half_mast",
-        ("Lower {target} to half-mast.", "Fly {target} at half-mast as a sign of mourning."),
-        ("将{target}降半旗。", "为表示哀悼，将{target}降到旗杆中部。"),
-    ),
-    Rule(
-        "lanterns",
-        (
-            "Hang red lanterns on {target} for the Spring Festival.",
-            "Decorate {target} with red lanterns for the Chinese New Year.",
-        ),
-        ("春节到了，给{target}挂上红灯笼。", "为{target}挂上过年的红灯笼。"),
-    ),
-    Rule(
-        "ramp",
-        (
-            "Build a wheelchair ramp at the door of {target}.",
-            "Give {target} a ramp so that a wheelchair can reach the door.",
-        ),
-        ("在{target}门口修一条轮椅坡道。", "给{target}门口加一条无障碍坡道。"),
-    ),
-    Rule(
-        "queue",
-        ("Let everybody queue at {anchor}.", "Have the people line up at {anchor}."),
-        ("让大家在{anchor}旁排队。", "请大家到{anchor}旁排好队。"),
-    ),
-    Rule(
-        "topple",
-        ("Let {target} roll into the stack of boxes.", "Roll {target} hard against the stack of boxes."),
-        ("让{target}滚过去撞上那摞箱子。", "用{target}用力撞那摞箱子。"),
-    ),
-    Rule(
-        "melt",
-        ("Let the sun melt {target}.", "Show {target} after hours in the warm sun."),
-        ("让太阳把{target}晒化。", "展现{target}在暖阳下晒了几个小时后的样子。"),
-    ),
-    Rule(
-        "fell",
-        (
-            "Let a storm from the {side} blow {target} over.",
-            "Show this place after a storm from the {side} has felled {target}.",
-        ),
-        ("让从{side}刮来的暴风吹倒{target}。", "展现从{side}来的暴风刮倒{target}后的样子。"),
-    ),
-    Rule("release", ("Let go of {target}.", "Cut the string of {target}."), ("放飞{target}。", "剪断{target}的绳子。")),
-    Rule(
-        "water",
-        ("Water {target}.", "Show {target} after it has been watered well."),
-        ("给{target}浇水。", "展现{target}浇足水以后的样子。"),
-    ),
+_ONLY_FOR = {
+    "dress": "person",
+    "switch_on": "lamp",
+    "switch_off": "lamp",
+    "kindle": "campfire",
+    "extinguish": "campfire",
+}
+"""The kind of target that an action's sentences are for; those of the others are for all."""
+
+_SENTENCES = """
+remove: Remove {target}. | Take {target} out of the picture. | Erase {target} from the scene.
+    移除{target}。 | 把{target}从画面中去掉。 | 请把{target}拿走。
+add: Add {thing} {place}. | Place {thing} {place}.
+    在{place}加上{thing}。 | 在{place}放{thing}。
+move: Move {target} {place}. | Put {target} {place}.
+    把{target}移到{place}。 | 将{target}挪到{place}。
+recolour: Paint {target} {colour}. | Change the colour of {target} to {colour}. | Make {target} {colour}.
+    把{target}涂成{colour}。 | 将{target}的颜色改成{colour}。
+dress: Change the coat of {target} to {colour}. | Give {target} a new coat in {colour}.
+    把{target}的外套换成{colour}。 | 让{target}换上{colour}的外套。
+resize=larger: Make {target} twice as large. | Double the size of {target}.
+    把{target}放大到原来的两倍。 | 让{target}变成原来的两倍大。
+resize=smaller: Make {target} half as large. | Shrink {target} to half its size.
+    把{target}缩小到原来的一半。 | 让{target}变成原来的一半大。
+material=metal: Make {target} of polished metal. | Turn {target} into polished metal.
+    把{target}的材质换成抛光金属。 | 让{target}变成抛光金属做的。
+material=wood: Make {target} of wood. | Turn {target} into plain wood.
+    把{target}的材质换成木头。 | 让{target}变成木头做的。
+replace: Replace {target} with {thing}. | Swap {target} for {thing}.
+    用{thing}替换{target}。 | 把{target}换成{thing}。
+sun: Move the sun to the {side} side of the sky. | Let the sun shine from the {side}.
+    把太阳移到天空的{side}。 | 让阳光从{side}照过来。
+time=night: Make it night. | Show this place at night.
+    把画面变成夜晚。 | 让这里进入夜晚。
+time=day: Make it bright day. | Show this place by day.
+    把画面变成白天。 | 让这里变成大白天。
+time=sunset: Show this place at sunset. | Change the time to sunset.
+    把画面变成日落时分。 | 让这里沐浴在夕阳中。
+weather=rain: Let it rain. | Turn this into a rainy scene.
+    让天下起雨来。 | 把天气变成雨天。
+weather=snow: Let it snow. | Turn this into a snowy scene.
+    让天下起雪来。 | 把天气变成雪天。
+weather=fog: Let thick fog come up. | Cover the scene in thick fog.
+    让浓雾笼罩这里。 | 把天气变成大雾。
+weather=clear: Let the sky clear up. | Turn this into fine, clear weather.
+    让天空放晴。 | 把天气变成晴天。
+weather=cloudy: Cover the sky with clouds. | Make the weather overcast.
+    让天空布满云层。 | 把天气变成阴天。
+season=autumn: Change the season to autumn. | Show this place in autumn.
+    把季节变成秋天。 | 展现这里秋天的样子。
+season=winter: Change the season to winter. | Show this place in winter.
+    把季节变成冬天。 | 展现这里冬天的样子。
+season=summer: Change the season to summer. | Show this place in summer.
+    把季节变成夏天。 | 展现这里夏天的样子。
+wind: Let a strong wind blow from the {side}. | Show this place in a strong wind from the {side}.
+    让强风从{side}吹来。 | 让这里刮起从{side}来的大风。
+soak: Show this place right after a heavy shower.
+    展现这里大雨刚过的样子。
+switch_on: Switch on {target}. | Turn {target} on.
+    打开{target}。 | 点亮{target}。
+switch_off: Switch off {target}. | Turn {target} off.
+    关掉{target}。 | 熄灭{target}。
+kindle: Light {target}. | Set {target} alight.
+    点燃{target}。 | 把{target}点着。
+extinguish: Put out {target}. | Extinguish {target}.
+    扑灭{target}。 | 把{target}熄灭。
+wave: Let {target} wave to {anchor}. | Have {target} greet {anchor} with a wave of the hand.
+    让{target}向{anchor}挥手。 | 请{target}挥手向{anchor}打招呼。
+bow: Let {target} bow to {anchor}. | Have {target} greet {anchor} with a bow.
+    让{target}向{anchor}鞠躬。 | 请{target}鞠躬向{anchor}致意。
+sit: Let {target} sit down on {anchor}. | Offer {target} a seat on {anchor}.
+    让{target}坐到{anchor}上。 | 请{target}在{anchor}上坐下。
+umbrella: Give {target} an umbrella. | Let {target} hold an umbrella.
+    给{target}一把雨伞。 | 让{target}撑起一把雨伞。
+half_mast: Lower {target} to half-mast. | Fly {target} at half-mast as a sign of mourning.
+    将{target}降半旗。 | 为表示哀悼，将{target}降到旗杆中部。
+lanterns: Hang red lanterns on {target} for the Spring Festival. | \
+Decorate {target} with red lanterns for the Chinese New Year.
+    春节到了，给{target}挂上红灯笼。 | 为{target}挂上过年的红灯笼。
+ramp: Build a wheelchair ramp at the door of {target}. | Give {target} a ramp so that a wheelchair can reach the door.
+    在{target}门口修一条轮椅坡道。 | 给{target}门口加一条无障碍坡道。
+queue: Let everybody queue at {anchor}. | Have the people line up at {anchor}.
+    让大家在{anchor}旁排队。 | 请大家到{anchor}旁排好队。
+topple: Let {target} roll into the stack of boxes. | Roll {target} hard against the stack of boxes.
+    让{target}滚过去撞上那摞箱子。 | 用{target}用力撞那摞箱子。
+melt: Let the sun melt {target}. | Show {target} after hours in the warm sun.
+    让太阳把{target}晒化。 | 展现{target}在暖阳下晒了几个小时后的样子。
+fell: Let a storm from the {side} blow {target} over. | \
+Show this place after a storm from the {side} has felled {target}.
+    让从{side}刮来的暴风吹倒{target}。 | 展现从{side}来的暴风刮倒{target}后的样子。
+release: Let go of {target}. | Cut the string of {target}.
+    放飞{target}。 | 剪断{target}的绳子。
+water: Water {target}. | Show {target} after it has been watered well.
+    给{target}浇水。 | 展现{target}浇足水以后的样子。
+"""
+"""By action, or `action=value`: the ways to say it in English, and below in Chinese."""
+
+_WORDS = {"colour": vocabulary.COLOURS_ZH, "side": vocabulary.SIDES_ZH}
+"""By slot, the values that it says: in English themselves, in Chinese the words here."""
+
+RULES = tuple(
+    Rule(*key.partition("=")[::2], *(tuple(sentences.split(" | ")) for sentences in both))
+    for key, both in vocabulary.read_table(_SENTENCES).items()
 )
 
 
 def write(edit: Edit, language: str, variant: int = 0) -> str:
     """The edit as a sentence; `variant` chooses among the ways to say it. Raises `ValueError` without a rule."""
     for rule in RULES:
-        if rule.action == edit.action and (not rule.value or rule.value == edit.value):
-            if rule.kinds and (edit.target is None or edit.target.kind not in rule.kinds):
-                continue
+        if rule.says(edit):
             sentences = rule.zh if language == "zh" else rule.en
             return sentences[variant % len(sentences)].format(**_slots(edit, language))
     raise ValueError(f"no sentence says this edit: {edit}")
@@ -266,10 +155,9 @@ def _slots(edit: Edit, language: str) -> dict[str, str]:
             slots["place"] = vocabulary.place(edit.relation, edit.anchor, language)
     if edit.kind:
         slots["thing"] = vocabulary.new_thing(Reference(edit.kind, edit.colour, edit.size), language)
-    if edit.value in vocabulary.COLOURS_ZH:
-        slots["colour"] = vocabulary.COLOURS_ZH[edit.value] if language == "zh" else edit.value
-    if edit.value in vocabulary.SIDES_ZH:
-        slots["side"] = vocabulary.SIDES_ZH[edit.value] if language == "zh" else edit.value
+    for slot, words in _WORDS.items():
+        if edit.value in words:
+            slots[slot] = words[edit.value] if language == "zh" else edit.value
     return slots
 
 
@@ -316,28 +204,21 @@ def _patterns(template: str, language: str) -> tuple[re.Pattern[str], ...]:
 def _fill(rule: Rule, slots: Mapping[str, str], language: str) -> Edit | None:
     """The edit with every slot read; None where one does not read."""
     edit = Edit(rule.action, value=rule.value)
+    fields: Any
     for name, text in slots.items():
-        if name in ("target", "anchor"):
-            reference = vocabulary.read_phrase(text, language)
-            if reference is None:
-                return None
-            edit = replace(edit, target=reference) if name == "target" else replace(edit, anchor=reference)
-        elif name == "place":
+        if name == "place":
             where = vocabulary.read_place(text, language)
-            if where is None:
-                return None
-            edit = replace(edit, relation=where[0], anchor=where[1])
+            fields = where and {"relation": where[0], "anchor": where[1]}
         elif name == "thing":
             thing = vocabulary.read_new_thing(text, language)
-            if thing is None:
-                return None
-            edit = replace(edit, kind=thing.kind, colour=thing.colour, size=thing.size)
+            fields = thing and {"kind": thing.kind, "colour": thing.colour, "size": thing.size}
+        elif name in _WORDS:
+            words = {zh if language == "zh" else en: en for en, zh in _WORDS[name].items()}
+            fields = text in words and {"value": words[text]}
         else:
-            read_value = vocabulary.read_colour if name == "colour" else vocabulary.read_side
-            value = read_value(text, language)
-            if value is None:
-                return None
-            edit = replace(edit, value=value)
-    if rule.kinds and (edit.target is None or edit.target.kind not in rule.kinds):
-        return None
-    return edit
+            reference = vocabulary.read_phrase(text, language)
+            fields = reference and {name: reference}
+        if not fields:
+            return None
+        edit = replace(edit, **fields)
+    return edit if rule.says(edit) else None

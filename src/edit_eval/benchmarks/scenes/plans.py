@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
+from edit_eval.benchmarks.categories import CATEGORIES
 from edit_eval.benchmarks.scenes.scenarios import causal, environmental, physical, referential, social
 from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Scenario, Stage
-from edit_eval.benchmarks.scenes.scene import CATEGORIES
 
 SCENARIOS: dict[str, tuple[Scenario, ...]] = {
     "physical": physical.SCENARIOS,

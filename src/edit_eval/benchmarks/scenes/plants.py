@@ -100,7 +100,7 @@ def pine(pen: Pen, thing: Thing, scene: Scene) -> None:
         lit = [(-0.08 * pen.side + lean, high), *jag(1 if pen.side > 0 else -1)[:3], (lean * 0.6, low + 0.5)]
         if pen.side:
             pen.polygon(lit, shade(base, 1.06 + 0.03 * k))
-    if scene.season == "winter" or scene.weather == "snow":
+    if scene.snowy:
         pen.snow_cap(0.26)
     pen.model(0.12)
 

@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 from edit_eval.benchmarks.scenes.camera import Camera
 from edit_eval.benchmarks.scenes.scene import LARGE, SMALL, Scene, Thing
 
-RANKINGS = ("left", "right", "largest", "smallest", "nearest", "farthest")
-RELATIONS = ("left", "right", "front", "behind", "next", "on", "under", "between")
-
 
 @dataclass(frozen=True)
 class Reference:
@@ -21,11 +18,11 @@ class Reference:
     size: str = ""
     """`small` or `large`; by the thing's own size, not by how large it is seen."""
     ranking: str = ""
-    """By what the alike things are put in order, one of `RANKINGS`."""
+    """By what the alike things are put in order, `left`, `right`, `largest`, `smallest`, `nearest` or `farthest`."""
     rank: int = 1
     """Which of that order is meant, from 1."""
     relation: str = ""
-    """How the thing stands to `anchor`, one of `RELATIONS`."""
+    """How it stands to `anchor`: `left`, `right`, `front`, `behind`, `next`, `on`, `under` or `between`."""
     anchor: Reference | None = None
     """The thing by which it is found; for `between` the description of both."""
 

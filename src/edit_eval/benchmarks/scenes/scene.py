@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 TEXT_KEY = "scene"
 """Under which `image.info` holds a picture's scene."""
 
-CATEGORIES = ("physical", "environmental", "social", "causal", "referential")
 SETTINGS = ("meadow", "beach", "square", "park")
 TIMES = ("day", "sunset", "night")
 WEATHERS = ("clear", "cloudy", "rain", "snow", "fog")
@@ -117,6 +116,11 @@ class Scene:
     """Whether puddles lie on the ground."""
     things: tuple[Thing, ...] = ()
 
+    @property
+    def snowy(self) -> bool:
+        """Whether snow lies."""
+        return self.season == "winter" or self.weather == "snow"
+
     def thing(self, name: str) -> Thing:
         """The thing of that name. Raises `KeyError`."""
         for thing in self.things:
@@ -160,17 +164,15 @@ class Scene:
             data: dict[str, Any] = json.loads(text)
             things = tuple(Thing(**{**thing, "features": tuple(thing["features"])}) for thing in data.pop("things"))
             scene = Scene(**data, things=things)
+            known: dict[str, tuple[str, ...]] = {
+                "setting": SETTINGS,
+                "time": TIMES,
+                "weather": WEATHERS,
+                "season": SEASONS,
+            }
+            known |= {"sun": SIDES, "wind": ("", *SIDES)}
             unknown = [thing.kind for thing in things if thing.kind not in FORMS]
-            for word, known in (
-                (scene.setting, SETTINGS),
-                (scene.time, TIMES),
-                (scene.weather, WEATHERS),
-                (scene.season, SEASONS),
-                (scene.sun, SIDES),
-                (scene.wind, ("", *SIDES)),
-            ):
-                if word not in known:
-                    unknown.append(str(word))
+            unknown += [str(getattr(scene, name)) for name, words in known.items() if getattr(scene, name) not in words]
             if unknown:
                 raise ValueError(f"unknown words in a scene: {', '.join(unknown)}")
             if not (16 <= scene.width <= MOST_PIXELS and 16 <= scene.height <= MOST_PIXELS):

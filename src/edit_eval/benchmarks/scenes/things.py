@@ -283,19 +283,14 @@ def stop(pen: Pen, thing: Thing, scene: Scene) -> None:
 
 def reach_of(thing: Thing) -> tuple[float, float, float, float]:
     """How far a thing's picture may go left, right, up and down from its base, in metres at size 1."""
-    wide, high = thing.form.width / 2 + 0.4, thing.form.height + 0.4
-    if thing.kind == "flag":
-        return 2.9, 2.9, 6.0, 0.6
-    if thing.kind == "balloon":
-        return 1.6, 1.6, 7.4 if thing.state == "released" else 3.2, 0.6
-    if thing.kind == "campfire":
-        return (5.2, 5.2, 5.6, 0.9) if thing.state == "burning" else (1.2, 1.2, 1.2, 0.9)
-    if thing.kind == "house":
-        return 6.6, 6.6, 7.4, 1.6
-    if thing.kind in ("tree", "pine"):
-        return 6.4, 6.4, 6.6, 1.2
-    if thing.kind == "person":
-        return 1.3, 1.3, 2.8, 0.5
-    if thing.kind == "snowman":
-        return 1.9, 1.9, 2.9, 0.7
-    return wide, wide, high, 0.9
+    around, up, down = {
+        "flag": (2.9, 6.0, 0.6),
+        "balloon": (1.6, 7.4 if thing.state == "released" else 3.2, 0.6),
+        "campfire": (5.2, 5.6, 0.9) if thing.state == "burning" else (1.2, 1.2, 0.9),
+        "house": (6.6, 7.4, 1.6),
+        "tree": (6.4, 6.6, 1.2),
+        "pine": (6.4, 6.6, 1.2),
+        "person": (1.3, 2.8, 0.5),
+        "snowman": (1.9, 2.9, 0.7),
+    }.get(thing.kind, (thing.form.width / 2 + 0.4, thing.form.height + 0.4, 0.9))
+    return around, around, up, down

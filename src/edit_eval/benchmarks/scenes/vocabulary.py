@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from edit_eval.benchmarks.scenes.references import Reference
 
@@ -55,8 +56,6 @@ SIZES_ZH = {"small": "小", "large": "大"}
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 NUMERALS_ZH = ("一", "二", "三", "四", "五", "六")
 SIDES_ZH = {"left": "左边", "right": "右边"}
-SUPERLATIVES = {"largest": "最大的", "smallest": "最小的"}
-DISTANCES = {"nearest": ("nearest to us", "离我们最近的"), "farthest": ("farthest from us", "离我们最远的")}
 RELATION_WORDS = {
     # in a phrase that finds a thing; in Chinese after the anchor and before 的
     "left": ("to the left of", "左边"),
@@ -69,12 +68,39 @@ RELATION_WORDS = {
 }
 PLACE_WORDS = {
     # in a phrase that says where to put a thing
-    "left": ("to the left of", "左边"),
-    "right": ("to the right of", "右边"),
-    "front": ("in front of", "前面"),
-    "behind": ("behind", "后面"),
+    **{name: RELATION_WORDS[name] for name in ("left", "right", "front", "behind")},
     "on": ("on top of", "上面"),
 }
+PHRASES: tuple[tuple[dict[str, Any], str, str], ...] = (
+    # how a thing is found, and the phrase for it; `{measure}` and `{anchor_measure}` are Chinese measure words
+    *(({"ranking": en, "rank": 1}, f"the {en}most {{noun}}", f"最{zh}的{{noun}}") for en, zh in SIDES_ZH.items()),
+    *(
+        (
+            {"ranking": en, "rank": k + 1},
+            f"the {word} {{noun}} from the {en}",
+            f"从{zh[0]}数第{numeral}{{measure}}{{noun}}",
+        )
+        for en, zh in SIDES_ZH.items()
+        for k, (word, numeral) in enumerate(zip(ORDINALS, NUMERALS_ZH, strict=True))
+    ),
+    ({"ranking": "largest"}, "the largest {noun}", "最大的{noun}"),
+    ({"ranking": "smallest"}, "the smallest {noun}", "最小的{noun}"),
+    ({"ranking": "nearest"}, "the {noun} nearest to us", "离我们最近的{noun}"),
+    ({"ranking": "farthest"}, "the {noun} farthest from us", "离我们最远的{noun}"),
+    ({"relation": "between"}, "the {noun} between the two {anchors}", "两{anchor_measure}{anchor}之间的{noun}"),
+    *(
+        ({"relation": relation}, f"the {{noun}} {en} the {{anchor}}", f"{{anchor}}{zh}的{{noun}}")
+        for relation, (en, zh) in RELATION_WORDS.items()
+    ),
+    ({"ranking": "", "relation": ""}, "the {noun}", "{noun}"),
+)
+
+
+def read_table(text: str) -> dict[str, tuple[str, str]]:
+    """A table of lines `key: English`, each with the Chinese on the line below."""
+    lines = text.strip().splitlines()
+    heads = [line.partition(": ") for line in lines[::2]]
+    return {key: (english, chinese.strip()) for (key, _, english), chinese in zip(heads, lines[1::2], strict=True)}
 
 
 def core(reference: Reference, language: str, many: bool = False) -> str:
@@ -96,37 +122,14 @@ def core(reference: Reference, language: str, many: bool = False) -> str:
 
 def phrase(reference: Reference, language: str) -> str:
     """The definite phrase: `the second red ball from the left`, `从左数第二个红色的球`."""
-    noun = core(reference, language)
-    by, rank = reference.ranking, reference.rank
-    if language == "zh":
-        return _before_zh(reference) + noun
-    if by in SIDES_ZH:
-        return f"the {by}most {noun}" if rank == 1 else f"the {ORDINALS[rank - 1]} {noun} from the {by}"
-    if by in SUPERLATIVES:
-        return f"the {by} {noun}"
-    if by in DISTANCES:
-        return f"the {noun} {DISTANCES[by][0]}"
-    if reference.relation == "between" and reference.anchor is not None:
-        return f"the {noun} between the two {core(reference.anchor, 'en', many=True)}"
-    if reference.relation and reference.anchor is not None:
-        return f"the {noun} {RELATION_WORDS[reference.relation][0]} the {core(reference.anchor, 'en')}"
-    return f"the {noun}"
-
-
-def _before_zh(reference: Reference) -> str:
-    by, rank, measure = reference.ranking, reference.rank, NOUNS[reference.kind].measure
-    if by in SIDES_ZH:
-        side = SIDES_ZH[by]
-        return f"最{side}的" if rank == 1 else f"从{side[0]}数第{NUMERALS_ZH[rank - 1]}{measure}"
-    if by in SUPERLATIVES:
-        return SUPERLATIVES[by]
-    if by in DISTANCES:
-        return DISTANCES[by][1]
-    if reference.relation == "between" and reference.anchor is not None:
-        return f"两{NOUNS[reference.anchor.kind].measure}{core(reference.anchor, 'zh')}之间的"
-    if reference.relation and reference.anchor is not None:
-        return f"{core(reference.anchor, 'zh')}{RELATION_WORDS[reference.relation][1]}的"
-    return ""
+    rows = ((row[1], row[2]) for row in PHRASES if all(getattr(reference, k) == v for k, v in row[0].items()))
+    english, chinese = next(rows)
+    slots = {"noun": core(reference, language), "measure": NOUNS[reference.kind].measure}
+    if reference.anchor is not None:
+        anchor = reference.anchor
+        slots |= {"anchor": core(anchor, language), "anchors": core(anchor, language, many=True)}
+        slots["anchor_measure"] = NOUNS[anchor.kind].measure
+    return (chinese if language == "zh" else english).format(**slots)
 
 
 def new_thing(reference: Reference, language: str) -> str:
@@ -169,69 +172,24 @@ def read_core(text: str, language: str) -> Reference | None:
     return Reference(_KIND_EN[match["noun"]], colour, size)
 
 
+def _pattern(template: str) -> re.Pattern[str]:
+    # A measure word is one character; a noun phrase never begins with one of them.
+    slots = {"noun": "(?P<noun>.+)", "measure": r"[^\d的]?", "anchor_measure": "."}
+    return re.compile(template.format(**slots, anchor="(?P<anchor>.+)", anchors="(?P<anchor>.+)"))
+
+
+_READ = [(fields, {"en": _pattern(en), "zh": _pattern(zh)}) for fields, en, zh in PHRASES]
+
+
 def read_phrase(text: str, language: str) -> Reference | None:
     """The reference of a definite phrase; None where the text is none."""
-    return _read_phrase_zh(text) if language == "zh" else _read_phrase_en(text)
-
-
-def _read_phrase_en(text: str) -> Reference | None:
-    if not text.startswith("the "):
-        return None
-    text = text[4:]
-    plain = read_core(text, "en")
-    if plain is not None:
-        return plain
-    match = re.fullmatch(r"(left|right)most (.+)|(largest|smallest) (.+)", text)
-    if match:
-        return _ranked(read_core(match[2] or match[4], "en"), match[1] or match[3], 1)
-    match = re.fullmatch(rf"({_choice(list(ORDINALS))}) (.+) from the (left|right)", text)
-    if match:
-        return _ranked(read_core(match[2], "en"), match[3], ORDINALS.index(match[1]) + 1)
-    for ranking, (words, _) in DISTANCES.items():
-        if text.endswith(f" {words}"):
-            return _ranked(read_core(text[: -len(words) - 1], "en"), ranking, 1)
-    match = re.fullmatch(r"(.+) between the two (.+)", text)
-    if match:
-        return _related(read_core(match[1], "en"), "between", read_core(match[2], "en"))
-    for relation, (words, _) in RELATION_WORDS.items():
-        match = re.fullmatch(rf"(.+) {words} the (.+)", text)
-        if match:
-            return _related(read_core(match[1], "en"), relation, read_core(match[2], "en"))
+    for fields, patterns in _READ:
+        if match := patterns[language].fullmatch(text):
+            found: dict[str, Any] = {slot: read_core(words, language) for slot, words in match.groupdict().items()}
+            if all(found.values()):
+                plain: Reference = found.pop("noun")
+                return replace(plain, **fields, **found)
     return None
-
-
-def _read_phrase_zh(text: str) -> Reference | None:
-    plain = read_core(text, "zh")
-    if plain is not None:
-        return plain
-    match = re.fullmatch(r"最([左右])边的(.+)", text)
-    if match:
-        return _ranked(read_core(match[2], "zh"), "left" if match[1] == "左" else "right", 1)
-    match = re.fullmatch(rf"从([左右])数第([{''.join(NUMERALS_ZH)}])(?:[^\d的]?)(.+)", text)
-    if match:
-        # The measure word is one character; a noun phrase never begins with one of them.
-        rank = NUMERALS_ZH.index(match[2]) + 1
-        return _ranked(read_core(match[3], "zh"), "left" if match[1] == "左" else "right", rank)
-    for ranking, words in [*SUPERLATIVES.items(), *((name, zh) for name, (_, zh) in DISTANCES.items())]:
-        if text.startswith(words):
-            return _ranked(read_core(text[len(words) :], "zh"), ranking, 1)
-    match = re.fullmatch(r"两.(.+)之间的(.+)", text)
-    if match:
-        return _related(read_core(match[2], "zh"), "between", read_core(match[1], "zh"))
-    for relation, (_, words) in RELATION_WORDS.items():
-        for match in re.finditer(f"{words}的", text):
-            found = _related(read_core(text[match.end() :], "zh"), relation, read_core(text[: match.start()], "zh"))
-            if found is not None:
-                return found
-    return None
-
-
-def _ranked(plain: Reference | None, ranking: str, rank: int) -> Reference | None:
-    return None if plain is None else replace(plain, ranking=ranking, rank=rank)
-
-
-def _related(plain: Reference | None, relation: str, anchor: Reference | None) -> Reference | None:
-    return None if plain is None or anchor is None else replace(plain, relation=relation, anchor=anchor)
 
 
 def read_new_thing(text: str, language: str) -> Reference | None:
@@ -259,15 +217,3 @@ def read_place(text: str, language: str) -> tuple[str, Reference] | None:
         if anchor is not None:
             return relation, anchor
     return None
-
-
-def read_colour(text: str, language: str) -> str | None:
-    if language == "zh":
-        return _COLOUR_ZH.get(text)
-    return text if text in COLOURS_ZH else None
-
-
-def read_side(text: str, language: str) -> str | None:
-    if language == "zh":
-        return {zh: en for en, zh in SIDES_ZH.items()}.get(text)
-    return text if text in SIDES_ZH else None

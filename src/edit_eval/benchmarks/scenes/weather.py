@@ -8,7 +8,7 @@ import random
 from PIL import Image, ImageDraw, ImageFilter
 
 from edit_eval.benchmarks.scenes.backdrop import FINE
-from edit_eval.benchmarks.scenes.camera import Camera
+from edit_eval.benchmarks.scenes.camera import EYE, Camera
 from edit_eval.benchmarks.scenes.palette import Light
 from edit_eval.benchmarks.scenes.scene import Scene
 
@@ -24,7 +24,7 @@ def veil(scene: Scene, light: Light) -> Image.Image:
     column = Image.new("L", (1, scene.height), 0)
     for row in range(scene.height):
         below = row + 0.5 - camera.horizon
-        distance = camera.focal * 3.0 / below if below > 1 else 1e4
+        distance = camera.focal * EYE / below if below > 1 else 1e4
         column.putpixel((0, row), round(255 * veil_at(scene, light, distance)))
     return column.resize((scene.width, scene.height))
 

@@ -44,12 +44,6 @@ FURTHEST = 0.02
 """How far the numbers tried, which lie between -1 and 1, may be from those of 32 bits: bfloat16 has 8 bits."""
 
 
-def check_attention(name: str) -> None:
-    """Raises `ValueError` for a name that is none of `BACKENDS`, nor `auto`. Imports nothing heavy."""
-    if name not in (AUTO, *BACKENDS):
-        raise ValueError(f"attention: {name!r} is none of {', '.join((AUTO, *BACKENDS))}")
-
-
 def reported_fastest(device: Any) -> str:
     """The kernel that `auto` stands for: the one reported fastest on this kind of GPU with what is installed."""
     import torch

@@ -23,12 +23,6 @@ SCHEDULES = 4
 """Tables kept."""
 
 
-def check_modulation(mode: str) -> None:
-    """Raises `ValueError` for a mode that is none of `MODES`. Imports nothing heavy."""
-    if mode not in MODES:
-        raise ValueError(f"modulation: {mode!r} is none of {', '.join(MODES)}")
-
-
 class _Embedding(Exception):
     """Carries a step's time embedding out of a pass that needs to go no further."""
 
@@ -164,7 +158,6 @@ def use_modulation_tables(pipeline: Any, mode: str) -> ModulationTables | None:
     """
     import torch
 
-    check_modulation(mode)
     if mode == "live":
         return None
     tables = ModulationTables(pipeline, free=mode == "table_only")

@@ -17,7 +17,10 @@ from edit_eval.edit_models.acceleration.source_cache import equal
 
 
 class SharedPrefix:
-    """Reads a text encoder's prompts in two parts, the first of which is kept for the next prompt."""
+    """Has a Qwen2.5-VL text encoder read its prompts in two parts, the first of which is kept for the next prompt.
+
+    It then returns its last hidden states alone.
+    """
 
     def __init__(self, text_encoder: Any) -> None:
         self._config = text_encoder.config
@@ -83,8 +86,3 @@ class SharedPrefix:
         states = torch.cat([states, result.hidden_states[-1]], dim=1)
         result.last_hidden_state, result.hidden_states = states, (states,)
         return result
-
-
-def share_prefix(text_encoder: Any) -> SharedPrefix:
-    """Has a Qwen2.5-VL text encoder read what its prompts share once. It then returns its last hidden states alone."""
-    return SharedPrefix(text_encoder)

@@ -30,7 +30,7 @@ class Stage:
         """`width`, `height`: of the picture, in pixels."""
         self.chance = chance
         self.mirrored = chance.random() < 0.5
-        self._scene = Scene(width, height, chance.randrange(1_000_000), "meadow")
+        self.scene = Scene(width, height, chance.randrange(1_000_000), "meadow")
         self._counts: dict[str, int] = {}
 
     def pick(self, *options: str) -> str:
@@ -56,14 +56,14 @@ class Stage:
         attributes["facing"] = self.side(attributes["facing"])
         attributes.setdefault("state", FORMS[kind].states[0])
         thing = Thing(f"{kind}-{count}", kind, round(x, 4), round(depth, 4), **attributes)
-        self._scene = self._scene.with_thing(thing)
+        self.scene = self.scene.with_thing(thing)
         return thing
 
     def put_on(self, kind: str, below: Thing, **attributes: Any) -> Thing:
         """Adds a thing on another one."""
         thing = self.put(kind, 0.5, below.depth, on=below.name, **attributes)
         thing = replace(thing, x=below.x, depth=below.depth)
-        self._scene = self._scene.with_thing(thing)
+        self.scene = self.scene.with_thing(thing)
         return thing
 
     def trees(self, *places: float, depth: float = 0.27) -> None:
@@ -73,18 +73,14 @@ class Stage:
 
     def set(self, **attributes: Any) -> None:
         """Sets attributes of the scene: setting, time, weather, ..."""
-        self._scene = replace(self._scene, **attributes)
-
-    @property
-    def scene(self) -> Scene:
-        return self._scene
+        self.scene = replace(self.scene, **attributes)
 
     def refer(self, thing: Thing) -> Reference:
         """The shortest phrase for it, once all things are placed."""
-        return refer(self._scene, thing)
+        return refer(self.scene, thing)
 
     def plan(self, edit: Edit, difficulty: str, *tags: str) -> Plan:
-        return Plan(self._scene, edit, difficulty, (edit.action, *tags))
+        return Plan(self.scene, edit, difficulty, (edit.action, *tags))
 
 
 Scenario = Callable[[Stage], Plan]

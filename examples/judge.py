@@ -1,0 +1,43 @@
+"""A judge of your own: load, and judge a batch. It is told and shown what the protocol's question says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from PIL import Image, ImageChops, ImageStat
+
+from edit_eval.judges.contract import JudgeRequest
+from edit_eval.records import Reply
+
+
+class ColourJudge:
+    """Looks at the disc's colour and at the ground around it; a stand-in for a vision-language model."""
+
+    @dataclass
+    class Parameters:
+        """What can be set under `params:`; all of it is part of the key of an answer."""
+
+        __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Loads the weights onto `devices`; import torch here, not above."""
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
+        """One reply a request, in order: a text, or numbers that the model gives beside it."""
+        return [self._reply(request) for request in requests]
+
+    def _reply(self, request: JudgeRequest) -> Reply:
+        edit = request.pictures["edit"]
+        if "photograph" in request.user:
+            return Reply(text="no", values={"yes": 0.1, "no": 0.8})
+        if "percent" in request.user:
+            source = request.pictures["source"]
+            kept = 255 - ImageStat.Stat(ImageChops.difference(source, edit).crop((0, 0, 96, 12))).mean[0]
+            return Reply(text=f"{100 * kept / 255:.0f}")
+        wanted = Image.new("RGB", (8, 8), request.instruction.split()[-1].rstrip("."))
+        off = ImageStat.Stat(ImageChops.difference(wanted, edit.crop((44, 28, 52, 36)))).mean
+        share = 1 - sum(off) / 765
+        return Reply(text=f"{1 + round(4 * share)}" if "1 (no)" in request.user else f"{10 * share:.3f}")

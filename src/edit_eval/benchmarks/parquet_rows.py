@@ -1,0 +1,79 @@
+"""The rows of a benchmark's Parquet files, as the hubs have them, one after the other and few in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from edit_eval.errors import ConfigurationError
+
+_ROWS = 8  # read at once; each may have a picture of some megabytes
+
+
+def parquet_files(data_path: str) -> list[Path]:
+    """The file, or all `*.parquet` of the folder and below, in the order of their names.
+
+    Raises `ConfigurationError` where there is none.
+    """
+    path = Path(data_path).expanduser().absolute()
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.rglob("*.parquet"))
+    if not files:
+        raise ConfigurationError(f"benchmark.data_path: {path} has no .parquet file in it")
+    return files
+
+
+class ParquetRows:
+    """Reads the `columns` of `files`, all rows of one file after those of the one before."""
+
+    def __init__(self, files: Sequence[Path], columns: Sequence[str]) -> None:
+        self._files = files
+        self._columns = list(columns)
+        self.share = 0.0
+        """Of all rows, those that were read, 0 to 1."""
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Each row as plain values; a picture of the hub's is a mapping with `bytes` and `path`.
+
+        Raises `ConfigurationError` for a file that is broken or lacks a column, and without pyarrow.
+        """
+        opened = [self._open(path) for path in self._files]
+        total = sum(file.metadata.num_rows for file in opened)
+        read = 0
+        for path, file in zip(self._files, opened, strict=True):
+            try:
+                for batch in file.iter_batches(batch_size=_ROWS, columns=self._columns):
+                    for row in batch.to_pylist():
+                        read += 1
+                        self.share = read / total
+                        yield row
+            except _errors() as error:
+                raise _broken(path, error) from error
+
+    def _open(self, path: Path) -> Any:
+        try:
+            from pyarrow.parquet import ParquetFile
+        except ImportError as error:
+            raise ConfigurationError("benchmark.data_path: Parquet needs pyarrow: install `edit-eval[hub]`") from error
+        try:
+            file = ParquetFile(path, memory_map=True)
+        except _errors() as error:
+            raise _broken(path, error) from error
+        there = file.schema_arrow.names
+        if lacking := [name for name in self._columns if name not in there]:
+            raise ConfigurationError(
+                f"benchmark.data_path: {path} has no column `{lacking[0]}`; it has {', '.join(there[:12])}"
+            )
+        return file
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    from pyarrow import ArrowException
+
+    return (ArrowException, OSError)
+
+
+def _broken(path: Path, error: Exception) -> ConfigurationError:
+    return ConfigurationError(f"benchmark.data_path: {path} is no whole Parquet file ({' '.join(str(error).split())})")

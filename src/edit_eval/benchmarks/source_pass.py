@@ -1,0 +1,142 @@
+"""One pass over a benchmark's files: each source is decoded once, and laid as it is into the cache of sources.
+
+What the pass found is kept there too, and taken by later starts as long as the files' paths, sizes and times of change
+(in nanoseconds) are the same; a file that is replaced by another with all three equal goes unnoticed. A cached source
+is believed as long as nobody has touched its file; `verify` reads them all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import PIL
+
+from edit_eval.benchmarks.item_sources import Finding, state_of
+from edit_eval.benchmarks.json_items import MAX_TEXT
+from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
+from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.pictures import MAX_PIXELS
+
+_INDEX_FORMAT = 3
+_State = list[list[int]]
+
+
+class SourcePass:
+    """What one pass over `files` finds, by now or by an earlier start.
+
+    `name` says all beside the files' contents that decides what is found. `share` is about how much of the files is
+    pictures, for what is said of a full disk.
+    """
+
+    def __init__(self, files: Sequence[Path], cache: SourceCache, name: str, share: float = 1.0) -> None:
+        self._files = files
+        self._cache = cache
+        self._name = "\n".join([*map(str, files), name])
+        self._share = share
+
+    @property
+    def bytes(self) -> int:
+        """Of all files. Raises `ConfigurationError` where one is missing."""
+        return sum(size for size, _ in self._state())
+
+    def findings(self, read: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+        """What an earlier pass over these very files found, if all that it laid is still there; else what `read` finds.
+
+        `read` makes the pass; what it yields comes as it goes. Raises `ConfigurationError` for files that are missing,
+        or are changed meanwhile, and for a cache that cannot be written; `Stopped` for a full disk.
+        """
+        state = self._state()
+        remembered = self._remembered(state)
+        yield from self._read(state, read) if remembered is None else remembered
+
+    def verify(self) -> str:
+        """Reads every source in the cache again: those that are not what was recorded are gone afterwards.
+
+        The next pass takes them from the benchmark's files. Returns one line where there were any.
+        """
+        altered = sum(map(self._cache.drop_if_altered, _sources(self._recorded(self._state()))))
+        images = "1 source image in the cache is" if altered == 1 else f"{altered} source images in the cache are"
+        return f"{images} not what was recorded: taken from the benchmark again" if altered else ""
+
+    def _read(self, state: _State, read: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+        findings = []
+        laid = 0
+        try:
+            self._cache.sweep()
+            for finding in read():
+                findings.append(finding)
+                laid += finding.source.bytes if finding.source else 0
+                yield finding
+            now = self._state()
+            if now != state:
+                changed = next(file for file, was, new in zip(self._files, state, now, strict=True) if was != new)
+                raise ConfigurationError(f"benchmark.data_path: {changed} was changed while it was being read")
+            self._write_index(state, findings)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            needed = max(1.0, (sum(size for size, _ in state) * self._share - laid) / 1e6)
+            raise Stopped(
+                f"the disk is full: the source images need about {needed:.0f} MB more in {self._cache.folder}; free "
+                "them, or set benchmark.cache_dir, and run again (what is there is kept)"
+            ) from error
+
+    def _remembered(self, state: _State) -> list[Finding] | None:
+        findings = self._recorded(state)
+        if not all(state_of(origin.path) == origin.state for finding in findings for origin in finding.origins):
+            return None
+        held = {source: self._cache.held(source) for source in _sources(findings)}
+        if not findings or None in held.values():
+            return None
+        if all(source is now for source, now in held.items()):
+            return findings
+        findings = [dataclasses.replace(f, source=held[f.source]) if f.source else f for f in findings]
+        with contextlib.suppress(OSError, ConfigurationError):  # it spares the next start the reading, no more
+            self._write_index(state, findings)
+        return findings
+
+    def _recorded(self, state: _State) -> list[Finding]:
+        """What the index of these very files says; nothing where there is none."""
+        index = self._cache.read_index(self._name)
+        if index is None or index.get("head") != self._index_head(state):
+            return []
+        try:
+            return [Finding.from_json(entry) for entry in index["findings"]]
+        except (KeyError, TypeError):
+            return []
+
+    def _write_index(self, state: _State, findings: Iterable[Finding]) -> None:
+        entries = [dataclasses.asdict(finding) for finding in findings]
+        self._cache.write_index(self._name, {"head": self._index_head(state), "findings": entries})
+
+    def _index_head(self, state: _State) -> list[Any]:
+        # The version, because another Pillow may decode what this one cannot.
+        return [_INDEX_FORMAT, state, MAX_PIXELS, MAX_TEXT, PIL.__version__]
+
+    def _state(self) -> _State:
+        states = []
+        for file in self._files:
+            state = state_of(file)
+            if state is None:
+                raise ConfigurationError(
+                    f"benchmark.data_path: {file} {'is not a file' if file.exists() else 'is not there'}"
+                )
+            states.append([*state])
+        return states
+
+
+def unique_id(named: str, index: int, ids: dict[str, int]) -> str:
+    """`named`, with the index appended where an earlier sample has it; noted in `ids`, which maps ids to indices."""
+    unique, number = named, index
+    while unique in ids:
+        unique, number = f"{named}#{number}", number + 1
+    ids[unique] = index
+    return unique
+
+
+def _sources(findings: Iterable[Finding]) -> set[CachedSource]:
+    return {finding.source for finding in findings if finding.source}

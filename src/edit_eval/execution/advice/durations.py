@@ -1,0 +1,117 @@
+"""How long edits, judgements and loads take: as a run has shown, as a configuration says, or as others measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Results, Status
+from edit_eval.scheduling.tasks import Model
+
+FORWARD_SECONDS = 0.50
+"""One forward of Qwen-Image-Edit's transformer at 1 megapixel with stock diffusers: an image of 50 steps with CFG,
+which is 100 forwards, takes 51.5 s in vLLM-Omni's documentation."""
+AROUND_SECONDS = 1.2
+"""Both prompt encodings, VAE, post-processing: 1.05 s + 0.11 s on an H100 (published by SGLang and LightX2V)."""
+BARE_SCORE_SECONDS = 0.05
+"""Qwen3-VL-30B-A3B, a bare score: 17 TFLOP of prefill an image at 330 TFLOP/s, and about six tokens (estimate)."""
+REASONED_SCORE_SECONDS = 1.4
+"""The same with reasons: 128 tokens in batches of four at 45 ms a step (estimate)."""
+LOAD_BYTES_A_SECOND = 1.0e9
+"""From a disk that was not read before, imports included."""
+WEIGHTS = {"qwen_image_edit": 57.7e9, "qwen3_vl": 62.1e9}
+"""Bytes in bfloat16: Qwen-Image-Edit 20.43 + 8.29 + 0.13 billion parameters, Qwen3-VL-30B-A3B 31.07 billion."""
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Seconds of a load and of a unit (an edit, or the judgement of a pair), and where they come from."""
+
+    load: float
+    """Imports included where nobody measured them apart."""
+    unit: float
+    source: str
+    published: bool = False
+    """It was measured or estimated by others, with the whole model on a GPU."""
+    start: float = 0.0
+    """From the start of a worker's process until its imports are done."""
+    unload: float = 0.0
+    """From the order to end until the process is gone."""
+
+
+def durations_of(configuration: Configuration, seen: Results | None) -> dict[str, Duration]:
+    """The durations of every model, by its key (`edit:NAME`, `judge:NAME`).
+
+    What `seen` (a run's results) shows of a model of the same name counts first, then what is known of its type.
+    Raises `ConfigurationError` for a model of which nothing is known.
+    """
+    found = {}
+    for kind, sections in (("edit", configuration.edit_models), ("judge", configuration.judges)):
+        for section in sections.values():
+            duration = _seen(kind, section.name, seen) or _known(section)
+            if duration is None:
+                raise ConfigurationError(
+                    f"nothing is known of how long {section.name} takes; give a run of it (`--from RUN`)"
+                )
+            found[f"{kind}:{section.name}"] = duration
+    return found
+
+
+def too_short(
+    configuration: Configuration, models: Sequence[Model], durations: Mapping[str, Duration]
+) -> Iterator[str]:
+    """One line for each model that is slower than its published duration by what nobody has published.
+
+    That is one on the CPU, and one that is offloaded: its weights are moved to the GPU again and again.
+    """
+    for model in models:
+        sections = configuration.edit_models if model.kind == "edit" else configuration.judges
+        known, offload = durations[model.key], sections[model.name].placement.offload
+        slow = "the CPU" if model.places[0][0].startswith("cpu") else f"offload: {offload}"
+        if known.published and slow != "offload: none":
+            told = f"{known.unit:g} s {'an edit' if model.kind == 'edit' else 'a pair'}"
+            yield f"{model.name}: {told} is for a GPU without offload; {slow} is slower, so the plan is too short"
+
+
+def _seen(kind: str, name: str, seen: Results | None) -> Duration | None:
+    if seen is None:
+        return None
+    spans: dict[str, list[float]] = {"starting": [], "loading": [], "unloading": []}
+    for one in seen.activities:
+        if one.kind in spans and one.model == name and one.role in (kind, "") and not one.what:  # it succeeded
+            spans[one.kind].append(one.end - one.begin)
+    start, load, unload = (sum(some) / len(some) if some else 0.0 for some in spans.values())
+    if kind == "edit":
+        units = [e.seconds for e in seen.edits if e.edit_model == name and e.status is Status.OK]
+    else:
+        units = [j.seconds for j in seen.judgements if j.judge == name and j.status is Status.OK]
+    if not units:
+        return None
+    return Duration(load, sum(units) / len(units), f"run {seen.name}", start=start, unload=unload)
+
+
+def _known(section: ModelSection) -> Duration | None:
+    parameters: Mapping[str, Any] = section.parameters
+    if section.type == "testing":
+        return Duration(float(parameters["load_seconds"]), float(parameters["seconds"]), "its own parameters")
+    if section.type == "qwen_image_edit":
+        forwards = int(parameters["num_inference_steps"]) * (2 if float(parameters["true_cfg_scale"]) > 1 else 1)
+        unit = forwards * FORWARD_SECONDS + AROUND_SECONDS
+        source = f"{forwards} forward{'s' * (forwards != 1)} at {FORWARD_SECONDS:g} s, published for an H100"
+        return Duration(_load(section.type), unit, source, published=True)
+    if section.type == "qwen3_vl":
+        bare = section.protocol is None or section.protocol.parameters.get("answer", "") == "score"
+        unit = BARE_SCORE_SECONDS if bare else REASONED_SCORE_SECONDS
+        return Duration(_load(section.type), unit, "estimated for an H100", published=True)
+    if section.type in ("scene_editor", "scene_judge"):
+        return Duration(0.5, 0.2 + float(parameters.get("seconds", 0.0)), "the embedded models on one processor")
+    if section.type in ("copy_source", "blank", "image_folder"):
+        return Duration(0.3, 0.05, "they only write a picture")
+    return None
+
+
+def _load(type_name: str) -> float:
+    return WEIGHTS[type_name] / LOAD_BYTES_A_SECOND

@@ -1,0 +1,342 @@
+"""What `edit-eval doctor` finds out: whether a configuration would run on this machine, and what would make it run.
+
+Nothing is loaded, downloaded or made; the benchmark's first pass lays its sources into the cache, as a run would, and
+a judge behind a server is asked one question, by the client that a run uses.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from edit_eval.benchmarks.scenes.benchmark import example_sample
+from edit_eval.config.components import import_class
+from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
+from edit_eval.execution.advice.answer_limits import short_limits
+from edit_eval.execution.advice.findings import Finding
+from edit_eval.execution.advice.obstacles import no_gpu, no_weights
+from edit_eval.execution.advice.probing import Question, environment_findings, probe
+from edit_eval.execution.advice.server_answers import server_finding
+from edit_eval.execution.choices import automatic_findings
+from edit_eval.execution.drivers.contract import Gpu, Machine
+from edit_eval.execution.machine.devices import LocalMachine
+from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
+from edit_eval.execution.machine.fitting import Wanted, fit_findings, host_findings, together_findings, weights_of
+from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, host_finding
+from edit_eval.execution.machine.places import places
+from edit_eval.execution.machine.weights import hub_cache, is_hub_name, offline
+from edit_eval.experiment import Experiment, Listener, load_samples
+from edit_eval.protocols import contract as protocols
+from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.protocols.contract import fault
+
+__all__ = ["Finding", "examine", "refusal"]
+
+MOST_NAMED = 20
+"""Bad samples that are named one by one."""
+
+
+def examine(
+    configuration: Configuration | None = None,
+    *,
+    run_folder: Path = Path("runs"),
+    refused: EditEvalError | None = None,
+    machine: Machine | None = None,
+    listener: Listener | None = None,
+) -> list[Finding]:
+    """Looks at a machine (without one, at this one), and at whether `configuration` would run on it.
+
+    A judge that is behind a server is asked about a drawn scene. `run_folder` is where the run would write. `refused`
+    is why the configuration that was given would not run; the rest of it, if there is any, is looked at all the same,
+    but for the benchmark. Where that takes long to read the `listener` is told. What is wrong is a finding, not an
+    exception."""
+    environment = dict(os.environ)
+    machine = machine or LocalMachine(environment)
+    visible, host_free = machine.gpus() or (), machine.free_host_memory()
+    findings = refusal(refused) if refused is not None else []
+    if configuration is not None or refused is None:
+        findings += _configuration_findings(configuration)
+    findings += gpu_findings(machine, environment)
+    findings.append(host_finding(host_free))
+    if configuration is None:
+        findings += _environments([Question("this environment", sys.executable, on_gpu=bool(visible))], visible)
+        findings += disk_findings(run_folder, None, {})
+        return findings
+    wanted: list[Wanted] = []
+    questions: list[Question] = []
+    judges = _judges(configuration)
+    for role, sections in (("edit_model", configuration.edit_models), ("judge", configuration.judges)):
+        for section in sections.values():
+            model = _model(role, section, configuration.folder, machine, environment, findings)
+            wanted.append(model)
+            asked = judges.get(section.name) if role == "judge" else None
+            questions += _question(model, configuration.folder, findings, _request(configuration, asked))
+    findings += host_findings(wanted, configuration.execution.load_concurrency, host_free)
+    findings += _environments(questions, visible, configuration, judges)
+    findings += _path_findings(configuration, environment)
+    downloads: dict[Path, int | None] = {}
+    for model in wanted:
+        findings += _weight_findings(model, environment, downloads)
+        findings += fit_findings(model, visible, host_free)
+    findings += together_findings(wanted, visible, configuration.execution.placement)
+    findings += automatic_findings(configuration.execution, wanted, visible, host_free)
+    benchmark, experiment = ([], None) if refused else _benchmark_findings(configuration, listener)
+    findings += benchmark
+    images = None
+    if experiment is not None:
+        count = sum(not sample.fault for sample in experiment.samples)
+        images = count * len(configuration.edit_models) * configuration.evaluation.edit_seeds
+    findings += disk_findings(run_folder, images, downloads)
+    findings += _key_findings(configuration, environment)
+    findings += short_limits(configuration, experiment) if experiment is not None else []
+    return findings
+
+
+def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
+    """An error as findings that stop: its line, and its further faults one by one."""
+    faults = [*getattr(error, "faults", ()), *getattr(error, "__notes__", ())]
+    if isinstance(error, BenchmarkError) and faults:
+        advice = "mend it, or set benchmark.on_bad_sample: skip"
+        more = len(faults) - MOST_NAMED
+        rest = [f"and {more} more bad sample{'s' if more > 1 else ''}"] if more > 0 else []
+        return [Finding(area, "problem", fault, advice) for fault in (*faults[:MOST_NAMED], *rest)]
+    return [Finding(area, "problem", text) for text in (str(error), *faults)]
+
+
+def _configuration_findings(configuration: Configuration | None) -> list[Finding]:
+    if configuration is None:
+        return [Finding("configuration", "note", "none was given: only the machine is looked at")]
+    names = [*configuration.edit_models, "judged by", *configuration.judges]
+    findings = [Finding("configuration", "ok", f"{configuration.name}: {' '.join(names)}")]
+    return findings + [Finding("configuration", "note", note) for note in configuration.notes]
+
+
+# -- models: where they run, in which environment, with which weights --
+
+
+def _model(
+    role: str,
+    section: ModelSection,
+    folder: Path,
+    machine: Machine,
+    environment: Mapping[str, str],
+    findings: list[Finding],
+) -> Wanted:
+    """A model as it would be laid out; where it cannot be, `findings` get why."""
+    who = f"{role.replace('_', ' ')} {section.name}"
+    chosen: tuple[tuple[str, ...], ...] = ()
+    try:
+        chosen, why = places(section, machine)
+        shown = ", ".join("+".join(place) for place in chosen)
+        obstacle = no_gpu(section, chosen, machine, environment)
+        findings.append(
+            Finding("devices", "problem", f"{who}: {obstacle.problem}", obstacle.remedy)
+            if obstacle
+            else Finding("devices", "ok", f"{who}: {shown} ({why})")
+        )
+    except ConfigurationError as error:
+        findings.append(Finding("devices", "problem", f"{who}: {error}"))
+    weights = weights_of(section, environment)
+    return Wanted(who, role, section, chosen, weights, _can_offload(role, section, folder))
+
+
+def _question(wanted: Wanted, folder: Path, findings: list[Finding], request: Mapping[str, Any]) -> list[Question]:
+    """What the model's environment is to be asked; nothing where there is none yet, and `findings` get why."""
+    section = wanted.section
+    try:
+        python = _interpreter_of(section)
+    except ConfigurationError as error:
+        advice = f"`edit-eval env create DIR --for {'edit' if wanted.role == 'edit_model' else 'judge'}` makes one"
+        findings.append(Finding("environments", "problem", f"{wanted.who}: {error}", advice))
+        return []
+    if python is None:
+        names = ", ".join(section.placement.uv)
+        text = f"{wanted.who}: an environment with {names} will be made by the first run, once"
+        findings.append(Finding("environments", "note", text))
+        return []
+    return [
+        Question(
+            who=wanted.who,
+            python=python or sys.executable,
+            kind="edit_model" if wanted.role == "edit_model" else "judge",
+            class_path=section.class_path,
+            parameters=section.parameters,
+            folder=str(folder),
+            on_gpu=wanted.on_gpu,
+            request=request if wanted.role == "judge" else {},
+        )
+    ]
+
+
+def _interpreter_of(section: ModelSection) -> str | None:
+    """The model's interpreter, empty for this one; None for an environment that is yet to be made."""
+    placement = section.placement
+    if placement.uv and not uv_is_made(uv_folder(placement.uv)):
+        return None
+    return interpreter(section)
+
+
+def _can_offload(role: str, section: ModelSection, folder: Path) -> bool:
+    try:
+        found = import_class("edit_model" if role == "edit_model" else "judge", section.class_path, folder)
+    except ConfigurationError:  # only its own environment can import it
+        return False
+    return "offload" in inspect.signature(found.load).parameters
+
+
+def _judges(configuration: Configuration) -> dict[str, AskedJudge]:
+    try:
+        return {judge.name: judge for judge in asked_judges(configuration)}
+    except EditEvalError:  # which the benchmark's findings say
+        return {}
+
+
+def _example_question(configuration: Configuration, judge: AskedJudge) -> protocols.Question | None:
+    """The first question that can be asked about the drawn scene; None where its protocol has none."""
+    sample = example_sample(configuration.benchmark.language)
+    if fault(judge.protocol, sample):
+        return None
+    return next((question for question in judge.protocol.questions(sample) if not question.after), None)
+
+
+def _request(configuration: Configuration, judge: AskedJudge | None) -> dict[str, Any]:
+    """What a judge is told about the drawn scene; nothing where it is not known how it is told."""
+    question = _example_question(configuration, judge) if judge is not None else None
+    if question is None:
+        return {}
+    sample = example_sample(configuration.benchmark.language)
+    return {
+        "system": question.system,
+        "user": question.user,
+        "question": question.name,
+        "form": question.form,
+        "shows": [view.picture for view in question.shows],
+        "sample_id": sample.id,
+        "instruction": sample.instruction,
+        "category": sample.category,
+    }
+
+
+def _environments(
+    questions: Sequence[Question],
+    visible: Sequence[Gpu],
+    configuration: Configuration | None = None,
+    judges: Mapping[str, AskedJudge] = MappingProxyType({}),
+) -> list[Finding]:
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        answers = list(pool.map(probe, questions))
+    findings = []
+    for question, found in zip(questions, answers, strict=True):
+        findings += environment_findings(question, found, visible)
+    for question, found in zip(questions, answers, strict=True):
+        judge = judges.get(question.who.removeprefix("judge "))
+        if configuration is not None and judge is not None and "examined" in found:
+            asked = _example_question(configuration, judge)
+            if asked is not None:
+                findings.append(server_finding(question.who, found["examined"], judge, asked))
+    return findings
+
+
+def _path_findings(configuration: Configuration, environment: Mapping[str, str]) -> list[Finding]:
+    models = [*configuration.edit_models.values(), *configuration.judges.values()]
+    if not environment.get("PYTHONPATH") or not any(section.placement.foreign for section in models):
+        return []
+    text = "PYTHONPATH is set, and reaches the models' own environments: it may bring them libraries of another one"
+    return [Finding("environments", "warning", text, "unset PYTHONPATH for this command")]
+
+
+def _weight_findings(
+    wanted: Wanted, environment: Mapping[str, str], downloads: dict[Path, int | None]
+) -> list[Finding]:
+    """Whether the weights are here and whole.
+
+    What is to be downloaded is added to `downloads`, by folder: bytes, None where a size is not known.
+    """
+    weights, who = wanted.weights, wanted.who
+    if not weights.name:
+        return []
+    if obstacle := no_weights(wanted.section, environment):
+        return [Finding("models", "problem", f"{who}: {obstacle.problem}", obstacle.remedy)]
+    cache = hub_cache(environment)
+    variable = offline(environment)
+    revision = wanted.section.parameters.get("revision")
+    command = f"hf download {weights.name}" + (f" --revision {revision}" if revision else "")
+    if weights.folder is None:
+        if not is_hub_name(weights.name):
+            text = f"{who}: there is no folder {Path(weights.name).expanduser().absolute()}"
+            return [Finding("models", "problem", text, "give the folder of a model, or a name on the Hugging Face Hub")]
+        size = f" ({gb(weights.stored)})" if weights.stored else " (of unknown size)"
+        text = f"{who}: {weights.name}{size} is not in the cache {cache}"
+        if variable:
+            advice = f"where there is a network: {command}; {variable} forbids it here"
+            return [Finding("models", "problem", text, advice)]
+        before = downloads.get(cache, 0)
+        downloads[cache] = before + weights.stored if weights.stored and before is not None else None
+        return [Finding("models", "warning", f"{text}: the first run would download it", f"do it before: {command}")]
+    if weights.faults:
+        cached = cache in weights.folder.parents
+        level: Any = "warning" if cached and not variable else "problem"
+        advice = f"{command} fetches what is missing" if cached else "copy or download the model's files again"
+        return [Finding("models", level, f"{who}: {fault}", advice) for fault in weights.faults]
+    if not weights.stored:
+        text = f"{who}: no weights of a known form (safetensors) in {weights.folder}: their size is not known"
+        return [Finding("models", "note", text)]
+    return [Finding("models", "ok", f"{who}: {gb(weights.stored)} of weights in {weights.folder}, whole")]
+
+
+# -- benchmark and keys --
+
+
+def _benchmark_findings(
+    configuration: Configuration, listener: Listener | None
+) -> tuple[list[Finding], Experiment | None]:
+    """What is wrong with the benchmark; and the experiment, None where there is none to be made of it."""
+    what = configuration.benchmark.source
+    try:
+        samples = load_samples(configuration, listener)
+        experiment = Experiment.of(configuration, samples)
+    except Stopped as error:
+        return refusal(error, "disk"), None
+    except EditEvalError as error:
+        return refusal(error, "benchmark"), None
+    except Exception as error:  # a benchmark class of the user's
+        return [Finding("benchmark", "problem", f"{what}: {type(error).__name__}: {error}")], None
+    findings: list[Finding] = []
+    chosen = experiment.samples
+    counts = Counter(sample.category for sample in chosen)
+    shown = ", ".join(f"{category} {count}" for category, count in counts.items())
+    of = f" of {len(samples)}" if len(chosen) < len(samples) else ""
+    findings.append(Finding("benchmark", "ok", f"{what}: {len(chosen)}{of} samples ({shown})"))
+    for sample in chosen:
+        if sample.fault:
+            text = f"sample {sample.index} ({sample.id}) will be skipped: {sample.fault}"
+            findings.append(Finding("benchmark", "warning", text))
+    if all(sample.fault for sample in chosen):
+        findings.append(Finding("benchmark", "problem", "every sample is bad: there is nothing to edit"))
+    return findings, experiment
+
+
+def _key_findings(configuration: Configuration, environment: Mapping[str, str]) -> list[Finding]:
+    """Whether the variables that hold keys are set; only their names are ever shown."""
+    findings = []
+    for section in (*configuration.edit_models.values(), *configuration.judges.values()):
+        for key, name in section.parameters.items():
+            if not key.endswith("_env") or not isinstance(name, str) or not name:
+                continue
+            if environment.get(name):
+                findings.append(Finding("keys", "ok", f"{section.name}: {name} is set"))
+            elif section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL"):
+                text = f"{section.name}: the variable {name} ({key}) is not set"
+                findings.append(Finding("keys", "note", text, "a server of your own may need none"))
+            else:
+                text = f"{section.name}: the variable {name} ({key}) is not set"
+                findings.append(Finding("keys", "problem", text, f"export {name}=..."))
+    return findings

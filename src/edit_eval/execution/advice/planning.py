@@ -1,0 +1,282 @@
+"""`edit-eval plan`: every combination of schedule, order and placement, run by the very same scheduler on simulated
+devices."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edit_eval.benchmarks.categories import CATEGORIES, canonical
+from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.errors import ConfigurationError
+from edit_eval.execution.advice.durations import Duration, durations_of, too_short
+from edit_eval.execution.advice.obstacles import no_gpu
+from edit_eval.execution.advice.prediction import Durations, Prediction, simulate
+from edit_eval.execution.choices import Choices, Room, choose, rooms
+from edit_eval.execution.drivers.contract import Machine
+from edit_eval.execution.drivers.simulated import ImaginedMachine
+from edit_eval.execution.machine.devices import LocalMachine
+from edit_eval.execution.machine.places import Place, places
+from edit_eval.execution.machine.weights import GIB
+from edit_eval.records import Results
+from edit_eval.scheduling.batches import cut_batches
+from edit_eval.scheduling.tasks import Model
+
+SCHEDULES = ("pull", "round_robin", "batch_sync")
+ORDERS = ("by_stage", "by_category")
+PLACEMENTS = ("swap", "together")
+ALL_COMBINATIONS_UP_TO = 20_000  # samples; beyond, only the configuration's own combination is simulated
+
+
+def imagined_gpus(number: int | None, memory: float | None) -> ImaginedMachine | None:
+    """What `--gpus` and `--gpu-memory` (GiB) say. Raises `ConfigurationError` for memory of no GPUs, or no memory."""
+    if memory is not None and not (math.isfinite(memory) and memory > 0):
+        raise ConfigurationError(f"--gpu-memory {memory:g}: it takes the GiB that each GPU has free, more than 0")
+    if number is None:
+        if memory is not None:
+            raise ConfigurationError(f"--gpu-memory {memory:g}: of how many GPUs? Give `--gpus`, too")
+        return None
+    return ImaginedMachine(number, None if memory is None else round(memory * GIB))
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One way to run, and what it comes to. Times are in seconds."""
+
+    schedule: str
+    order: str
+    placement: str
+    prediction: Prediction
+    memory: str = "enough"
+    """Whether devices and host are known to have room for it: `enough`, `unknown` or `too little`."""
+
+    def as_plain(self) -> dict[str, Any]:
+        """As it stands in JSON."""
+        return {
+            "schedule": self.schedule,
+            "order": self.order,
+            "placement": self.placement,
+            "memory": self.memory,
+            "makespan_seconds": round(self.prediction.makespan, 3),
+            "lower_bound_seconds": round(self.prediction.lower_bound, 3),
+            "idle_share": round(self.prediction.idle_share, 4),
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All combinations that were simulated."""
+
+    combinations: tuple[Combination, ...]
+    best: int | None
+    """The shortest of those for which the memory is known to be enough; None where there is none."""
+    chosen: int
+    """The configuration's own."""
+    samples: int
+    devices: int
+    durations: Mapping[str, Duration]
+    notes: tuple[str, ...] = ()
+    """What `auto` was taken to be, and why; what there is no memory for; what was taken for a benchmark that is not
+    there; and why the plan is too short, where it is known to be."""
+    gpu_memory: float | None = None
+    """GiB free on each GPU, where somebody said so."""
+
+    def as_plain(self) -> dict[str, Any]:
+        """The document of `plan --json`."""
+        return {
+            "combinations": [combination.as_plain() for combination in self.combinations],
+            "best": self.best,
+            "chosen": self.chosen,
+            "samples": self.samples,
+            "devices": self.devices,
+            "gpu_memory_gib": self.gpu_memory,
+            "durations": {
+                name: {"load": d.load, "unit": d.unit, "source": d.source} for name, d in self.durations.items()
+            },
+            "notes": list(self.notes),
+        }
+
+
+def make_plan(
+    configuration: Configuration,
+    categories: Sequence[str] | None,
+    chosen: Sequence[int] | None = None,
+    *,
+    gpus: int | None = None,
+    gpu_memory: float | None = None,
+    samples: int | None = None,
+    seen: Results | None = None,
+    machine: Machine | None = None,
+) -> Plan:
+    """Simulates a configuration. `categories` has the category of each sample of its benchmark, in order.
+
+    `chosen` are the samples that pass the filters, as numbers; without it all of them do. `gpus` is how many GPUs there
+    are to be instead, with `gpu_memory` GiB free on each: loads have no limit then, and a split of the devices stays
+    one, in the same shares; where nobody says how much memory they have, `placement: auto` counts as `swap`. A server
+    that is asked from the CPU (`cpu:1`) needs none of them. `samples` stretches or cuts what is chosen to so many, with
+    the same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
+    evenly. `seen` is a run whose durations count. `machine` is what it would run on; without one it is this machine.
+    Raises `ConfigurationError` for a model of which nothing is known and for too few devices.
+    """
+    if samples is not None and samples < 1:
+        raise ConfigurationError(f"--samples {samples}: at least 1")
+    imagined = imagined_gpus(gpus, gpu_memory)
+    durations = durations_of(configuration, seen)
+    machine = imagined or machine or LocalMachine()
+    models = _models(configuration, machine, imagined)
+    execution, evaluation = configuration.execution, configuration.evaluation
+    room = rooms(configuration, models, machine)
+    choices = choose(configuration, models, machine)
+    placement, load_concurrency = choices.placement.value, choices.load_concurrency.value
+    notes = [*_notes(choices, room, here=imagined is None), *too_short(configuration, models, durations)]
+    if categories is None:
+        categories = [canonical(name) for name in configuration.benchmark.filters.categories] or CATEGORIES
+        path = configuration.benchmark.parameters.get("data_path", "the benchmark")
+        several = f"{len(categories)} categories of equal size are" if len(categories) > 1 else "one category is"
+        notes.append(f"{path} is not there: {several} taken for it")
+    if samples is not None:
+        categories = _stretched(categories if chosen is None else [categories[n] for n in chosen], samples)
+        chosen = None
+    batches = _batches(configuration, categories, chosen)
+    if chosen is not None:
+        categories = [categories[number] for number in chosen]
+    own = (execution.schedule, execution.order, placement)
+    ways = (
+        list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
+    )
+    timing = timing_of(durations)
+    capacity = {model.key: _asks_at_once(_section(configuration, model)) for model in models}
+    made = []
+    for schedule, order, stay in ways:
+        prediction = simulate(
+            models,
+            categories,
+            timing,
+            schedule=schedule,
+            order=order,
+            placement=stay,
+            start=execution.start,
+            load_concurrency=load_concurrency,
+            batches=batches,
+            edit_seeds=evaluation.edit_seeds,
+            repeats=evaluation.repeats,
+            pilot=execution.pilot,
+            capacity=capacity,
+        )
+        made.append(Combination(schedule, order, stay, prediction, room[stay].answer))
+    # Within a thousandth it is the simpler one, which comes first.
+    possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
+    shortest = min(possible.values(), default=0.0)
+    best = next((k for k, seconds in possible.items() if seconds <= 1.001 * shortest), None)
+    devices = len({d for model in models for place in model.places for d in place})
+    return Plan(tuple(made), best, ways.index(own), len(categories), devices, durations, tuple(notes), gpu_memory)
+
+
+def timing_of(durations: Mapping[str, Duration], **more: Any) -> Durations:
+    """The durations as a simulation takes them; `more` are further fields of it."""
+    return Durations(
+        {key: d.load for key, d in durations.items()},
+        {key: d.unit for key, d in durations.items()},
+        prepare={key: d.start for key, d in durations.items()},
+        unload={key: d.unload for key, d in durations.items()},
+        **more,
+    )
+
+
+def _batches(
+    configuration: Configuration, categories: Sequence[str], chosen: Sequence[int] | None
+) -> dict[str, Sequence[int]]:
+    """The batch of each chosen sample by the judge's name, cut from the whole benchmark's order as in a run."""
+    sizes = {name: section.placement.batch_size for name, section in configuration.judges.items()}
+    cut: dict[int, Sequence[int]] = {size: cut_batches(categories, size) for size in set(sizes.values())}
+    if chosen is not None:
+        cut = {size: [batch[number] for number in chosen] for size, batch in cut.items()}
+    return {name: cut[size] for name, size in sizes.items()}
+
+
+def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[str]:
+    """What there is no memory for, and what `auto` was taken to be."""
+    swap, together = room["swap"], room["together"]
+    notes = [] if swap.answer == "enough" else [f"memory {swap.answer}: {swap.reason}"]
+    if not choices.placement.automatic and together.answer != "enough" and together != swap:
+        notes.append(f"placement: together, memory {together.answer}: {together.reason}")
+    if here:
+        return [*notes, *choices.sentences]
+    if choices.placement.automatic:
+        notes.append(f"placement: auto is taken to be {choices.placement.value}: {choices.placement.reason}")
+    if choices.load_concurrency.automatic:
+        notes.append("load_concurrency: auto is taken to be no limit: the memory of their host is not known")
+    return notes
+
+
+def _section(configuration: Configuration, model: Model) -> ModelSection:
+    return (configuration.edit_models if model.kind == "edit" else configuration.judges)[model.name]
+
+
+def _asks_at_once(section: ModelSection) -> int:
+    """How many tasks a replica computes at a time: a server's adapter makes its `concurrency` its `capacity`."""
+    concurrency = section.parameters.get("concurrency")
+    return concurrency if isinstance(concurrency, int) else 1
+
+
+def _needs_no_gpu(section: ModelSection) -> bool:
+    """Whether it asks a server from the CPU: more GPUs change nothing for it."""
+    device_ids = section.placement.device_ids
+    return "concurrency" in section.parameters and device_ids != "auto" and device_ids[0].startswith("cpu")
+
+
+def _models(configuration: Configuration, machine: Machine, imagined: ImaginedMachine | None) -> list[Model]:
+    edit_models, judges = configuration.edit_models.values(), configuration.judges.values()
+    sections = [*edit_models, *judges]
+    laid_out = [_place(section, machine) for section in sections] if imagined is None else _imagined(sections, imagined)
+    edits = [Model(section.name, "edit", chosen) for section, chosen in zip(edit_models, laid_out, strict=False)]
+    left = laid_out[len(edits) :]
+    return edits + [Model(section.name, "judge", chosen) for section, chosen in zip(judges, left, strict=True)]
+
+
+def _place(section: ModelSection, machine: Machine) -> tuple[Place, ...]:
+    """A model's replicas on a machine. Raises `ConfigurationError` where a run would be refused for it."""
+    chosen = places(section, machine)[0]
+    if obstacle := no_gpu(section, chosen, machine, os.environ):
+        raise ConfigurationError(f"{obstacle}; `plan --gpus N` imagines GPUs")
+    return chosen
+
+
+def _imagined(sections: Sequence[ModelSection], machine: ImaginedMachine) -> list[tuple[Place, ...]]:
+    """Each model's replicas on imagined GPUs, among which a split stays one, in the same shares."""
+    gpus = machine.count
+    asking = [s.placement.device_ids for s in sections if s.placement.device_ids != "auto" and not _needs_no_gpu(s)]
+    there = list(dict.fromkeys(itertools.chain(*asking)))
+    laid_out = []
+    for section in sections:
+        placement = section.placement
+        if _needs_no_gpu(section):
+            laid_out.append(places(section, machine)[0])
+            continue
+        asked = there if placement.device_ids == "auto" else placement.device_ids
+        shares = sorted(there.index(device) for device in asked)
+        mine = [n for s in shares for n in range(s * gpus // len(there), (s + 1) * gpus // len(there))]
+        if not there:
+            mine = list(range(gpus))
+        width = placement.devices_per_replica
+        count = min(1, len(mine) // width) if placement.single else len(mine) // width
+        if not count:
+            gets = f"and gets {len(mine)}"
+            raise ConfigurationError(f"--gpus {gpus}: {section.name} needs {width} for one replica, {gets}")
+        laid_out.append(tuple(tuple(f"cuda:{n}" for n in mine[r * width : (r + 1) * width]) for r in range(count)))
+    return laid_out
+
+
+def _stretched(categories: Sequence[str], samples: int) -> list[str]:
+    """The same shares of the same categories for another number of samples."""
+    names = list(dict.fromkeys(categories))
+    shares = [sum(c == name for c in categories) * samples / len(categories) for name in names]
+    counts = [int(share) for share in shares]
+    by_rest = sorted(range(len(names)), key=lambda k: shares[k] - counts[k], reverse=True)
+    for k in by_rest[: samples - sum(counts)]:
+        counts[k] += 1
+    return [name for name, count in zip(names, counts, strict=True) for _ in range(count)]

@@ -1,0 +1,284 @@
+"""Environments, looked at from within: their interpreter is started as for a worker, and says what is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edit_eval.config.components import METHODS, Kind
+from edit_eval.errors import ConfigurationError
+from edit_eval.execution.advice.findings import Finding, Level
+from edit_eval.execution.drivers.contract import Gpu
+from edit_eval.execution.machine.environments import import_path
+from edit_eval.execution.machine.installation import bounds, install_line
+from edit_eval.privacy import hide_secrets
+
+SECONDS = 180.0  # how long an environment may take; libraries on a cold network disk take a minute
+LIBRARIES = ("torch", "torchvision", "diffusers", "transformers", "accelerate", "safetensors")
+OLDEST = (3, 10)
+
+# Must run on any Python at all: what is older than the layers' own syntax says its version and ends.
+PROBE = """import os, sys
+path, out = sys.argv[1:3]
+if sys.version_info < (3, 10):
+    os.write(int(out), ('{"python": "%d.%d.%d"}' % tuple(sys.version_info[:3])).encode())
+else:
+    sys.path[:] = [path] + [p for p in sys.path if p]
+    from edit_eval.workers.probe import main
+    main([out])
+"""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A model's environment, and what is to be looked for in it."""
+
+    who: str
+    """`judge qwen3_vl`; `this environment`."""
+    python: str
+    """Path of the interpreter."""
+    kind: Kind | None = None
+    class_path: str = ""
+    """Empty: no model, only what is installed."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    folder: str = ""
+    """The configuration's folder, in which the user's own classes are found."""
+    on_gpu: bool = False
+    request: Mapping[str, Any] = field(default_factory=dict)
+    """What a judge that is elsewhere is asked about the drawn scene (`JudgeRequest` without its pictures)."""
+
+
+def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
+    """What the environment says of itself (see `edit_eval.workers.probe`); under `fault` why it said no more."""
+    order = {
+        "class_path": question.class_path,
+        "path": [question.folder] if question.folder else [],
+        "parameters": dict(question.parameters),
+        "methods": METHODS[question.kind] if question.kind else (),
+        "libraries": LIBRARIES,
+        "request": dict(question.request),
+    }
+    out, child_out = os.pipe()
+    with tempfile.TemporaryFile() as errors, os.fdopen(out, "rb") as answers:
+        try:
+            try:
+                process = subprocess.Popen(
+                    [question.python, "-c", PROBE, import_path(question.python), str(child_out)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    pass_fds=(child_out,),
+                    start_new_session=True,
+                )
+            finally:
+                os.close(child_out)
+        except OSError as error:
+            return {"fault": f"cannot be started: {error.strerror or error}"}
+        late = False
+        try:
+            process.communicate(json.dumps(order).encode(), timeout=seconds)
+        except subprocess.TimeoutExpired:
+            late = True
+            _kill(process)
+        except OSError:
+            process.wait()  # it ended without listening
+        os.set_blocking(answers.fileno(), False)  # something it started may hold its end
+        found: dict[str, Any] = {}
+        for line in (answers.read() or b"").splitlines():
+            try:
+                found.update(json.loads(line))
+            except ValueError:
+                break
+        doing = f" while {found['doing']}" if found.get("doing") else ""
+        if late:
+            found["fault"] = f"did not answer within {seconds:g} s{doing}"
+        elif process.returncode or not found:
+            errors.seek(0)
+            words = hide_secrets(errors.read().decode("utf-8", "replace")).strip().splitlines()
+            how = _how_it_ended(process.returncode)
+            said = f": {' '.join(words[-1].split())[:300]}" if words else ""
+            if "python" not in found:
+                found["fault"] = f"does not behave like a Python ({how}{said})"
+            else:
+                found["fault"] = f"{how}{doing}{said}"
+        return found
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _how_it_ended(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    known = -code in signal.Signals._value2member_map_
+    return f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
+
+
+# -- what it means --
+
+
+def environment_findings(question: Question, found: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
+    """What an environment's own words mean for the model that is to run there."""
+    findings = list(_stoppers(question, found))
+    if not findings:
+        findings = [_summary(question, found)]
+    findings += _old_versions(question, found)
+    findings += _torch_findings(question, found, gpus)
+    return findings
+
+
+def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
+    """What keeps a worker from starting here."""
+
+    def problem(text: str, advice: str) -> Finding:
+        return Finding("environments", "problem", f"{question.who}: {text}", advice)
+
+    python, has_pip = question.python, bool(found.get("pip"))
+    kind = "edit" if question.kind == "edit_model" else "judge"
+    version = str(found.get("python", ""))
+    if version and _numbers(version) < OLDEST:
+        another = f"`edit-eval env create DIR --for {kind}` makes an environment"
+        return [problem(f"{python} is Python {version}, and a worker needs 3.10 or newer", another)]
+    if found.get("fault"):
+        return [problem(f"{python} {found['fault']}", f"see what `{shlex.quote(python)} -V` says")]
+    if "pillow" in found and not found["pillow"]:
+        broken = found.get("pillow_error")
+        text = f"Pillow in {python} cannot be imported: {broken}" if broken else f"{python} has no Pillow"
+        return [problem(text, install_line(python, ["PIL"], has_pip))]
+    missing_class = str(found.get("missing_class", ""))
+    if missing_class:
+        module = question.class_path.rpartition(":")[0]
+        if f"{module}.".startswith(f"{missing_class}."):
+            advice = f"put it beside the configuration ({question.folder}), or install it there"
+            return [problem(f"{python} finds no module `{module}`", advice)]
+        text = f"{python} has no {missing_class}, which {question.class_path} imports"
+        return [problem(text, install_line(python, [missing_class], has_pip))]
+    if found.get("class_error"):
+        return [problem(f"{question.class_path} cannot be used in {python}: {found['class_error']}", "mend the class")]
+    findings = []
+    needs = [need for need in found.get("needs", ()) if question.class_path]
+    missing = list(dict.fromkeys(str(need["missing"]).partition(".")[0] for need in needs if need["missing"]))
+    if missing:
+        findings.append(problem(f"{python} has no {_and(missing)}", install_line(python, missing, has_pip)))
+    torchvision = str(found.get("torchvision", ""))
+    if torchvision:
+        versions = found.get("libraries", {})
+        text = f"torchvision {versions.get('torchvision', '')} does not go with torch {versions.get('torch', '')}"
+        advice = f"uninstall torchvision in {python} (edit-eval needs none), or install the one built for this torch"
+        findings.append(problem(f"{text} in {python}: {torchvision}", advice))
+    for need in needs:
+        if need["error"] and not (torchvision and "torchvision" in need["error"]):
+            text = f"{need['name']} in {python} cannot be imported: {need['error']}"
+            findings.append(problem(text, f"install it anew: {install_line(python, [need['name']], has_pip)}"))
+    return findings
+
+
+def _summary(question: Question, found: Mapping[str, Any]) -> Finding:
+    libraries = dict(found.get("libraries", {}))
+    shown = [f"Python {found.get('python', '')}"]
+    shown += [f"{name} {libraries[name]}" for name in LIBRARIES if name in libraries]
+    text = f"{question.who}: {question.python} ({', '.join(shown)})"
+    if not question.class_path and not {"torch", "transformers"} <= set(libraries):
+        advice = (
+            "Qwen's models need torch and transformers: `edit-eval env create DIR --for edit` (or `--for judge`) "
+            "makes an environment with them"
+        )
+        return Finding("environments", "note", text, advice)
+    return Finding("environments", "ok", text)
+
+
+def _old_versions(question: Question, found: Mapping[str, Any]) -> list[Finding]:
+    """Libraries older than those that edit-eval's own models are made for."""
+    if not question.class_path.startswith("edit_eval."):
+        return []
+    try:
+        wanted = bounds()
+    except ConfigurationError:
+        return []
+    findings = []
+    for need in found.get("needs", ()):
+        match = re.search(r">=\s*([\d.]+)", wanted.get(need["name"], ""))
+        if match and need["version"] and _numbers(need["version"]) < _numbers(match[1]):
+            text = f"{question.who}: {need['name']} {need['version']} in {question.python} is older than {match[1]}"
+            advice = install_line(question.python, [need["name"]], bool(found.get("pip")))
+            findings.append(Finding("environments", "warning", text, advice))
+    return findings
+
+
+def _torch_findings(question: Question, found: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
+    """GPUs as torch sees them, and versions that are known to go wrong."""
+
+    def finding(level: Level, text: str, advice: str = "") -> Finding:
+        return Finding("environments", level, f"{question.who}: {text}", advice)
+
+    findings = []
+    versions = {need["name"]: str(need["version"]) for need in found.get("needs", ())}
+    torch, cuda = versions.get("torch", ""), found.get("cuda")
+    where = f"torch {torch} in {question.python}"
+    if cuda is not None and question.on_gpu:
+        said = f" ({cuda['error']})" if cuda["error"] else ""
+        worst: Level = "problem" if question.class_path else "warning"
+        if not cuda["devices"] and not cuda["built"]:
+            findings.append(finding(worst, f"{where} is built without CUDA", "install a CUDA build of torch there"))
+        elif not cuda["devices"]:
+            advice = "install a torch built for this driver (`nvidia-smi` shows up to which CUDA), or update the driver"
+            findings.append(finding(worst, f"{where} (CUDA {cuda['built']}) sees no GPU{said}", advice))
+        elif cuda["devices"] < len(gpus):
+            text = f"{where} sees {cuda['devices']} of {len(gpus)} GPUs{said}"
+            findings.append(finding("warning", text, "a GPU that it does not see is dropped"))
+        for title in dict.fromkeys(g.title for g in gpus if not _has_kernels(g, cuda["architectures"])):
+            text = f"{where} has no kernels for {title} (only {', '.join(cuda['architectures'])})"
+            findings.append(finding("warning", text, "install a torch built for this GPU"))
+    if re.match(r"2\.9\.[01]\b", torch):
+        text = f"{where}: 3D convolutions in bfloat16 are 10 to 20 times slower and take 3 to 17 times the memory"
+        advice = "torch 2.10 or newer, or cuDNN 9.15 or newer beside this one (pytorch issue 166122)"
+        findings.append(finding("warning" if question.on_gpu else "note", text, advice))
+    transformers = versions.get("transformers", "")
+    diffusers = versions.get("diffusers", "")
+    if found.get("token_types") is False and diffusers and question.class_path and _numbers(transformers) >= (5,):
+        text = (
+            f"diffusers {diffusers} with transformers {transformers} drops mm_token_type_ids "
+            "(diffusers issue 14194); edit-eval passes them, and says so in the records"
+        )
+        findings.append(finding("note", text))
+    return findings
+
+
+def _has_kernels(gpu: Gpu, architectures: Sequence[str]) -> bool:
+    """Whether a torch built for `architectures` (`sm_90`, `compute_90`) has code for this GPU.
+
+    Machine code runs on a newer GPU of the same major version, and the intermediate `compute` code on any newer one.
+    """
+    if gpu.capability is None or not architectures:
+        return True
+    for architecture in architectures:
+        match = re.fullmatch(r"(sm|compute)_(\d+)(\d)[a-z]?", architecture)
+        if match is None:
+            return True  # not CUDA's names
+        built = (int(match[2]), int(match[3]))
+        if built <= gpu.capability and (match[1] == "compute" or built[0] == gpu.capability[0]):
+            return True
+    return False
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers at the beginning of a version: (2, 13, 0) of `2.13.0+cpu`; none of text without."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(number) for number in match[0].split(".")) if match else ()

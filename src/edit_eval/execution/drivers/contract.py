@@ -1,0 +1,122 @@
+"""What a driver is: the machine that it has, and five calls for the engine.
+
+Local processes, simulated devices and clusters are three drivers. Nobody else asks which devices there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from edit_eval.workers.messages import Message
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU that a worker can be given."""
+
+    name: str
+    """`cuda:0`."""
+    title: str
+    uuid: str
+    memory: int | None
+    """Bytes; None where nobody tells (a GPU that shares the host's memory)."""
+    free: int | None
+    """Bytes."""
+    utilisation: int | None = None
+    """Per cent."""
+    users: tuple[str, ...] = ()
+    """Processes that hold memory on it: `1234 python (12.3 GiB)`."""
+    capability: tuple[int, int] | None = None
+    """Of its CUDA architecture: (9, 0) is Hopper."""
+
+
+@dataclass(frozen=True)
+class Meter:
+    """What a GPU is doing at a moment; None for what nobody tells."""
+
+    used: int | None = None
+    """Bytes in use, by whatever process."""
+    total: int | None = None
+    """Bytes."""
+    busy: float | None = None
+    """The share of the last moments in which anything was computed on it, 0 to 1."""
+
+
+class Machine(Protocol):
+    """What a driver's workers run on: its devices, as they are now, and how they are watched."""
+
+    def gpus(self) -> Sequence[Gpu] | None:
+        """The GPUs that workers can be given, the first is `cuda:0`; None where nobody can be asked."""
+
+    def gpu_count(self) -> int:
+        """How many there are, as far as can be told where nobody can be asked."""
+
+    def limit(self) -> str:
+        """What keeps this command from more GPUs, for people: `CUDA_VISIBLE_DEVICES=0,1`; empty where nothing does."""
+
+    def fault(self) -> str:
+        """Why GPUs that may be there cannot be asked; empty where they can, and where there are none."""
+
+    def free_host_memory(self) -> int | None:
+        """Bytes that processes can still take on the host (of several: on the one with the least); None: not known."""
+
+    def meters(self) -> AbstractContextManager[Callable[[str], Meter]]:
+        """Opens what reads a GPU by its name. Opening and reading may take long; opening raises where nobody tells."""
+
+
+@dataclass(frozen=True)
+class WorkerSpecification:
+    """What a driver must know to start a worker."""
+
+    name: str
+    """For its log: `qwen_image_edit-cuda0`."""
+    model: str
+    role: str
+    """`edit_model` or `judge`."""
+    devices: tuple[str, ...]
+    class_path: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    python: str = ""
+    """The interpreter of its environment; empty: this one."""
+    revision: str = ""
+    """What keys say of its code or weights (see `workers.model_class.refuse_changed`); empty where they say nothing."""
+    import_path: tuple[str, ...] = ()
+    """Folders in which the user's own classes are found."""
+    logs: Path | None = None
+    """Where what it prints is kept, in a file of its `name`; None: nowhere."""
+
+
+class Event(NamedTuple):
+    """A worker's message, or `{"event": "died", "reason": ...}` when its process is gone."""
+
+    worker: int
+    message: Message
+
+
+class Driver(Protocol):
+    """Starts workers and carries messages. Workers are known by numbers that the engine gives.
+
+    One that is made and never used has nothing to give back; its clock begins with its first use.
+    """
+
+    def machine(self) -> Machine:
+        """What its workers run on."""
+
+    def start(self, worker: int, specification: WorkerSpecification) -> None:
+        """Starts a worker's process; it will report `prepared`, or `broken`, or that it died."""
+
+    def submit(self, worker: int, message: Message) -> None:
+        """Sends a message. To a dead worker it is lost without an error: that it died is an event."""
+
+    def poll(self, seconds: float) -> tuple[float, Sequence[Event]]:
+        """Waits for events, at most `seconds`. Returns the time (seconds since its first use) and the events."""
+
+    def kill(self, worker: int) -> None:
+        """Ends a worker at once; `died` follows."""
+
+    def close(self) -> None:
+        """Ends all workers at once and gives everything back."""

@@ -1,0 +1,311 @@
+"""The local driver: each worker is a process on this machine, started directly by the interpreter of its environment.
+
+A worker has a pipe in each direction that nobody else holds, and the engine watches the process itself as well: a pipe
+shared by workers deadlocks when one is killed, and a grandchild may keep a dead worker's pipe open. Nothing here ever
+waits for one worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from edit_eval.execution.drivers.contract import Event, WorkerSpecification
+from edit_eval.execution.engine.conversation import Conversation
+from edit_eval.execution.machine.devices import LocalMachine, environment_for
+from edit_eval.execution.machine.environments import worker_command
+from edit_eval.privacy import hide_secrets
+from edit_eval.workers.messages import Lines, Message, encode
+
+LAST_BYTES = 1 << 16  # of a log, in which its last line is looked for
+CLOSE_SECONDS = 5.0  # how long killed processes may take to be gone
+SHORT_OF = {
+    errno.EMFILE: "this process may open no more files; `ulimit -n` raises the limit",
+    errno.ENFILE: "this machine can open no more files",
+    errno.EAGAIN: "no more processes may be started; `ulimit -u` raises the limit, if no container sets it",
+    errno.ENOMEM: "this machine has no memory for another process",
+}
+"""What the machine lacks when a process cannot be started, and what to do."""
+
+
+SIGNS = {os.strerror(number): what for number, what in SHORT_OF.items()}
+SIGNS["can't start new thread"] = SHORT_OF[errno.EAGAIN]
+"""How Python says the same in the last line of a process that could not even begin."""
+
+
+@dataclass(eq=False)
+class Process:
+    """One worker's process and its two pipes."""
+
+    number: int
+    process: subprocess.Popen[bytes]
+    sentinel: int
+    """Becomes readable when the process is gone."""
+    into: int
+    out: int
+    log: Path
+    lines: Lines = field(default_factory=Lines)
+    conversation: Conversation = field(default_factory=Conversation)
+    unsent: bytearray = field(default_factory=bytearray)
+    heard: bool = False
+    """Whether it has said anything: that it is prepared, or why it cannot be."""
+    fault: str = ""
+    """Why it had to be killed."""
+
+    @classmethod
+    def begin(
+        cls, number: int, command: Sequence[str], environment: Mapping[str, str], output: IO[bytes], log: Path
+    ) -> Process:
+        """Starts the process, which prints into `output`. Raises `OSError`, and leaves nothing behind then."""
+        with contextlib.ExitStack() as its, contextlib.ExitStack() as ours:
+            child_in, into = os.pipe()
+            its.callback(os.close, child_in)
+            ours.callback(os.close, into)
+            out, child_out = os.pipe()
+            its.callback(os.close, child_out)
+            ours.callback(os.close, out)
+            for end in (into, out):
+                os.set_blocking(end, False)
+            process = subprocess.Popen(
+                [*command, str(child_in), str(child_out)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=(child_in, child_out),
+                env=environment,
+                start_new_session=True,  # a Ctrl-C at the terminal is the engine's affair
+            )
+            ours.callback(process.wait)
+            ours.callback(kill_group, process.pid)
+            sentinel = sentinel_of(process)
+            ours.pop_all()
+            return cls(number, process, sentinel, into, out, log)
+
+
+class LocalDriver:
+    """Starts workers on this machine, with these variables (without any: those of this process)."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self._environment = dict(os.environ if environment is None else environment)
+        self._processes: dict[int, Process] = {}
+        self._events: list[Event] = []
+        self._began = 0.0
+
+    @functools.cached_property
+    def _selector(self) -> selectors.BaseSelector:
+        """Opened by the first use, from which on time counts."""
+        self._began = time.monotonic()
+        return selectors.DefaultSelector()
+
+    def machine(self) -> LocalMachine:
+        """This one, as those variables show it."""
+        return LocalMachine(self._environment)
+
+    def start(self, worker: int, specification: WorkerSpecification) -> None:
+        """Starts the process and tells it what to prepare."""
+        python = specification.python or sys.executable
+        variables, devices = environment_for(specification.devices, self._environment)
+        log = Path(os.devnull)
+        if specification.logs is not None:
+            specification.logs.mkdir(parents=True, exist_ok=True)
+            log = specification.logs / f"{specification.name}.log"
+        try:
+            output = log.open("ab")
+        except OSError as error:
+            if error.errno not in SHORT_OF:
+                raise
+            return self._cannot_start(worker, python, error)
+        with output:
+            try:
+                made = Process.begin(worker, worker_command(python), {**self._environment, **variables}, output, log)
+            except OSError as error:
+                return self._cannot_start(worker, python, error)
+        self._processes[worker] = made
+        self._selector.register(made.out, selectors.EVENT_READ, (made, "out"))
+        self._selector.register(made.sentinel, selectors.EVENT_READ, (made, "gone"))
+        order = {
+            "do": "prepare",
+            "role": specification.role,
+            "class_path": specification.class_path,
+            "parameters": dict(specification.parameters),
+            "path": [os.path.abspath(folder) for folder in specification.import_path],
+            "revision": specification.revision,
+            "devices": devices,
+        }
+        self.submit(worker, order)
+
+    def _cannot_start(self, worker: int, python: str, error: OSError) -> None:
+        lack = SHORT_OF.get(error.errno or 0)
+        reason = f"cannot start {python}: " + (lack or error.strerror or str(error))
+        self._say_broken(worker, reason, "machine" if lack else "exception")
+        self._events.append(Event(worker, {"event": "died", "reason": reason}))
+
+    def _say_broken(self, worker: int, reason: str, kind: str) -> None:
+        """Says in the name of a worker that cannot do so itself why it cannot be prepared."""
+        self._events.append(Event(worker, {"event": "broken", "error": reason, "trace": "", "kind": kind}))
+
+    def submit(self, worker: int, message: Message) -> None:
+        """Sends a message, now or as soon as the worker reads."""
+        process = self._processes.get(worker)
+        if process is not None:
+            process.conversation.told(message)
+            process.unsent += encode(message)
+            self._send(process)
+
+    def _send(self, process: Process) -> None:
+        try:
+            while process.unsent:
+                written = os.write(process.into, process.unsent)
+                del process.unsent[:written]
+        except BlockingIOError:
+            if process.into not in self._selector.get_map():
+                self._selector.register(process.into, selectors.EVENT_WRITE, (process, "into"))
+            return
+        except OSError:
+            process.unsent.clear()  # it is dying, which its sentinel will tell
+        if process.into in self._selector.get_map():
+            self._selector.unregister(process.into)
+
+    def poll(self, seconds: float) -> tuple[float, Sequence[Event]]:
+        """Waits for messages and deaths."""
+        selector = self._selector
+        if not self._events:
+            for key, _ in selector.select(seconds):
+                process, what = key.data
+                if process.number not in self._processes:
+                    continue
+                if what == "out":
+                    self._read(process)
+                elif what == "into":
+                    self._send(process)
+                else:
+                    self._gone(process)
+        events, self._events = self._events, []
+        return time.monotonic() - self._began, events
+
+    def _read(self, process: Process) -> bool:
+        """Takes in what the worker has said; tells whether there may be more."""
+        try:
+            data = os.read(process.out, 1 << 20)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            if process.out in self._selector.get_map():
+                self._selector.unregister(process.out)  # the sentinel tells the rest
+            return False
+        if process.fault:
+            return True  # nothing that it says is believed any more
+        try:
+            for message in process.lines.feed(data):
+                if process.conversation.heard(message):
+                    self._events.append(Event(process.number, message))
+                process.heard = True
+        except ValueError as error:  # a model that writes into every descriptor, or an answer without end
+            process.fault = f"it was killed, because it wrote into the pipe that is reserved for edit-eval ({error})"
+            self.kill(process.number)
+        return True
+
+    def _gone(self, process: Process) -> None:
+        # What the model started itself dies with its worker. Before `wait`: until then nobody else can get the number.
+        kill_group(process.process.pid)
+        while self._read(process):
+            pass
+        code = process.process.wait()
+        self._forget(process)
+        reason = process.fault or reason_of(code)
+        if code > 0 and not process.heard:  # its environment did not get as far as saying why
+            said = last_line(process.log)
+            if lack := next((what for words, what in SIGNS.items() if words in said), ""):
+                reason += f": {lack}"
+            elif said:
+                reason += f" ({said}; more in {process.log})"
+            self._say_broken(process.number, reason, "machine" if lack else "exception")
+        self._events.append(Event(process.number, {"event": "died", "reason": reason}))
+
+    def _forget(self, process: Process) -> None:
+        for descriptor in (process.out, process.sentinel, process.into):
+            if descriptor in self._selector.get_map():
+                self._selector.unregister(descriptor)
+            os.close(descriptor)
+        del self._processes[process.number]
+
+    def kill(self, worker: int) -> None:
+        """SIGKILL to the worker and whatever it started."""
+        process = self._processes.get(worker)
+        if process is not None:
+            kill_group(process.process.pid)
+
+    def close(self) -> None:
+        """Kills all workers and waits until they are gone."""
+        for process in self._processes.values():
+            kill_group(process.process.pid)
+        for process in list(self._processes.values()):
+            try:
+                process.process.wait(CLOSE_SECONDS)
+            except subprocess.TimeoutExpired:
+                pass  # in an uninterruptible call of the driver; it will die when that returns
+            self._forget(process)
+        self._selector.close()
+
+
+def sentinel_of(process: subprocess.Popen[bytes]) -> int:
+    """A descriptor that becomes readable when the process is gone, which is still to be waited for then."""
+    try:
+        return os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # another system than Linux, a kernel before 5.3, a sandbox
+        sentinel, other_end = os.pipe()
+
+    def wait() -> None:
+        try:
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        except (AttributeError, OSError):
+            process.wait()
+        os.close(other_end)
+
+    threading.Thread(target=wait, daemon=True).start()
+    return sentinel
+
+
+def kill_group(process_id: int) -> None:
+    """Ends a process and its descendants; it leads a session of its own."""
+    for end in (os.killpg, os.kill):
+        try:
+            end(process_id, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def reason_of(code: int) -> str:
+    """How a process ended, for people."""
+    if code >= 0:
+        return f"its process ended with exit code {code}"
+    name = signal.Signals(-code).name if -code in signal.Signals._value2member_map_ else f"signal {-code}"
+    hint = " (the kernel may have run out of memory)" if name == "SIGKILL" else ""
+    return f"its process was killed by {name}{hint}"
+
+
+def last_line(log: Path) -> str:
+    """The last that a process wrote, without secrets, at most 300 characters; empty where it wrote nothing."""
+    try:
+        with log.open("rb") as file:
+            begin = file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
+            text = hide_secrets(file.read().decode(errors="replace"))
+    except OSError:
+        return ""
+    if begin:
+        text = text.partition("\n")[2]  # the first line may begin in the middle of a secret
+    return next((line.strip()[:300] for line in reversed(text.split("\n")) if line.strip()), "")

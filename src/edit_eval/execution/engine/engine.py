@@ -1,0 +1,494 @@
+"""The engine: one thread, one loop. Events come in, what matters is recorded, the policy is told, commands go out.
+
+Blame is what it is careful about. A failure is charged to a task only if that task was running on a loaded worker that
+died, timed out or raised; a failed start, or a task handed to a worker that was dying, is the machine's and costs the
+task nothing. There are two budgets. A task that failed twice is set aside. A replica on which `SLOT_FAILURES` tasks
+in a row failed, none of them proven bad, is retired; that budget is the larger one, so that a bad sample is set aside
+before the last replica is. Suspects run after healthy work and alone, so that no innocent neighbour is charged,
+and on another replica while there is one, so that a bad device is told from a bad sample; whose failure is proven to be
+the sample's is acquitted. Nobody is charged for a picture that cannot be read (`reading_again.py`), nor for a silence
+in which the engine was not awake itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.execution.drivers.contract import Driver, Event, WorkerSpecification
+from edit_eval.execution.engine.contracts import Interruption, Observer, Records, Watcher
+from edit_eval.execution.engine.reading_again import FIRST_TICKET, ReadingAgain
+from edit_eval.execution.machine.installation import with_install_line
+from edit_eval.records import model_title
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import Command, Replica, State
+from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.run_directory import CannotWrite
+
+UNRELIABLE = "its model or its device can be relied on no more"  # why a worker is replaced that nobody blames
+TASK_FAILURES = 2
+SLOT_FAILURES = 5
+LOAD_ATTEMPTS = 2
+NOT_THE_ENVIRONMENT = ("changed", "machine")  # kinds of reasons why a worker cannot be prepared
+SAME_FAILURE_WINDOW = 50
+"""The run stops when more than half of this many last tasks failed in the same way."""
+LOOK_EVERY = 0.5
+"""How often, in seconds, the engine looks for workers that give no sign of life."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a replica may be silent, in seconds."""
+
+    timeout: float = 600.0
+    load_timeout: float = 3600.0
+
+
+@dataclass(slots=True)
+class Worker:
+    """The process of a replica, as the engine knows it."""
+
+    replica: Replica
+    number: int
+    since: float
+    """When its present activity began."""
+    last_sign: float
+    """On the engine's clock of its waking hours, as no other time here."""
+    loading_since: float | None = None
+    """When it was told to load: neither its imports count, nor that others loaded first."""
+    running: dict[int, float] = field(default_factory=dict)
+    """Tasks that the device is computing, and since when."""
+    loaded: bool = False
+    computed: float = 0.0
+    """Until when the device is known to have been busy."""
+    killed: str = ""
+    """Why we killed it."""
+    broken: str = ""
+    stopping: bool = False
+
+
+class Engine:
+    """Has the work done. `run` returns when nothing is left, or raises `Stopped`."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        policy: Policy,
+        work: Work,
+        records: Records,
+        watcher: Watcher,
+        specifications: Mapping[tuple[str, tuple[str, ...]], WorkerSpecification],
+        limits: Mapping[str, Limits],
+        *,
+        offload: Mapping[str, str] | None = None,
+        interruption: Interruption = lambda: "",
+        observer: Observer = lambda replica, what, message: None,
+        poll_seconds: float = LOOK_EVERY,
+    ) -> None:
+        self._driver, self._policy, self._work = driver, policy, work
+        self._records, self._watch = records, watcher
+        self._specifications, self._limits, self._offload = specifications, limits, offload or {}
+        self._interruption, self._observe = interruption, observer
+        self._poll_seconds = poll_seconds
+        self._simulated = poll_seconds == float("inf")  # nobody interrupts a simulation, and no worker in it is silent
+        self._workers: dict[int, Worker] = {}
+        self._of: dict[int, Worker] = {}  # replica number -> its worker
+        self._started = 0
+        self._now = 0.0
+        self._awake = 0.0
+        self._looked = 0.0
+        self._again = ReadingAgain()
+        self._tasks: dict[int, tuple[Worker, Task]] = {}
+        self._charges: Counter[tuple[str, tuple[int, ...]]] = Counter()
+        self._slot_failures: Counter[int] = Counter()
+        self._load_failures: Counter[int] = Counter()
+        self._idle_deaths: Counter[int] = Counter()  # in a row, of loaded workers that were doing nothing
+        self._first_load_error: dict[str, str] = {}
+        self._unprepared: set[str] = set()  # models that failed before they were loaded: their environment is at fault
+        self._recent: deque[str] = deque(maxlen=SAME_FAILURE_WINDOW)
+        self._draining = False
+        self._unsynced = False
+        self.about: dict[str, Any] = {}
+        """What each model's first loaded worker said about itself."""
+
+    @property
+    def now(self) -> float:
+        """Seconds since the driver began."""
+        return self._now
+
+    # -- the loop --
+
+    def run(self) -> None:
+        """Runs until the work is finished.
+
+        Raises `Stopped` when it cannot be: nothing is left that could do it, the same failure again and again, the
+        disk is full. Raises `KeyboardInterrupt` when somebody wanted the end. All that was done is recorded either way.
+        """
+        whole = False
+        try:
+            self._do(self._policy.begin())
+            while self._policy.at_work:
+                before = self._now
+                self._now, events = self._driver.poll(self._poll_seconds)
+                # Whoever stopped this process, or its machine, has not made the workers silent.
+                self._awake += min(self._now - before, 2 * self._poll_seconds)
+                for event in events:
+                    self._handle(event)
+                if not events:
+                    self._guard_progress()
+                if self._unsynced:
+                    self._records.sync()
+                    self._unsynced = False
+                self._look()
+                self._watch.tick(self._now)
+            self._end_or_explain()
+            whole = True
+        except OSError as error:
+            raise CannotWrite(f"{error}; all that was done is kept, and the same command goes on") from error
+        finally:
+            self._driver.close()
+            # A disk that is full refuses this as well; then what is under way already says why.
+            with contextlib.nullcontext() if whole else contextlib.suppress(OSError, Stopped):
+                self._records.event("end", seconds=self._now)
+                self._records.sync()
+
+    def _end_or_explain(self) -> None:
+        if self._draining:
+            raise KeyboardInterrupt
+        if not self._work.finished:
+            self._explain()
+        if left := self._again.left:
+            raise Stopped(f"{left}; all else is done: make sure that it can be read, then run the same command again")
+
+    def _explain(self) -> None:
+        for model in self._unprepared:
+            error = self._first_load_error[model]
+            raise ConfigurationError(
+                f"{model_title(model)} cannot be prepared in its environment: {error}; "
+                "`edit-eval doctor CONFIG` says what is missing"
+            )
+        reasons = [f"{model_title(model)}: {error}" for model, error in self._first_load_error.items()]
+        raise Stopped("no device is left to do the rest; " + ("; ".join(reasons) or "every replica failed too often"))
+
+    def _look(self) -> None:
+        if self._now - self._looked < LOOK_EVERY or self._simulated:
+            return
+        self._looked = self._now
+        wanted = self._interruption()
+        if wanted == "now":
+            raise KeyboardInterrupt
+        if wanted == "drain" and not self._draining:
+            self._draining = True
+            self._watch.note("stopping: what is under way is finished first; interrupt again to stop at once")
+            self._do(self._policy.drain())
+        if due := self._again.due(self._now):
+            for ticket in due:
+                self._work.settle(ticket)
+            self._do(self._policy.look())
+        for worker in list(self._workers.values()):
+            limits = self._limits[worker.replica.model.key]
+            silent = self._awake - worker.last_sign
+            if worker.killed:
+                continue
+            # A task in hand that was never begun counts as well: a process that was stopped (SIGSTOP) begins none.
+            if worker.loaded and worker.replica.hands and silent > limits.timeout:
+                self._kill(worker, f"no step for {limits.timeout:g} s")
+            # One that is prepared waits for its device, however long that takes.
+            elif not worker.loaded and worker.replica.state is not State.PREPARED and silent > limits.load_timeout:
+                self._kill(worker, f"not loaded after {limits.load_timeout:g} s")
+            elif worker.stopping and silent > limits.timeout:
+                self._kill(worker, "did not end")
+
+    def _guard_progress(self) -> None:
+        """Everybody idle and work left: no event will ever come. Should not happen; is not to be waited for."""
+        busy = any(w.replica.busy for w in self._workers.values())
+        if busy or self._work.finished or self._draining or self._again.waiting:
+            return
+        if self._first_load_error:
+            self._explain()
+        held = ", ".join(w.replica.name for w in self._workers.values()) or "nobody"
+        raise Stopped(
+            f"no progress: work is left, and {held} cannot do it; this is a fault of edit-eval, please report it"
+        )
+
+    def _kill(self, worker: Worker, reason: str) -> None:
+        worker.killed = reason
+        self._watch.note(f"{worker.replica.name}: {reason}; its process is replaced")
+        self._driver.kill(worker.number)
+
+    # -- commands --
+
+    def _do(self, commands: Sequence[Command]) -> None:
+        for verb, replica, task in commands:
+            if verb == "prepare":
+                self._prepare(replica)
+                continue
+            worker = self._of[replica.number]
+            if verb == "load":
+                worker.loading_since, worker.last_sign = self._now, self._awake
+                offload = self._offload.get(replica.model.key, "none")
+                self._driver.submit(worker.number, {"do": "load", "offload": offload})
+                self._watch.replica(replica, "loading", {})
+                self._observe(replica, "loading", {})
+            elif verb == "run":
+                assert task is not None
+                self._tasks[task.number] = (worker, task)
+                if not worker.running and next(iter(replica.hands)) == task.number:
+                    worker.last_sign = self._awake  # it was idle, for however long: its silence begins now
+                self._driver.submit(worker.number, self._records.order(task))
+            else:
+                worker.stopping = True
+                worker.since, worker.last_sign = self._now, self._awake
+                if worker.loaded:
+                    self._driver.submit(worker.number, {"do": "stop"})
+                else:  # it has nothing to finish, and a load that nobody needs may take minutes
+                    self._driver.kill(worker.number)
+
+    def _prepare(self, replica: Replica) -> None:
+        self._started += 1
+        worker = Worker(replica, self._started, self._now, self._awake)
+        self._workers[worker.number] = self._of[replica.number] = worker
+        self._watch.replica(replica, "preparing", {})
+        self._driver.start(worker.number, self._specifications[replica.model.key, replica.place])
+
+    # -- events --
+
+    def _handle(self, event: Event) -> None:
+        worker = self._workers.get(event.worker)
+        if worker is None:
+            return
+        worker.last_sign = self._awake
+        message = event.message
+        kind = message["event"]
+        if kind == "step":
+            self._watch.step(worker.replica, message["step"], message["steps"])
+            return
+        self._observe(worker.replica, kind, message)
+        if kind == "started":
+            self._begun(worker, message["task"])
+        elif kind == "done":
+            self._done(worker, message)
+        elif kind == "failed":
+            self._failed(worker, message)
+        elif kind in ("prepared", "loaded"):
+            if worker.stopping:
+                return  # said before it heard that it is not needed any more
+            if kind == "loaded":
+                self._loaded(worker, message)
+            else:
+                self._activity(worker.replica, "starting", worker.since, self._now, "")
+                self._do(self._policy.prepared(worker.replica))
+        elif kind == "broken":
+            message = with_install_line(message, self._specifications[worker.replica.model.key, worker.replica.place])
+            worker.broken = message["error"]
+            self._first_load_error.setdefault(worker.replica.model.key, message["error"])
+            at_fault = worker.loading_since is None and message.get("kind") not in NOT_THE_ENVIRONMENT
+            if at_fault or "lacks" in message:
+                self._unprepared.add(worker.replica.model.key)
+            self._records.event("broken", replica=worker.replica.name, error=message["error"], trace=message["trace"])
+        elif kind == "died":
+            self._died(worker, message["reason"])
+
+    def _loaded(self, worker: Worker, message: Mapping[str, Any]) -> None:
+        replica = worker.replica
+        worker.loaded = True
+        began = self._now if worker.loading_since is None else worker.loading_since
+        self._activity(replica, "loading", began, self._now, "")
+        self._load_failures[replica.number] = 0
+        self.about.setdefault(replica.model.key, dict(message["about"]))
+        took = round(self._now - began, 4)
+        self._records.event(
+            "loaded", model=replica.model.key, place=replica.place, seconds=took, memory=message["memory"]
+        )
+        self._watch.replica(replica, "loaded", {**message, "seconds": took})
+        self._do(self._policy.loaded(replica, self._now - began, int(message["capacity"])))
+
+    def _begun(self, worker: Worker, number: int) -> None:
+        if number in self._tasks:
+            task = self._tasks[number][1]
+            worker.running[number] = self._now
+            self._watch.running(worker.replica, task, self._records.about(task))
+
+    def _take(self, worker: Worker, number: int, seconds: float) -> Task:
+        """The task is over: its stretch of time is kept, and it is nobody's any more."""
+        _, task = self._tasks.pop(number)
+        began = worker.running.pop(number, self._now)
+        # The device was free again when it had computed; writing the result came after.
+        ended = min(self._now, began + seconds)
+        if worker.replica.capacity == 1 and worker.running:
+            ended = min(ended, *worker.running.values())  # it was over when the next one began
+        ended = max(began, ended)
+        kind = "editing" if worker.replica.model.kind == "edit" else "judging"
+        self._activity(worker.replica, kind, began, ended, self._records.about(task))
+        self._watch.finished(worker.replica, task)
+        return task
+
+    def _done(self, worker: Worker, message: dict[str, Any]) -> None:
+        seconds = float(message["seconds"])
+        task = self._take(worker, message["task"], seconds)
+        self._records.done(task, message, "+".join(worker.replica.place))
+        self._slot_failures[worker.replica.number] = self._idle_deaths[worker.replica.number] = 0
+        self._recent.append("")
+        self._unsynced = True
+        self._do(self._policy.done(worker.replica, task, seconds))
+
+    def _failed(self, worker: Worker, message: Mapping[str, Any]) -> None:
+        began = worker.running.get(message["task"], self._now)
+        task = self._take(worker, message["task"], self._now - began)
+        reason, kind = str(message["error"]), str(message["kind"])
+        if kind == "disk":
+            self._return(worker.replica, task)
+            raise CannotWrite(f"{reason}; all that was done is kept, and the same command goes on")
+        self._records.event(
+            "failed", replica=worker.replica.name, what=self._records.about(task), error=reason, trace=message["trace"]
+        )
+        if kind == "unreadable":
+            return self._read_again(worker.replica, task, reason)
+        if kind == "out_of_memory":
+            reason += memory_advice(worker.replica.model.kind, message.get("memory", {}))
+        self._charge(worker, task, reason, final=kind in ("model", "out_of_memory"))
+        if kind in ("device", "machine"):
+            # After a device-side assert nothing that this process computes can be believed; a new one has descriptors.
+            self._kill(worker, UNRELIABLE)
+        self._do(self._policy.failed(worker.replica, task))
+        self._stop_if_systemic()
+
+    def _read_again(self, replica: Replica, task: Task, reason: str) -> None:
+        """A picture of the task cannot be read: it is tried again later, or left for another start."""
+        ticket = self._again.put_off(task, reason, self._now)
+        if ticket is None:
+            self._records.leave(task)
+        else:
+            if ticket == FIRST_TICKET:  # of perhaps a thousand
+                self._watch.note(f"{reason}; unreadable pictures are retried for a minute")
+            self._work.add(
+                task.model, task.units, after=[ticket], phase=task.phase, alone=task.alone, failed_on=task.failed_on
+            )
+        self._do(self._policy.failed(replica, task))
+
+    def _died(self, worker: Worker, reason: str) -> None:
+        replica = worker.replica
+        del self._workers[worker.number]
+        if self._of.get(replica.number) is worker:
+            del self._of[replica.number]
+        if worker.stopping and not worker.running:
+            if worker.loaded:
+                self._activity(replica, "unloading", worker.since, self._now, "")
+            elif worker.loading_since is not None:
+                self._activity(replica, "loading", worker.loading_since, worker.since, "not needed any more")
+            self._watch.replica(replica, "ended", {})
+            for task in list(replica.hands.values()):
+                self._return(replica, task)
+            self._do(self._policy.ended(replica))
+            return
+        reason = worker.killed or worker.broken or reason
+        if not worker.loaded and worker.loading_since is not None:
+            self._activity(replica, "loading", worker.loading_since, self._now, f"failed: {reason}")
+        # What began before was computed already and only being written: it was not what killed the worker.
+        guilty = set(list(worker.running)[-replica.capacity :])
+        if worker.killed == UNRELIABLE:
+            guilty = set()
+        elif worker.killed and worker.loaded and not guilty:
+            guilty = set(list(replica.hands)[:1])  # the one that it should have begun
+        elif worker.loaded and not guilty:
+            self._idle_deaths[replica.number] += 1
+        for number, task in list(replica.hands.items()):
+            if number in guilty:
+                self._take(worker, number, self._now - worker.running.get(number, self._now))
+                self._charge(worker, task, reason)
+                self._policy.lost(replica, task)
+            else:
+                self._return(replica, task)
+        self._records.event("died", replica=replica.name, reason=reason)
+        retired = self._is_to_retire(worker, reason)
+        state = "retired" if retired else "died"
+        self._watch.replica(replica, state, {"reason": reason})
+        self._do(self._policy.ended(replica, retired=retired))
+        if (
+            retired
+            and self._policy.piloting
+            and all(r.state is State.RETIRED for r in self._policy.of(replica.model.key))
+        ):
+            self._explain()  # it would only come out when everything else is done
+        self._stop_if_systemic()
+
+    def _return(self, replica: Replica, task: Task) -> None:
+        """A task that had not begun goes back to the queue, at no charge."""
+        self._tasks.pop(task.number, None)
+        replica.hands.pop(task.number, None)
+        self._policy.give_back(task)
+
+    # -- blame --
+
+    def _charge(self, worker: Worker, task: Task, reason: str, final: bool = False) -> None:
+        """Charges the task with a failure: it is tried again as a suspect, or set aside."""
+        replica = worker.replica
+        signature = f"{replica.model.title}: {reason.split(':')[0]}"
+        # Suspects run last, one after the other: their second failure is no news of the machine.
+        if not (task.alone or task.control):
+            self._recent.append(signature)
+        key = (task.model, task.units)
+        self._charges[key] += 1
+        self._unsynced = True
+        if len(task.units) > 1 and self._charges[key] >= (1 if final else TASK_FAILURES):
+            # Which member of the batch it was shows when each runs alone.
+            for unit in task.units:
+                self._charges[task.model, (unit,)] = 1
+                self._work.add(task.model, [unit], phase=task.phase, alone=True, failed_on=replica.index)
+            self._records.attempt(task, reason)
+        elif final or self._charges[key] >= TASK_FAILURES:
+            if not final:
+                reason = f"failed {self._charges[key]} times; the last time: {reason}"
+                if task.failed_on is not None:  # it is proven bad: the replica that it failed on first is acquitted
+                    first = self._policy.of(task.model)[task.failed_on].number
+                    self._slot_failures[first] = max(0, self._slot_failures[first] - 1)
+            self._records.failed(task, reason, "+".join(replica.place))
+        else:
+            self._slot_failures[replica.number] += 1
+            self._work.add(task.model, task.units, phase=task.phase, alone=True, failed_on=replica.index)
+            self._records.attempt(task, reason)
+
+    def _is_to_retire(self, worker: Worker, reason: str) -> bool:
+        replica = worker.replica
+        if worker.loaded:
+            others = [
+                r for r in self._policy.of(replica.model.key) if r is not replica and r.state is not State.RETIRED
+            ]
+            retired = self._slot_failures[replica.number] >= SLOT_FAILURES and bool(others)
+            if self._idle_deaths[replica.number] >= SLOT_FAILURES:  # nobody is charged with those: they have no end
+                self._first_load_error[replica.model.key] = f"with nothing to do, {reason}"
+                retired = True
+        else:
+            self._first_load_error.setdefault(replica.model.key, reason)
+            self._load_failures[replica.number] += 1
+            retired = bool(worker.broken or worker.killed) or self._load_failures[replica.number] >= LOAD_ATTEMPTS
+        if retired:
+            self._watch.note(f"{replica.name} has been retired: {reason}")
+            self._records.event("retired", replica=replica.name, reason=reason)
+        return retired
+
+    def _stop_if_systemic(self) -> None:
+        if len(self._recent) < SAME_FAILURE_WINDOW:
+            return
+        signature, count = Counter(r for r in self._recent if r).most_common(1)[0] if any(self._recent) else ("", 0)
+        if count > SAME_FAILURE_WINDOW // 2:
+            raise Stopped(
+                f"{count} of the last {SAME_FAILURE_WINDOW} tasks failed in the same way ({signature}); "
+                "mend that and run the same command again"
+            )
+
+    def _activity(self, replica: Replica, kind: str, begin: float, end: float, what: str) -> None:
+        for device in replica.place:
+            self._records.activity(device, kind, replica.model.key, begin, end, what)
+
+
+def memory_advice(kind: str, memory: Mapping[str, int]) -> str:
+    """The figures behind an out-of-memory error, and the settings of an `edit` model or a `judge` that would help."""
+    peak = memory.get("device_peak")
+    figures = f" (at most {peak / 2**30:.1f} GiB were reserved)" if peak else ""
+    smaller = "a smaller batch_size or max_pixels" if kind == "judge" else "a smaller canvas"
+    return f"{figures}; {smaller}, offload: model, or devices_per_replica: 2 need less"

@@ -1,0 +1,129 @@
+"""The pilot: before the bulk, one sample of each category, and three at least, goes through edit, judge and parser.
+
+It covers every edit model and every judge that the records do not show at work yet: each such model edits those
+samples, each such judge judges what the first edit model makes of them. It stops the run only if every edit of such a
+model, or every judgement by such a judge, failed, and three of them at least: then the rest of the night would fail in
+the same way. Where so few could be tried (other edits of the pilot failed), the next ones decide. Single failures are
+results like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from edit_eval.errors import Stopped
+from edit_eval.records import Edit, Judgement, Status
+from edit_eval.scheduling.batches import FEWEST_IN_PILOT, first_samples
+from edit_eval.store.cells import CONTROL
+from edit_eval.store.matrix import Matrix
+
+
+class PilotCells(NamedTuple):
+    """What the pilot is to show: numbers of edits and of judgements in a matrix."""
+
+    edits: frozenset[int] = frozenset()
+    judgements: frozenset[int] = frozenset()
+
+
+def choose_pilot(matrix: Matrix) -> PilotCells:
+    """The cells that come first: of the first samples (`first_samples`) with something left for a model to show.
+
+    Nothing is chosen when the records show every model at work, or when the pilot would be all there is.
+    """
+    at_work = models_at_work(matrix)
+    edit_models = [m for m, identity in enumerate(matrix.edit_models) if f"edit:{identity.name}" not in at_work]
+    judges = [j for j, identity in enumerate(matrix.judges) if f"judge:{identity.name}" not in at_work]
+    cells = {position: _cells(matrix, position, edit_models, judges) for position in range(len(matrix.samples))}
+    left = [position for position, found in cells.items() if found.edits or found.judgements]
+    first = first_samples([matrix.samples[position].category for position in left])
+    if len(first) == len(left):
+        return PilotCells()
+    chosen = [cells[left[number]] for number in first]
+    return PilotCells(
+        frozenset().union(*(found.edits for found in chosen)),
+        frozenset().union(*(found.judgements for found in chosen)),
+    )
+
+
+def _cells(matrix: Matrix, position: int, edit_models: Sequence[int], judges: Sequence[int]) -> PilotCells:
+    """What these models have not done yet of a sample. The judges take the first edit model that has not failed."""
+    numbers = [matrix.cells.edit(model, 0, position) for model in range(len(matrix.edit_models))]
+    edits = [numbers[model] for model in edit_models if matrix.edits[numbers[model]].status is Status.PENDING]
+    to_judge = next((n for n in numbers if matrix.edits[n].status in (Status.OK, Status.PENDING)), None)
+    judged = [] if to_judge is None else [matrix.cells.judgement(to_judge, judge, 0) for judge in judges]
+    return PilotCells(frozenset(edits), frozenset(filter(matrix.is_pending, judged)))
+
+
+def models_at_work(matrix: Matrix) -> set[str]:
+    """The models (`edit:NAME`, `judge:NAME`) that have made an edit, or given an answer with a score."""
+    found = {f"edit:{edit.edit_model}" for edit in matrix.edits if edit.status is Status.OK}
+    for number in range(matrix.cells.judgements):
+        edit, judge, _ = matrix.cells.parts(number)
+        key = f"judge:{matrix.judges[judge].name}"
+        if edit < matrix.cells.edits and key not in found and matrix.judgement(number).status is Status.OK:
+            found.add(key)
+    return found
+
+
+class Pilot:
+    """Listens to what is recorded; passes everything on to the real audience."""
+
+    def __init__(self, matrix: Matrix, cells: PilotCells, audience: Any, when_over: Callable[[bool], None]) -> None:
+        """`when_over` is told whether every model that the pilot covers has been seen at work."""
+        self._matrix = matrix
+        self._audience = audience
+        self._when_over = when_over
+        self._at_work = models_at_work(matrix)
+        self._edits: dict[str, list[int]] = {}  # what each edit model has to show, and each judge
+        self._judgements: dict[str, list[int]] = {}
+        for number in sorted(cells.edits):
+            self._edits.setdefault(f"edit:{matrix.edits[number].edit_model}", []).append(number)
+        for number in sorted(cells.judgements):
+            judge = matrix.judges[matrix.cells.parts(number)[1]].name
+            self._judgements.setdefault(f"judge:{judge}", []).append(number)
+        self._covered = {*self._edits, *self._judgements}
+        self._failed: dict[str, list[Edit | Judgement]] = {key: [] for key in self._covered}  # until it is at work
+        self._over = not self._covered
+
+    def edit(self, edit: Edit) -> None:
+        """An edit was recorded. Raises `Stopped` when the pilot's are all there and its model has made none."""
+        self._audience.edit(edit)
+        self._look(f"edit:{edit.edit_model}", edit)
+
+    def judgement(self, judgement: Judgement) -> None:
+        """A judgement was recorded. Raises `Stopped` when the pilot's are all there and none is a score."""
+        self._audience.judgement(judgement)
+        if judgement.status is not Status.EDIT_FAILED and not judgement.edit_model.startswith(CONTROL):
+            self._look(f"judge:{judgement.judge}", judgement)
+
+    def _look(self, key: str, record: Edit | Judgement) -> None:
+        if record.status is Status.OK:
+            self._at_work.add(key)
+        if self._over and self._covered <= self._at_work:
+            return
+        if key in self._failed and record.status is not Status.OK:
+            self._failed[key].append(record)
+        pending = {key for key, numbers in self._edits.items() if any(map(self._is_edit_pending, numbers))}
+        pending |= {key for key, numbers in self._judgements.items() if any(map(self._matrix.is_pending, numbers))}
+        for model in self._covered - self._at_work - pending:
+            if len(self._failed[model]) >= FEWEST_IN_PILOT:
+                self._stop(self._failed[model])
+        if not pending and not self._over:
+            self._over = True
+            self._when_over(self._covered <= self._at_work)
+
+    def _is_edit_pending(self, number: int) -> bool:
+        return self._matrix.edits[number].status is Status.PENDING
+
+    def _stop(self, failed: Sequence[Edit | Judgement]) -> None:
+        last = failed[-1]
+        judged = [one for one in failed if isinstance(one, Judgement)]
+        way = next((one.advice(judged) for one in self._matrix.judges if judged and one.name == judged[-1].judge), "")
+        statuses = ",".join(dict.fromkeys(one.status.value for one in failed))
+        mend = f"{way or 'mend that'} and run again with --retry {statuses}"
+        if isinstance(last, Edit):
+            what = f"every one of the first {len(failed)} edits by {last.edit_model} failed ({last.reason})"
+        else:
+            what = f"none of the first {len(failed)} answers by {last.judge} is a score: {last.status} ({last.reason})"
+        raise Stopped(f"pilot: {what}; {mend}")

@@ -1,0 +1,375 @@
+"""Between the engine and the records: what a worker is told about a task, and what is kept of its answer.
+
+The engine knows tasks, the matrix knows edits and judgements; nothing is acknowledged before it is in the journal.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+from edit_eval.execution.engine.workload import is_left, settled, waited_for
+from edit_eval.protocols.contract import View
+from edit_eval.records import Edit, Judgement, Reply, Status
+from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.matrix import Matrix, Shown
+from edit_eval.store.recall import ADDRESS, edit_record, where_of
+from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.verification import altered_pictures
+
+ASK_STRIDE = 1000
+"""How far apart the seeds of askings are: a judge that draws its answers draws another one. More than any readings, and
+a hundred askings stay below the next repeat's (see `store.keys`)."""
+
+
+class Audience(Protocol):
+    """Who is told what was recorded (the live progress)."""
+
+    def edit(self, edit: Edit) -> None: ...
+    def judgement(self, judgement: Judgement) -> None: ...
+
+
+class Put(NamedTuple):
+    """A question as it was put."""
+
+    cell: int
+    key: str
+    ask: int
+    """How many replies there were before."""
+
+
+class Ordered(NamedTuple):
+    """What the worker of a task was asked for."""
+
+    put: list[Put]
+    damaged: frozenset[int]
+    """The edits that had been found damaged by then."""
+
+
+class Recorder:
+    """Turns tasks into orders and results into records."""
+
+    def __init__(self, matrix: Matrix, directory: RunDirectory, work: Work, audience: Audience) -> None:
+        self._matrix, self._directory, self._work, self._audience = matrix, directory, work, audience
+        self._damaged: dict[int, Edit] = {}  # as they were reported
+        self._left: set[int] = set()  # what is left for another start, as `Work` knows it
+        self._ordered: dict[int, Ordered] = {}
+        work.in_vain = self.in_vain
+
+    def in_vain(self, task: Task) -> bool:
+        """Whether a task that could start has nothing to work on.
+
+        Nothing of it is still to come, or it needs what does not come in this start: then all of it is left, since a
+        batch is asked whole.
+        """
+        if is_edit(task):
+            (number,) = task.units
+            before = self._matrix.predecessor(number)
+            pending = self._matrix.edits[number].status is Status.PENDING
+            needs = [] if before is None else [before]
+        else:
+            pending = any(is_left(self._matrix, cell) for cell in task.units)
+            needs = [one for cell in task.units for one in self._needs(cell)]
+        if pending and not self._left.isdisjoint(needs):
+            self.leave(task)
+            return True
+        return not pending
+
+    def _needs(self, cell: int) -> list[int]:
+        """What a cell waits for, as `Work` knows it: edits, and the cells that its question comes after."""
+        before = self._matrix.cells.before(cell).values()
+        return [*waited_for(self._matrix, cell), *(settled(self._matrix, one) for one in before)]
+
+    def _edit_of(self, cell: int) -> int:
+        """The number of the edit, or control, that a cell is about."""
+        return self._matrix.cells.parts(self._matrix.cells.judgement_of(cell))[0]
+
+    def about(self, task: Task) -> str:
+        """The sample ids of a task, for people."""
+        if is_edit(task):
+            return self._matrix.edits[task.units[0]].sample_id
+        return ", ".join(dict.fromkeys(self._matrix.address(cell)[0] for cell in task.units))
+
+    # -- orders --
+
+    def order(self, task: Task) -> dict[str, Any]:
+        """The message that tells a worker to do the task (see `edit_eval.workers.requests`)."""
+        if is_edit(task):
+            number = task.units[0]
+            edit, sample = self._matrix.edits[number], self._matrix.sample_of(number)
+            output = self._directory.image_path(edit.edit_model, edit.sample_id, edit.key)
+            output.parent.mkdir(parents=True, exist_ok=True)
+            return {
+                "do": "run",
+                "task": task.number,
+                "kind": "edit",
+                "pictures": [{"name": name, **self._picture(shown)} for name, shown in self._sources(number).items()],
+                "instruction": sample.instruction,
+                "seed": edit.seed,
+                "sample": sample.id,
+                "output": os.path.abspath(output),
+            }
+        asked = [cell for cell in task.units if self._matrix.can_be_asked(cell)]
+        for cell in (cell for cell in task.units if cell not in asked):  # a picture of theirs is being made again
+            self._ask_later(cell, task)
+        put = [Put(cell, self._matrix.key(cell), len(self._matrix.replies[cell])) for cell in asked]
+        self._ordered[task.number] = Ordered(put, frozenset(self._damaged))
+        requests = [self._request(cell) for cell in asked]
+        return {"do": "run", "task": task.number, "kind": "judge", "requests": requests}
+
+    def _sources(self, number: int) -> Mapping[str, Shown]:
+        """What an edit model is given. Where that is being made again, it is what it was: a worker waits for that."""
+        before, sources = self._matrix.predecessor(number), self._matrix.sources(number)
+        if before in self._damaged and self._matrix.edits[before].status is Status.PENDING:
+            was = self._damaged[before]
+            return {**sources, "source": Shown(was.image, pixels=was.pixels)}
+        return sources
+
+    def _request(self, cell: int) -> dict[str, Any]:
+        matrix = self._matrix
+        number, judge = self._edit_of(cell), matrix.judge_of(cell)
+        again = bool(matrix.replies[cell]) and matrix.reading(cell).status is Status.PENDING
+        question, pictures = matrix.question(cell, again=again), matrix.pictures(number)
+        views = () if judge.replays else question.shows
+        address = dict(zip(ADDRESS, matrix.address(cell), strict=True))
+        del address["judge"]
+        sample = matrix.sample_of(number)
+        return {
+            **address,
+            "system": question.system,
+            "user": question.user,
+            "form": question.form,
+            "seed": matrix.seed(cell) + ASK_STRIDE * (len(matrix.replies[cell]) if again else 0),
+            "instruction": sample.instruction,
+            "category": sample.category,
+            "pictures": [self._view(view, pictures) for view in views],
+        }
+
+    def _view(self, view: View, pictures: Mapping[str, Shown]) -> dict[str, Any]:
+        """A picture as a worker is told to show it; a step that takes another one's size has that other in it."""
+        steps = [["like", self._picture(pictures[str(s[1])])] if s[0] == "like" else list(s) for s in view.steps]
+        return {"name": view.name, "steps": steps, **self._picture(pictures[view.picture])}
+
+    def _picture(self, shown: Shown) -> dict[str, Any]:
+        """Where a picture is, and by what its file is known."""
+        if shown.pixels:
+            return {"path": os.path.abspath(self._directory.path / shown.path), "pixels": shown.pixels}
+        # A benchmark of the user's own may have no digest of a file's bytes.
+        file = {"path": os.path.abspath(shown.path), "digest": shown.digest if len(shown.digest) == 64 else ""}
+        return {"blank_like": file} if shown.blank else file
+
+    # -- results --
+
+    def done(self, task: Task, message: dict[str, Any], device: str) -> None:
+        """Keeps what a worker has made of a task; adds the tasks that follow from it."""
+        results, seconds = message["results"], float(message["seconds"])
+        if is_edit(task):
+            self._edited(task.units[0], results[0], seconds, device)
+            return
+        asked, damaged = self._ordered.pop(task.number)
+        for put, result in zip(asked, results, strict=True):
+            if "damaged" in result:
+                self._damage(put.cell, result["damaged"], task, known=damaged)
+            else:
+                reply = Reply(
+                    text=result["text"],
+                    values=result.get("values") or {},
+                    ended=Status(result.get("ended") or "ok"),
+                    final=bool(result.get("final")),
+                    seconds=seconds / len(asked),
+                    device=device,
+                    length=int(result.get("length") or 0),
+                )
+                self._answered(put, task, reply, result)
+
+    def failed(self, task: Task, reason: str, device: str) -> None:
+        """Keeps that a task is given up for good: its edit failed, or its judge gave no answer."""
+        if is_edit(task):
+            (number,) = task.units
+            self._keep_edit(number, replace(self._matrix.edits[number], status=Status.EDIT_FAILED, reason=reason))
+            return
+        error = Reply(text=reason, ended=Status.JUDGE_ERROR, device=device, final=True)
+        for put in self._ordered.pop(task.number).put:
+            self._answered(put, task, error, {})
+
+    def attempt(self, task: Task, reason: str) -> None:
+        """Keeps that an attempt failed and that another one follows."""
+        self._ordered.pop(task.number, None)
+        if is_edit(task):
+            edit = replace(self._matrix.edits[task.units[0]], reason=reason)
+            self._directory.append("edits", {**edit_record(edit), "at": time.time()})
+
+    def leave(self, task: Task) -> None:
+        """The task is not done in this start, and stays pending, with all that waits for it.
+
+        Unless what it could not read is an edit of ours that it follows: nobody else may ever look at that.
+        """
+        if is_edit(task):
+            (number,) = task.units
+            before = self._matrix.predecessor(number)
+            if before is not None and self._is_altered(before):
+                self._make_again(before, "its picture is not what was reported", task)
+                if self._matrix.edits[number].status is Status.PENDING:
+                    self._work.add(task.model, task.units, after=self._pending([before]), phase=task.phase)
+            else:
+                self._leave(task.units)
+        else:
+            self._leave([settled(self._matrix, cell) for cell in task.units if is_left(self._matrix, cell)])
+
+    def _is_altered(self, number: int) -> bool:
+        edit = self._matrix.edits[number]
+        return edit.status is Status.OK and bool(altered_pictures([edit], self._directory.path))
+
+    def _leave(self, what: Sequence[int]) -> None:
+        self._left.update(what)
+        for one in what:
+            self._work.settle(one)
+
+    def _edited(self, number: int, result: dict[str, Any], seconds: float, device: str) -> None:
+        edit = self._matrix.edits[number]
+        path = self._directory.image_path(edit.edit_model, edit.sample_id, edit.key)
+        made = replace(
+            edit,
+            status=Status.OK,
+            reason="",
+            image=os.path.relpath(path, self._directory.path),
+            pixels=result["pixels"],
+            width=result["width"],
+            height=result["height"],
+            file_bytes=result["file_bytes"],
+            flags=tuple(result["flags"]),
+            seconds=round(seconds, 4),
+            device=device,
+        )
+        self._keep_edit(number, made)
+
+    def _keep_edit(self, number: int, edit: Edit) -> None:
+        self._directory.append("edits", {**edit_record(edit), "at": time.time()})
+        judged, ended = self._matrix.set_edit(number, edit), [number]
+        if edit.status is Status.EDIT_FAILED:
+            ended += self._matrix.fail_followers(number)
+            about = dict.fromkeys(shown for one in ended for shown in self._matrix.shown_with(one))
+            judged = [self._matrix.judgement(n) for one in about for n in self._matrix.cells.judgements_of(one)]
+        for one in ended:
+            self._audience.edit(self._matrix.edits[one])
+        for judgement in judged:
+            self._audience.judgement(judgement)
+        for one in ended:
+            self._work.settle(one)
+            for cell in self._about(one):
+                if self._matrix.cells.after(cell) and not is_left(self._matrix, cell):
+                    self._work.settle(settled(self._matrix, cell))
+
+    def _about(self, number: int) -> list[int]:
+        """The cells that can show an edit's picture."""
+        return [cell for edit in self._matrix.shown_with(number) for cell in self._matrix.cells.cells_of_edit(edit)]
+
+    def _answered(self, put: Put, task: Task, reply: Reply, result: dict[str, Any]) -> None:
+        matrix, (cell, key, ask) = self._matrix, put
+        if not is_left(matrix, cell):
+            return  # it only kept the others of its batch company
+        if not matrix.can_be_asked(cell) or matrix.key(cell) != key:
+            return self._ask_later(cell, task)  # what it was asked about has been made again since
+        if len(matrix.replies[cell]) != ask:
+            return  # it was asked by two tasks, since its picture has been made again; the other one goes on
+        reading = matrix.add_reply(cell, reply)
+        record: dict[str, Any] = {
+            "key": key,
+            **where_of(matrix.address(cell)),
+            "ask": ask,
+            "text": reply.text,
+            "values": dict(reply.values),
+            "ended": reply.ended.value,
+            "length": reply.length,
+            "final": reply.final,
+            "seconds": round(reply.seconds, 4),
+            "device": reply.device,
+            "batch": len(task.units),
+            "status": reading.status.value,
+            "read": dict(reading.values),
+            "at": time.time(),
+        }
+        if "halved_to" in result:
+            record["halved_to"] = result["halved_to"]
+        self._directory.append("replies", record)
+        if reading.status is Status.PENDING:
+            self._work.add(task.model, [cell], phase=task.phase)
+            return
+        for one in (cell, *matrix.cells.after(cell)):
+            if one != cell and matrix.aside:  # what was said to the very words that are asked now counts
+                matrix.take_from_aside(one)
+            if not is_left(matrix, one):  # where it gave no answer, those that needed it get none
+                self._work.settle(settled(matrix, one))
+        judgement = matrix.judgement(matrix.cells.judgement_of(cell))
+        if judgement.status is not Status.PENDING:
+            self._audience.judgement(judgement)
+
+    def _damage(self, cell: int, reason: str, task: Task, known: frozenset[int]) -> None:
+        """A picture is no longer what it was: it is made again, once, and what was asked about it is asked again.
+
+        `known` is what had been found damaged when the task was ordered: what was found since is no second damage.
+        """
+        edits = self._matrix.shown_edits(self._edit_of(cell))
+        images = {number: self._matrix.edits[number].image or self._damaged[number].image for number in edits}
+        for number in [number for number, image in images.items() if image in reason] or edits:
+            is_there = self._matrix.edits[number].status is Status.OK
+            if is_there and (number in known or number not in self._damaged):
+                self._make_again(number, reason, task)
+        if is_left(self._matrix, cell):
+            self._ask_later(cell, task)
+
+    def _make_again(self, number: int, reason: str, task: Task) -> None:
+        edit = self._matrix.edits[number]
+        empty = replace(
+            edit, status=Status.PENDING, reason=reason, image="", pixels="", width=0, height=0, file_bytes=0, flags=()
+        )
+        if number in self._damaged:
+            self._keep_edit(number, replace(empty, status=Status.EDIT_FAILED, reason=f"damaged twice: {reason}"))
+            return
+        self._damaged[number] = edit
+        self._directory.append("edits", {**edit_record(empty), "at": time.time()})
+        ended = [c for c in self._about(number) if self._matrix.replies[c] or not is_left(self._matrix, c)]
+        self._matrix.set_edit(number, empty)
+        before = self._matrix.predecessor(number)
+        self._work.add(f"edit:{edit.edit_model}", [number], after=self._pending([before]), phase=task.phase)
+        for cell in ended:  # needed if the new picture is another one
+            self._ask_later(cell, task)
+
+    def _ask_later(self, cell: int, task: Task) -> None:
+        """Has a question asked as soon as what it needs has been made again; not one that has come to an end."""
+        if is_left(self._matrix, cell):
+            model = f"judge:{self._matrix.judge_of(cell).name}"
+            self._work.add(model, [cell], after=self._pending(self._needs(cell)), phase=task.phase)
+
+    def _pending(self, needs: Iterable[int | None]) -> list[int]:
+        """Those of these edits and cells that are still to come in this start."""
+        matrix, first = self._matrix, settled(self._matrix, 0)
+        return [
+            one
+            for one in needs
+            if one is not None
+            and one not in self._left
+            and (is_left(matrix, one - first) if one >= first else matrix.edits[one].status is Status.PENDING)
+        ]
+
+    def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
+        """Keeps a stretch of a device's time, in seconds since this start began; `model` is the model's key."""
+        role, _, name = model.partition(":")
+        span = {"begin": round(begin, 4), "end": round(end, 4)}
+        self.event("activity", device=device, kind=kind, model=name, **span, what=what, role=role)
+
+    def event(self, name: str, **fields: Any) -> None:
+        """Keeps anything else that belongs on the timeline."""
+        self._directory.append("events", {"event": name, "start": self._directory.number, **fields})
+
+    def sync(self) -> None:
+        """Has the disk keep all of it."""
+        self._directory.sync()
+
+
+def is_edit(task: Task) -> bool:
+    """Whether the task is an edit; otherwise it is a batch of judgements."""
+    return task.model.startswith("edit:")

@@ -1,0 +1,199 @@
+"""What is left of a matrix, as tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+
+from edit_eval.execution.engine.pilot import PilotCells
+from edit_eval.records import Status
+from edit_eval.scheduling.tasks import PILOT, Work
+from edit_eval.store.matrix import Matrix
+
+
+def settled(matrix: Matrix, cell: int) -> int:
+    """The number under which `Work` knows that a cell has come to an end; those below it are edits."""
+    return matrix.cells.everything + cell
+
+
+def fill_work(
+    work: Work,
+    matrix: Matrix,
+    batches: Mapping[str, Sequence[int]],
+    *,
+    by_category: bool = False,
+    pilot: PilotCells = PilotCells(),  # noqa: B008 (it cannot change)
+) -> None:
+    """Adds a task for every edit that is pending and every batch with a cell that is.
+
+    `batches[judge][index]` is the batch of the sample with that index in the whole benchmark (see
+    `edit_eval.scheduling.batches`). A batch goes to the judge whole: those of its members that are answered already
+    keep the others company. With `by_category` each category is a phase of its own. The batches in which `pilot` has
+    a judgement are part of the pilot, and so are the edits that they wait for.
+
+    A batch waits for the edits that it is about, and for the cells whose replies its questions need. One of controls
+    waits for its samples' edits by the first edit model, so that no device takes a judge for controls alone.
+    """
+    work.answers_from = settled(matrix, 0)
+    phases = _phases(matrix) if by_category else [0] * len(matrix.samples)
+    asked = [batch for judge in range(len(matrix.judges)) for batch in _batches(matrix, judge, batches)]
+    controls = [batch for judge in range(len(matrix.judges)) for batch in _of_controls(matrix, judge, batches)]
+    early = {cell for cells in asked if any(_judgement(matrix, c) in pilot.judgements for c in cells) for cell in cells}
+    first = pilot.edits | {edit for cell in early if _is_pending(matrix, edit := _edit(matrix, cell))}
+    first |= {origin for edit in first for origin in _origins(matrix, edit)}
+
+    def phase(edits: Iterable[int], is_pilot: bool) -> int:
+        """That of the last edit that it is about: nobody waits for a phase that is held back by its own."""
+        return PILOT if is_pilot else max(phases[matrix.cells.sample(edit)] for edit in edits)
+
+    # In the order of their phases: a task begins at once where nothing of an earlier phase has been added.
+    edits = [
+        (phase([number], number in first), f"edit:{edit.edit_model}", [number])
+        for number, edit in enumerate(matrix.edits)
+        if _is_pending(matrix, number)
+    ]
+    judging = [
+        (
+            phase((edit for cell in cells for edit in waited_for(matrix, cell)), cells[0] in early),
+            f"judge:{matrix.judge_of(cells[0]).name}",
+            cells,
+        )
+        for cells in (*asked, *controls)
+    ]
+    for its_phase, model, units in sorted([*edits, *judging], key=lambda task: task[0]):
+        waits = _edit_waits if model.startswith("edit:") else _cell_waits
+        control = model.startswith("judge:") and _edit(matrix, units[0]) >= matrix.cells.edits
+        work.add(model, units, after=waits(matrix, units), phase=its_phase, control=control)
+
+
+def _phases(matrix: Matrix) -> list[int]:
+    """For each sample the place of its category, or of that of one that it follows, whichever comes later."""
+    categories = list(dict.fromkeys(sample.category for sample in matrix.samples))
+    phases = [categories.index(sample.category) for sample in matrix.samples]
+    follows = matrix.experiment.predecessors
+    for position in follows:
+        before = position
+        while before in follows:
+            before = follows[before]
+            phases[position] = max(phases[position], phases[before])
+    return phases
+
+
+def _edit_waits(matrix: Matrix, edits: Sequence[int]) -> list[int]:
+    before = (matrix.predecessor(edit) for edit in edits)
+    return [edit for edit in before if edit is not None and _is_pending(matrix, edit)]
+
+
+def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
+    """The edits and the cells that a batch waits for."""
+    edits = dict.fromkeys(one for cell in cells for one in waited_for(matrix, cell) if _is_pending(matrix, one))
+    before = (one for cell in cells for one in matrix.cells.before(cell).values())
+    unanswered = (one for one in before if is_left(matrix, one))
+    return [*edits, *(settled(matrix, one) for one in dict.fromkeys(unanswered))]
+
+
+def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
+    """The edits that come before a cell: those that it shows; for one about a control also that which it stands
+    beside."""
+    edit = _edit(matrix, cell)
+    if edit < matrix.cells.edits:
+        return matrix.shown_edits(edit)
+    return (*matrix.shown_edits(edit), matrix.cells.edit(0, 0, matrix.cells.sample(edit)))
+
+
+def is_left(matrix: Matrix, cell: int) -> bool:
+    """Whether a cell is still to be answered, or its edit is still to come."""
+    if not matrix.is_there(_edit(matrix, cell)):
+        return _may_be_asked(matrix, cell)
+    return matrix.reading(cell).status is Status.PENDING
+
+
+def _judgement(matrix: Matrix, cell: int) -> int:
+    return matrix.cells.judgement_of(cell)
+
+
+def _edit(matrix: Matrix, cell: int) -> int:
+    return matrix.cells.parts(_judgement(matrix, cell))[0]
+
+
+def _origins(matrix: Matrix, edit: int) -> Iterator[int]:
+    """The edits of the samples that this one's follows, as far as they are pending."""
+    before = matrix.predecessor(edit)
+    while before is not None and _is_pending(matrix, before):
+        yield before
+        before = matrix.predecessor(before)
+
+
+def _is_pending(matrix: Matrix, edit: int) -> bool:
+    return matrix.edits[edit].status is Status.PENDING
+
+
+def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
+    """The cells that a judge is asked for together, in the order of edit models, edit seeds, repeats and readings."""
+    of_sample, experiment = batches[matrix.judges[judge].name], matrix.experiment
+    asked = []
+    for model, edit_seed, repeat, reading in product(
+        range(len(matrix.edit_models)),
+        range(experiment.edit_seeds),
+        range(experiment.repeats),
+        range(experiment.readings),
+    ):
+        members: dict[str, dict[int, list[int]]] = {}
+        for position, sample in enumerate(matrix.samples):
+            number = matrix.cells.judgement(matrix.cells.edit(model, edit_seed, position), judge, repeat)
+            questions = matrix.cells.asked(number)
+            first = matrix.cells.cells_of(number).start + reading * len(questions)
+            for n, one in enumerate(questions):
+                members.setdefault(one.question.name, {}).setdefault(of_sample[sample.index], []).append(first + n)
+        for of_question in members.values():
+            for cells in of_question.values():
+                asked += _whatis_left(matrix, cells)
+    if max(_sizes(of_sample), default=1) == 1:  # a server reuses what the requests of a question and a source share
+        asked.sort(key=lambda cells: _shared(matrix, cells[0]))
+    return asked
+
+
+def _shared(matrix: Matrix, cell: int) -> tuple[int, int]:
+    judgement, _, question = matrix.cells.cell(cell)
+    return question, matrix.cells.sample(matrix.cells.parts(judgement)[0])
+
+
+def _of_controls(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
+    """The same of controls, which have batches of their own: no edit's answer depends on whether there are any."""
+    size = max(_sizes(batches[matrix.judges[judge].name]), default=1)
+    members: dict[tuple[str, str, int, str], list[int]] = {}
+    for control in range(matrix.cells.edits, matrix.cells.everything):
+        for number in matrix.cells.judgements_of(control):
+            if matrix.cells.parts(number)[1] != judge:
+                continue
+            questions = matrix.cells.asked(number)
+            category, kind = matrix.sample_of(control).category, matrix.cells.control(control).kind
+            for place, cell in enumerate(matrix.cells.cells_of(number)):
+                reading, question = divmod(place, len(questions))
+                about = kind, questions[question].question.name, reading, category
+                members.setdefault(about, []).append(cell)
+    cut = [cells[n : n + size] for cells in members.values() for n in range(0, len(cells), size)]
+    return [left for cells in cut for left in _whatis_left(matrix, cells)]
+
+
+def _sizes(batches: Sequence[int]) -> list[int]:
+    counts: dict[int, int] = {}
+    for batch in batches:
+        counts[batch] = counts.get(batch, 0) + 1
+    return list(counts.values())
+
+
+def _whatis_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
+    """A batch without the members that have no edit, if a cell of it is still to be answered."""
+    pictured = [cell for cell in cells if _may_be_asked(matrix, cell)]
+    left = [cell for cell in pictured if is_left(matrix, cell)]
+    if left and all(matrix.replies[cell] for cell in left):
+        # Only answers that could not be read are left: those are asked again one by one.
+        return [[cell] for cell in left]
+    return [pictured] if left else []
+
+
+def _may_be_asked(matrix: Matrix, cell: int) -> bool:
+    """Whether there is, or will be, something to ask about."""
+    edits = matrix.shown_edits(_edit(matrix, cell))
+    return all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in edits)

@@ -1,0 +1,272 @@
+"""Whether a model fits into the memory of its devices, and what would make it fit: estimates, nothing is loaded.
+
+What the weights take is counted. What an edit or an answer takes on top is a rule of thumb: an edit of one megapixel by
+Qwen-Image-Edit peaks at 59.7 GiB with 53.8 GiB of weights (vLLM-Omni's published measurement on an H200), and nothing
+needs more than half of its weights. A model is said not to fit only where its weights alone do not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from edit_eval.config.schema import ModelSection
+from edit_eval.execution.advice.findings import Finding, Level
+from edit_eval.execution.drivers.contract import Gpu
+from edit_eval.execution.machine.weights import GIB, PUBLISHED, Weights, find_weights, quantised_share
+
+CONTEXT = GIB // 2
+"""A process's CUDA context, and its libraries on the host."""
+EDIT_WORK = 6 * GIB
+"""Of an edit on one megapixel."""
+ANSWER_WORK, ANSWER_WORK_EACH = 2 * GIB, GIB
+"""Of a batch, and for each of its members."""
+MEGAPIXEL = 1 << 20
+SMALLER_JUDGE = "Qwen/Qwen3-VL-8B-Instruct"
+FOUR_BIT = "quantization_config: {load_in_4bit: true}"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One model of the configuration, and where it is to run."""
+
+    who: str
+    """`edit model qwen_image_edit`."""
+    role: str
+    """`edit_model` or `judge`."""
+    section: ModelSection
+    places: tuple[tuple[str, ...], ...]
+    weights: Weights
+    can_offload: bool
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it is to run on GPUs."""
+        return bool(self.places) and self.places[0][0].startswith("cuda")
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes on each of a replica's devices."""
+
+    weights: int
+    work: int
+
+    @property
+    def total(self) -> int:
+        """Weights and work."""
+        return self.weights + self.work
+
+
+def weights_of(section: ModelSection, environment: Mapping[str, str]) -> Weights:
+    """The weights that a model's parameters name; unknown for one that has none of its own (an endpoint, a folder)."""
+    parameters = section.parameters
+    name, revision = parameters.get("model_name"), parameters.get("revision")
+    if not isinstance(name, str) or not name:
+        return Weights("", None)
+    dtype = parameters.get("dtype")
+    return find_weights(
+        name,
+        revision if isinstance(revision, str) else None,
+        dtype if isinstance(dtype, str) else "bfloat16",
+        environment,
+    )
+
+
+def need_of(wanted: Wanted, *, offload: str | None = None, devices: int | None = None) -> Need | None:
+    """What a replica needs on each device, as configured or with another `offload` or number of `devices`; or None."""
+    placement, parameters = wanted.section.placement, wanted.section.parameters
+    offload, devices = offload or placement.offload, devices or placement.devices_per_replica
+    load = parameters.get("load")
+    parts: dict[str, float] = {}
+    for part, size in wanted.weights.parts.items():
+        share = quantised_share(load if isinstance(load, Mapping) else {}, part)
+        if share is None:
+            return None
+        parts[part] = size * share
+    if not parts:
+        return None
+    total = sum(parts.values())
+    if wanted.role == "edit_model":
+        canvas = parameters.get("canvas")
+        work = EDIT_WORK * (canvas / MEGAPIXEL if isinstance(canvas, int) else 1)
+    else:
+        work = ANSWER_WORK + ANSWER_WORK_EACH * placement.batch_size
+    on_device = total / devices
+    if offload != "none":
+        if wanted.role == "judge":
+            on_device = 0  # layers without room stay in host memory
+        elif offload == "model":
+            on_device = max(parts.values())
+        else:
+            on_device = parts.get("vae", 0.0) + GIB
+    return Need(round(min(on_device, total)), round(min(work, total / 2)) + CONTEXT)
+
+
+def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) -> list[Finding]:
+    """Whether a model fits on each of its GPUs, or on the host for CPU workers."""
+    need = need_of(wanted)
+    if need is None:
+        if wanted.weights.parts:
+            return [Finding("models", "note", f"{wanted.who}: quantised by `load`; its memory is not estimated")]
+        return []
+    if not wanted.on_gpu:
+        return _on_host(wanted, need, host_free)
+    known = {gpu.name: gpu for gpu in visible if gpu.free is not None}
+    rooms = {p: min(known[d].free or 0 for d in p) for p in wanted.places if all(d in known for d in p)}
+    if not rooms:
+        return [Finding("models", "note", f"{wanted.who}: {estimate(wanted, need)}; what is free is not known")]
+    short = [place for place, room in rooms.items() if need.weights + CONTEXT > room]
+    tight = [place for place, room in rooms.items() if room < need.total and place not in short]
+    advice = remedies(wanted, visible, max(rooms.values()), host_free)
+    level: Level = "warning"
+    if len(short) == len(rooms):
+        level = "problem"
+    elif short:
+        fitting = [gpu.name.partition(":")[2] for gpu in visible if (gpu.free or 0) >= need.total]
+        advice = f"it will be dropped; device_ids: [{', '.join(fitting)}] have room"
+    text = f"{wanted.who}: {estimate(wanted, need)}"
+    findings = []
+    for (room, users), alike in _grouped(short, rooms, known).items():
+        used = f", used by {users}" if users else ""
+        findings.append(Finding("models", level, f"{text}, but only {room} free on {_on(alike)}{used}", advice))
+    for (room, _), alike in _grouped(tight, rooms, known).items():
+        line = f"{text}, and {room} free on {_on(alike)}: it may run out of memory"
+        findings.append(Finding("models", "warning", line, remedies(wanted, visible, rooms[alike[0]], host_free)))
+    if not findings:
+        where = f"each of its {len(rooms)} places" if len(rooms) > 1 else " and ".join(wanted.places[0])
+        findings.append(Finding("models", "ok", f"{text}, which fits on {where}"))
+    return findings
+
+
+def _grouped(
+    places: Sequence[tuple[str, ...]], rooms: Mapping[tuple[str, ...], int], known: Mapping[str, Gpu]
+) -> dict[tuple[str, str], list[tuple[str, ...]]]:
+    """The places where the same is to be said: (what is free there, who uses it) -> places."""
+    groups: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    for place in places:
+        users = ", ".join(user for device in place for user in known[device].users)
+        groups.setdefault((gib(rooms[place]), users), []).append(place)
+    return groups
+
+
+def _on(places: Sequence[tuple[str, ...]]) -> str:
+    return ", ".join(" and ".join(place) for place in places)
+
+
+def estimate(wanted: Wanted, need: Need) -> str:
+    """`about 60.2 GiB a GPU (53.7 GiB of weights, counted in FOLDER)`."""
+    source = f"counted in {wanted.weights.folder}" if wanted.weights.folder else "by its published configuration"
+    each = "a GPU" if wanted.on_gpu else "a worker"
+    offloaded = wanted.section.placement.offload
+    kept = f", offload: {offloaded}" if offloaded != "none" else ""
+    return f"about {gib(need.total)} {each} ({gib(wanted.weights.loaded)} of weights, {source}{kept})"
+
+
+def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int | None) -> str:
+    """The settings with which the model would fit into `room` bytes a GPU, or what else to do."""
+    ways = []
+    placement = wanted.section.placement
+    for count in range(placement.devices_per_replica + 1, len(visible) + 1):
+        need = need_of(wanted, offload="none", devices=count)
+        if placement.offload == "none" and need is not None and need.total <= room:
+            ways.append(f"devices_per_replica: {count}")
+            break
+    if wanted.can_offload and placement.devices_per_replica == 1:
+        fits_host = host_free is None or host_free >= wanted.weights.loaded
+        for offload in ("model", "group"):
+            need = need_of(wanted, offload=offload)
+            if placement.offload == "none" and need is not None and need.total <= room and fits_host:
+                ways.append(f"offload: {offload} (slower)")
+                break
+    current = need_of(wanted)
+    if wanted.section.parameters.get("dtype") == "float32" and current is not None and current.total / 2 <= room:
+        ways.append("dtype: bfloat16")
+    unquantised = not wanted.section.parameters.get("load")
+    if current is not None and unquantised and current.weights * 0.3 + current.work <= room:
+        parts = [part for part in wanted.weights.parts if part not in ("vae", "model")]
+        inner = ", ".join(f"{part}: {{{FOUR_BIT}}}" for part in parts) or FOUR_BIT
+        ways.append(f"load: {{{inner}}} (needs bitsandbytes)")
+    smaller = PUBLISHED[SMALLER_JUDGE]["model"] * 2e9
+    if wanted.role == "judge" and wanted.weights.loaded > smaller and smaller + ANSWER_WORK + CONTEXT <= room:
+        ways.append(f"model_name: {SMALLER_JUDGE}")
+    if current is not None and any(gpu.memory is not None and gpu.memory >= current.total for gpu in visible):
+        ways.append("free the memory that others use")
+    return "; or ".join(ways) or "a GPU with more memory, or a smaller model"
+
+
+def _on_host(wanted: Wanted, need: Need, host_free: int | None) -> list[Finding]:
+    workers = len(wanted.places)
+    if not workers:  # that there is no device for it is a finding of its own
+        return []
+    wants = workers * (wanted.weights.loaded + CONTEXT)
+    text = f"{wanted.who}: {gib(wants)} of host memory for {workers} CPU worker{'s' * (workers > 1)}"
+    if host_free is not None and wants > host_free:
+        each = wanted.weights.loaded + CONTEXT
+        fitting = host_free // each
+        advice = f"device_ids: cpu:{fitting}" if fitting else "a GPU, a machine with more memory, or a smaller model"
+        return [Finding("models", "problem", f"{text}, but {gib(host_free)} are free", advice)]
+    if wanted.weights.loaded > 8 * GIB:
+        return [Finding("models", "warning", f"{text}; a model of this size takes hours a sample on a CPU")]
+    return [Finding("models", "ok", text)]
+
+
+def need_together(wanted: Sequence[Wanted], device: str) -> int | None:
+    """Bytes that all models of a GPU need there when they stay; None where that of one is unknown.
+
+    Their work adds up although they take turns: a process keeps the memory that it once had.
+    """
+    needs = [need_of(model) for model in wanted if any(device in place for place in model.places)]
+    return None if None in needs else sum(need.total for need in needs if need)
+
+
+def together_findings(wanted: Sequence[Wanted], visible: Sequence[Gpu], setting: str) -> list[Finding]:
+    """Whether an edit model and a judge that share GPUs fit there both at once; `setting` is `execution.placement`."""
+    gpus = {gpu.name: gpu for gpu in visible if gpu.free is not None}
+    sharing = [w for w in wanted if w.on_gpu]
+    devices = [d for d in gpus if len({w.role for w in sharing if any(d in place for place in w.places)}) > 1]
+    known = {device: need_together(sharing, device) for device in devices}
+    sums = {device: need for device, need in known.items() if need is not None}
+    if not devices or len(sums) < len(devices):
+        return []
+    crowded = [d for d in devices if sums[d] > (gpus[d].free or 0)]
+    if setting == "together" and crowded:
+        text = f"all models together need about {gib(sums[crowded[0]])} on {crowded[0]}: more than is free"
+        return [Finding("models", "problem", text, "execution.placement: swap")]
+    if setting == "swap" and not crowded:
+        text = f"all models fit together on each shared GPU (about {gib(max(sums.values()))})"
+        return [Finding("models", "note", text, "execution.placement: together keeps them loaded")]
+    return []
+
+
+def host_findings(wanted: Sequence[Wanted], load_concurrency: int | str, host_free: int | None) -> list[Finding]:
+    """Whether the host has the memory for what GPUs do not hold: offloaded weights, and files on their way."""
+    if host_free is None:
+        return []
+    findings = []
+    for model in wanted:
+        if not model.on_gpu or not model.weights.parts:
+            continue
+        if model.section.placement.offload != "none":
+            wants = len(model.places) * model.weights.loaded
+            if wants > host_free:
+                text = f"{model.who}: offloading on {len(model.places)} GPUs needs {gib(wants)} of host memory"
+                count = host_free // model.weights.loaded
+                advice = f"use {count} GPU{'s' * (count > 1)} (device_ids)" if count else "offload: none"
+                findings.append(Finding("host", "problem", f"{text}; {gib(host_free)} are free", advice))
+            continue
+        if load_concurrency == "auto":  # which is no more than there is room for
+            continue
+        loads = min(int(load_concurrency), len(model.places))
+        wants = loads * (CONTEXT + GIB)  # a process and the tensors in flight; the files themselves are page cache
+        if wants > host_free:
+            text = f"{model.who}: {loads} loads at once need {gib(wants)} of host memory; {gib(host_free)} are free"
+            count = max(1, math.floor(host_free / (CONTEXT + GIB)))
+            findings.append(Finding("host", "warning", text, f"execution.load_concurrency: {count}"))
+    return findings
+
+
+def gib(count: float) -> str:
+    """`57.9 GiB`; small numbers in MiB."""
+    return f"{count / GIB:.1f} GiB" if count >= GIB // 10 else f"{max(1, round(count / (1 << 20)))} MiB"

@@ -1,0 +1,251 @@
+"""What the devices' memory and time are used for, measured while a run goes on.
+
+A thread of its own reads the machine's meters once a second, and at once when a model begins to load, is loaded, or is
+gone: the engine only leaves word and never waits for an answer. Meters that hang, fail or are not there cost figures,
+never the run. Of workers on the CPU there is only what they say of themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from edit_eval.execution.drivers.contract import Machine, Meter
+from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.store.run_directory import CannotWrite
+
+SAMPLE_EVERY = 1.0
+"""Seconds between two samples."""
+WRITE_EVERY = 30.0
+"""Seconds between two lines about utilisation."""
+PATIENCE = 2.0
+"""Seconds that the end waits for a meter that does not answer."""
+
+Reading = Future[int | None]
+"""Bytes in use on a GPU, as soon as its meter was read."""
+
+_ORDER = ("editing", "judging", "loading", "unloading", "idle")
+"""Of several models on one device the first of these owns the moment, as in `statistics.timing`."""
+
+
+@dataclass(eq=False)
+class _Stage:
+    """One model on one device, from the order to load it until its process is gone."""
+
+    number: int
+    device: str
+    model: str
+    kind: str
+    where: str
+    """What of the worker's own figures is about this device: `device`, `host`, or empty where it sums several GPUs."""
+    before: Reading
+    loaded: Reading | None = None
+    after: Reading | None = None
+    held: int | None = None
+    """Bytes that the worker held by its own account when it was loaded."""
+    highest: int | None = None
+
+    def see(self, used: int | None) -> None:
+        """Takes in how many bytes were in use at some moment."""
+        if used is not None:
+            self.highest = max(used, self.highest or 0)
+
+    def hear(self, memory: Mapping[str, int], loaded: bool) -> None:
+        """Takes in what the worker says of itself."""
+        self.see(memory.get(f"{self.where}_peak", memory.get(self.where)))
+        if loaded:
+            self.held = memory.get(self.where)
+
+    @property
+    def waits(self) -> bool:
+        """Whether an answer of the driver's is still to come."""
+        return any(reading is not None and not reading.done() for reading in (self.before, self.loaded, self.after))
+
+    def figures(self) -> dict[str, int | None]:
+        """What is known by now, in bytes."""
+        before, loaded, after = map(_told, (self.before, self.loaded, self.after))
+        self.see(before)
+        self.see(loaded)
+        return {
+            "before": before,
+            "loaded": self.held if loaded is None else loaded,
+            "peak": self.highest,
+            "after": after,
+        }
+
+
+def _told(reading: Reading | None) -> int | None:
+    return reading.result() if reading is not None and reading.done() else None
+
+
+class Gauges:
+    """Measures while it is entered, and hands what it finds to `write` as the events `memory` and `utilisation`.
+
+    It is the engine's observer: it is told what a replica's worker says, and `loading` when that is told to load. All
+    writing is done in the caller's thread, and what `write` raises passes.
+    """
+
+    def __init__(
+        self,
+        replicas: Sequence[Replica],
+        write: Callable[..., None],
+        machine: Machine,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.latest: dict[str, Meter] = {}
+        """What each GPU was doing when it was last looked at; may be read by other threads."""
+        self._write, self._machine, self._clock = write, machine, clock
+        self._on: dict[str, list[Replica]] = {}
+        for replica in replicas:
+            for device in replica.place:
+                self._on.setdefault(device, []).append(replica)
+        self._gpus = [device for device in self._on if device.startswith("cuda")]
+        self._stages: dict[int, list[_Stage]] = {}  # replica's number -> one a device, until its process is gone
+        self._unwritten: dict[_Stage, None] = {}
+        self._count = 0
+        self._samples: dict[str, dict[str, list[float]]] = {}  # device -> kind -> number of samples, their sum
+        self._lock = threading.Lock()  # of what both threads change: stages and samples; never held while asking
+        self._asked: queue.SimpleQueue[tuple[str, Reading] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._last_write = clock()
+
+    def __enter__(self) -> Gauges:
+        if self._gpus:
+            self._thread = threading.Thread(target=self._run, name="edit-eval gauges", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Every worker is gone: takes the last readings and writes what is left."""
+        for number in list(self._stages):
+            self._gone(number)
+        if self._thread is not None:
+            self._asked.put(None)
+            self._thread.join(PATIENCE)
+        with contextlib.suppress(CannotWrite) if error is not None else contextlib.nullcontext():
+            self._write_memory(all_of_it=True)
+            self._write_utilisation()
+
+    # -- the engine's thread --
+
+    def __call__(self, replica: Replica, what: str, message: Mapping[str, Any]) -> None:
+        """Something has happened to a replica."""
+        if what == "loading":
+            self._begin(replica)
+        stages = self._stages.get(replica.number, ())
+        if (memory := message.get("memory")) is not None:
+            with self._lock:
+                for stage in stages:
+                    stage.hear(memory, loaded=what == "loaded")
+        if what == "loaded":
+            for stage in stages:
+                stage.loaded = self._ask(stage.device)
+                self._unwritten[stage] = None
+        elif what == "died":
+            self._gone(replica.number)
+        self._write_memory()
+        if self._clock() - self._last_write >= WRITE_EVERY:
+            self._write_utilisation()
+
+    def _begin(self, replica: Replica) -> None:
+        kind = "editing" if replica.model.kind == "edit" else "judging"
+        own = "device" if len(replica.place) == 1 else ""
+        stages = []
+        for device in replica.place:
+            self._count += 1
+            where = own if device in self._gpus else "host"
+            stages.append(_Stage(self._count, device, replica.model.name, kind, where, self._ask(device)))
+        with self._lock:
+            self._stages[replica.number] = stages
+
+    def _gone(self, number: int) -> None:
+        with self._lock:
+            stages = self._stages.pop(number, [])
+        for stage in stages:
+            stage.after = self._ask(stage.device)
+            self._unwritten[stage] = None
+
+    def _ask(self, device: str) -> Reading:
+        reading: Reading = Future()
+        if device in self._gpus:
+            self._asked.put((device, reading))
+        else:
+            reading.set_result(None)
+        return reading
+
+    def _write_memory(self, *, all_of_it: bool = False) -> None:
+        """Writes what is known; of a stage that was written before, the later line counts."""
+        for stage in [stage for stage in self._unwritten if all_of_it or not stage.waits]:
+            del self._unwritten[stage]
+            with self._lock:
+                figures = stage.figures()
+            names = {"device": stage.device, "model": stage.model, "kind": stage.kind}
+            self._write("memory", stage=stage.number, **names, **figures)
+
+    def _write_utilisation(self) -> None:
+        self._last_write = self._clock()
+        with self._lock:
+            samples, self._samples = self._samples, {}
+        if samples:
+            means = {
+                device: {kind: [int(count), round(total / count, 4)] for kind, (count, total) in kinds.items()}
+                for device, kinds in samples.items()
+            }
+            self._write("utilisation", devices=means)
+
+    # -- the thread that asks --
+
+    def _run(self) -> None:
+        try:
+            with self._machine.meters() as read:
+                self._answer(read)
+        except Exception:  # no library, no driver, no permission: nothing is known, and the run goes on
+            self.latest.clear()
+        while (asked := self._asked.get()) is not None:
+            asked[1].set_result(None)
+
+    def _answer(self, read: Callable[[str], Meter]) -> None:
+        due = time.monotonic() + SAMPLE_EVERY
+        while True:
+            try:
+                asked = self._asked.get(timeout=max(0.0, due - time.monotonic()))
+            except queue.Empty:
+                self._sample(read)
+                due = time.monotonic() + SAMPLE_EVERY
+                continue
+            if asked is None:
+                self._asked.put(None)
+                return
+            device, reading = asked
+            reading.set_result(read(device).used)
+
+    def _sample(self, read: Callable[[str], Meter]) -> None:
+        for device in self._gpus:
+            meter = self.latest[device] = read(device)
+            used, busy = meter.used, meter.busy
+            doing = min(map(_activity, self._on[device]), key=_ORDER.index)
+            with self._lock:
+                for stages in self._stages.values():
+                    for stage in stages:
+                        if stage.device == device:
+                            stage.see(used)
+                if busy is not None:
+                    kept = self._samples.setdefault(device, {}).setdefault(doing, [0, 0.0])
+                    kept[0] += 1
+                    kept[1] += busy
+
+
+def _activity(replica: Replica) -> str:
+    """What a replica does with its device at this moment."""
+    if replica.state is State.LOADED and replica.hands:
+        return "editing" if replica.model.kind == "edit" else "judging"
+    return {State.LOADING: "loading", State.STOPPING: "unloading"}.get(replica.state, "idle")

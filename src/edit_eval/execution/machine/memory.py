@@ -1,0 +1,170 @@
+"""What an examination finds out about this machine: its GPUs, its memory, its disks."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from edit_eval.execution.advice.findings import Finding, Level
+from edit_eval.execution.drivers.contract import Gpu, Machine
+from edit_eval.execution.machine.devices import visible
+from edit_eval.execution.machine.fitting import gib
+from edit_eval.records import counted
+
+IMAGE_BYTES = 2_000_000
+"""Of an edit's PNG: about one megapixel at two bytes a pixel."""
+NETWORK = ("nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "fuse.sshfs", "fuse.juicefs", "9p")
+MEMORY = ("tmpfs", "ramfs")
+
+
+def gpu_findings(machine: Machine, environment: Mapping[str, str]) -> list[Finding]:
+    """The GPUs that the command sees, who uses them, and which are free."""
+    gpus = machine.gpus() or ()
+    findings = _folded(gpus)
+    entries = visible(environment)
+    if fault := machine.fault():
+        advice = "`nvidia-smi` says the same until the driver is in order; a restart often helps"
+        findings.append(Finding("devices", "warning", f"the NVIDIA driver cannot be asked: {fault}", advice))
+    elif not gpus and entries is not None:
+        text = f"no GPU is visible: CUDA_VISIBLE_DEVICES is `{environment['CUDA_VISIBLE_DEVICES']}`"
+        findings.append(Finding("devices", "note", text, "unset it to see all GPUs; models run on the CPU without"))
+    elif not gpus:
+        text = "no GPU is visible: models run on the CPU, with one worker or as many as `--devices cpu:N` says"
+        findings.append(Finding("devices", "note", text))
+    elif entries is not None and len(entries) > len(gpus):
+        text = f"CUDA_VISIBLE_DEVICES names `{entries[len(gpus)]}`, which is not there: CUDA ends the list before it"
+        findings.append(Finding("devices", "warning", text, "`nvidia-smi -L` lists indices and UUIDs"))
+    if environment.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID") != "PCI_BUS_ID" and len(gpus) > 1:
+        order = environment["CUDA_DEVICE_ORDER"]
+        text = f"CUDA_DEVICE_ORDER={order} is not used: GPUs count in PCI order, as those of nvidia-smi"
+        findings.append(Finding("devices", "note", text))
+    kinds = dict.fromkeys(gpu.title for gpu in gpus)
+    if len(kinds) > 1:
+        text = f"GPUs of {len(kinds)} kinds ({', '.join(kinds)}): the same seed gives the same pixels only on one kind"
+        findings.append(Finding("devices", "note", text, "device_ids of one kind, for results that others can repeat"))
+    free = [gpu.name.partition(":")[2] for gpu in gpus if is_free(gpu)]
+    if gpus and len(free) < len(gpus):
+        text = f"{len(free)} of {len(gpus)} GPUs are free"
+        advice = f"device_ids: [{', '.join(free)}]" if free else "wait, or end what uses them"
+        findings.append(Finding("devices", "note", text, advice))
+    return findings
+
+
+def is_free(gpu: Gpu) -> bool:
+    """Whether nobody holds a tenth of the GPU's memory."""
+    return gpu.memory is None or gpu.free is None or gpu.free >= 0.9 * gpu.memory
+
+
+def _folded(gpus: Sequence[Gpu]) -> list[Finding]:
+    """One finding for each GPU; neighbours that are alike and free share one."""
+    findings: list[Finding] = []
+    for (text, level), alike in itertools.groupby(gpus, _said_of):
+        names = [gpu.name for gpu in alike]
+        shown = names[0] if len(names) == 1 else f"{names[0]} to {names[-1].partition(':')[2]},"
+        findings.append(Finding("devices", level, f"{shown} {text}" if len(names) == 1 else f"{shown} each {text}"))
+    return findings
+
+
+def _said_of(gpu: Gpu) -> tuple[str, Level]:
+    if gpu.memory is None or gpu.free is None:
+        memory = "the driver does not tell its memory"
+    else:
+        memory = f"{gpu.free / 2**30:.1f} of {gib(gpu.memory)} free"
+    busy = f", {gpu.utilisation} % busy" if gpu.utilisation is not None else ""
+    users = f", used by {', '.join(gpu.users)}" if gpu.users else ""
+    return f"{gpu.title}: {memory}{busy}{users}", "ok" if is_free(gpu) else "note"
+
+
+# -- memory of the host --
+
+
+def host_finding(free: int | None) -> Finding:
+    """Processors and memory."""
+    memory = f"{gib(free)} of memory free" if free is not None else "its free memory is not known"
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Finding("host", "ok", f"{processors} processor{'s' * (processors > 1)}, {memory}")
+
+
+# -- disks --
+
+
+def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path, int | None]) -> list[Finding]:
+    """Whether there is room for the run's images and for what is downloaded, and what kind of disk it is.
+
+    `images` is how many edits the run will write, None if that is not known; `downloads` are bytes by folder, None
+    where they are not known.
+    """
+    needs: dict[Path, tuple[str, int]] = {}
+    if images is None:
+        needs[run_folder] = ("runs", 0)
+    else:
+        needs[run_folder] = (f"the run ({counted(images, 'edit')} of about 2 MB)", images * IMAGE_BYTES)
+    for folder, count in downloads.items():
+        size = gb(count) if count else "of unknown size"
+        needs[folder] = (f"weights to be downloaded ({size})", count or 0)
+    on_disk: dict[int, int] = {}
+    findings = []
+    for folder, (what, count) in needs.items():
+        existing = nearest_folder(folder)
+        try:
+            free, disk = shutil.disk_usage(existing).free, existing.stat().st_dev
+        except OSError as error:
+            findings.append(Finding("disk", "problem", f"{existing} cannot be looked at: {error.strerror}"))
+            continue
+        on_disk[disk] = on_disk.get(disk, 0) + count  # two of them may share it
+        text = f"{what}: {gb(free)} free at {existing}"
+        kind = file_system(existing)
+        if not os.access(existing, os.W_OK):
+            advice = "give a folder that can be written (--run-dir, HF_HOME)"
+            findings.append(Finding("disk", "problem", f"{what}: {existing} cannot be written", advice))
+        elif on_disk[disk] > free:
+            advice = f"free {gb(on_disk[disk] - free)}, or use another disk (--run-dir, HF_HOME)"
+            findings.append(Finding("disk", "problem", text, advice))
+        elif on_disk[disk] * 1.5 > free or free < 1e9:
+            advice = "that is little; a full disk stops the run, which goes on once there is room"
+            findings.append(Finding("disk", "warning", text, advice))
+        else:
+            findings.append(Finding("disk", "ok", text))
+        if kind in MEMORY:
+            text = f"{existing} lies in memory ({kind}): all is gone when the machine restarts"
+            findings.append(Finding("disk", "warning", text, "use a disk (--run-dir, HF_HOME)"))
+        elif kind in NETWORK:
+            text = f"{existing} is a network file system ({kind}): each image is synced, which may take its time there"
+            findings.append(Finding("disk", "note", text))
+    return findings
+
+
+def gb(count: float) -> str:
+    """`57.7 GB`; small numbers in MB. For files; memory counts in GiB."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+def nearest_folder(path: Path) -> Path:
+    """The folder itself, or the nearest one above it that exists."""
+    path = path.expanduser().absolute()
+    while not path.is_dir() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def file_system(folder: Path) -> str:
+    """The kind of file system on which a folder lies (`ext4`, `nfs4`, `tmpfs`); empty where it is not known."""
+    try:
+        lines = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return ""
+    target = str(folder.resolve())
+    longest, kind = -1, ""
+    for line in lines:
+        fields = line.split()
+        if len(fields) < 3:
+            continue
+        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1])  # `\040` is a space
+        inside = target == point or target.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= longest:  # of two on one point the later covers the earlier
+            longest, kind = len(point), fields[2]
+    return kind

@@ -1,0 +1,65 @@
+"""What a disk lacks that cannot be written any more, and how much of it the rest of a run needs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+from edit_eval.execution.drivers.local import SHORT_OF
+from edit_eval.records import Status, counted
+from edit_eval.store.matrix import Matrix
+
+BYTES_A_JUDGEMENT = 2_000  # of a journal's line with an answer of some words
+SPARE = 1.2  # pictures differ in size
+
+
+def what_is_short(number: int | None, matrix: Matrix, folder: Path) -> str:
+    """One line: what `folder` lacks, or how much space the rest needs. `number` is the `errno` of the failure."""
+    if number in SHORT_OF:
+        return SHORT_OF[number]
+    if number == errno.ENOENT:
+        return "if it was moved, give its new place as `--run-dir`"
+    try:
+        place = os.statvfs(folder)
+    except OSError:
+        return space_needed(matrix, folder)
+    if number == errno.EROFS or place.f_flag & os.ST_RDONLY:
+        return "its file system is read-only: mount it for writing, or copy the run to another disk"
+    if place.f_files and not place.f_favail:
+        return "its file system has room for no more files, of whatever size (`df -i`): remove some there"
+    return space_needed(matrix, folder)
+
+
+def space_needed(matrix: Matrix, folder: Path) -> str:
+    """One line: how many edits and judgements are left, about how much they need in `folder`, and what is free.
+
+    An edit is taken to be as large as those that are there, or as its source where there is none.
+    """
+    sizes = [edit.file_bytes for edit in matrix.edits if edit.status is Status.OK]
+    left = [number for number, edit in enumerate(matrix.edits) if edit.status is Status.PENDING]
+    if sizes:
+        pictures = len(left) * sum(sizes) / len(sizes)
+    else:
+        pictures = float(sum(_size(matrix.sample_of(number).source) for number in left))
+    judgements = sum(judgement.status is Status.PENDING for judgement in matrix.judgements())
+    needed = SPARE * pictures + BYTES_A_JUDGEMENT * judgements
+    try:
+        free = f"; {_shown(shutil.disk_usage(folder).free)} are free"
+    except OSError:
+        free = ""
+    what = f"{counted(len(left), 'edit')} and {counted(judgements, 'judgement')}"
+    return f"the {what} that are left need about {_shown(needed)}{free}"
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _shown(size: float) -> str:
+    unit, factor = next(((u, f) for u, f in (("kB", 1e3), ("MB", 1e6)) if size < 1000 * f), ("GB", 1e9))
+    return f"{size / factor:.1f} {unit}"

@@ -1,0 +1,210 @@
+"""`embedding_metrics`: how alike two pictures are, or a picture and a text, to a pretrained encoder.
+
+Cosines of embeddings, -1 to 1:
+
+| value              | of what                                                                                    |
+|--------------------|--------------------------------------------------------------------------------------------|
+| `image_similarity` | the edit and the sample's `reference`, else its `source`                                   |
+| `text_similarity`  | the edit and the sample's `target_caption`, where it has one (with `text_similarity: true`) |
+
+One encoder a judge: any model that transformers loads with `AutoModel` and `AutoImageProcessor`. Of one with a common
+space for pictures and texts (CLIP, SigLIP) the embedding in that space is taken, of any other (DINO, DINOv2) the class
+token behind the last norm. How a picture is scaled and cropped is said by the encoder's own files: most keep only a
+square from its middle.
+
+What benchmarks print, each mean a judge of its own:
+
+| name   | encoder                      | source                                                                   |
+|--------|------------------------------|--------------------------------------------------------------------------|
+| CLIP-I | openai/clip-vit-base-patch32 | MagicBrush: OSU-NLP-Group/MagicBrush@44745b5, evaluation/image_eval.py   |
+| CLIP-T | openai/clip-vit-base-patch32 | the same, `eval_clip_t`                                                  |
+| DINO   | facebook/dino-vits16         | the same, which scales the short side to 256 and keeps the middle 224^2  |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from edit_eval.errors import LoadError, ModelError
+from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.picture_metrics import target_of
+from edit_eval.pretrained import folders
+from edit_eval.pretrained.loading import (
+    DTYPES,
+    check_complete,
+    check_value,
+    dtype_named,
+    library_versions,
+    load_errors,
+    on_cpu,
+    prepare_devices,
+)
+from edit_eval.pretrained.processors import IMAGE_BACKEND
+from edit_eval.records import Reply
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+REGISTERED = {"embedding_metrics": "EmbeddingMetrics"}
+
+COSINE: dict[str, Any] = {"lowest": -1.0, "highest": 1.0, "higher_is_better": True}
+KIND = "an encoder that transformers knows"
+_target = partial(target_of, judge="embedding_metrics")
+
+
+class EmbeddingMetrics:
+    """Measures the similarity of embeddings (CLIP, SigLIP, DINO, DINOv2): edit and reference, edit and caption."""
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        model_name: str = "openai/clip-vit-base-patch32"
+        """A folder, or a name on the Hugging Face Hub."""
+        revision: str | None = None
+        """Branch, tag or commit on the Hub."""
+        dtype: str = "float32"
+        """bfloat16, float16, float32, or auto: as the weights are stored."""
+        text_similarity: bool = False
+        """Compare the edit with the sample's `target_caption`, too; for an encoder of pictures and texts."""
+
+        def __post_init__(self) -> None:
+            check_value("dtype", self.dtype, (*DTYPES, "auto"))
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self._model: Any = None
+        self._images: Any = None
+        self._tokenizer: Any = None
+        self._device = "cpu"
+        self._about: dict[str, str] = {}
+
+    @staticmethod
+    def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
+        """Scale and needs of every value; the first is the headline."""
+        found = {"image_similarity": {**COSINE, "needs": ["edit"]}}
+        if parameters.text_similarity:
+            found["text_similarity"] = {**COSINE, "needs": ["edit", "target_caption"]}
+        return found
+
+    @staticmethod
+    def revision(parameters: Parameters) -> str:
+        """What decides the numbers besides the parameters: a digest of a local folder, or the Hub's revision."""
+        return folders.revision(parameters.model_name, parameters.revision)
+
+    def prepare(self) -> None:
+        """Imports what loading needs, while the device may still work for another model."""
+        with load_errors(self.parameters.model_name):
+            import torch  # noqa: F401
+            from transformers import AutoImageProcessor, AutoModel, AutoTokenizer  # noqa: F401
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Loads the encoder onto the first of `devices`. Raises `LoadError`; want of memory passes as it is."""
+        parameters, name = self.parameters, self.parameters.model_name
+        with load_errors(name):
+            location = folders.locate(name, parameters.revision, "config.json", KIND)
+            prepare_devices(devices, "none")
+            from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
+
+            model, report = AutoModel.from_pretrained(
+                location.name,
+                dtype=dtype_named(parameters.dtype),
+                output_loading_info=True,
+                **location.keywords,
+            )
+            check_complete(_needed(report, model), location.name)
+            self._images = AutoImageProcessor.from_pretrained(location.name, backend=IMAGE_BACKEND, **location.keywords)
+            if parameters.text_similarity:
+                if not hasattr(model, "get_text_features"):
+                    kind = type(model).__name__
+                    raise LoadError(f"text_similarity: {name} ({kind}) embeds no texts; take a CLIP or a SigLIP")
+                self._tokenizer = AutoTokenizer.from_pretrained(location.name, **location.keywords)
+        self._device = "cpu" if on_cpu(devices) else devices[0]
+        self._model = model.eval().to(self._device)
+        self._about = {
+            "model": type(model).__name__,
+            "commit": location.commit,
+            "dtype": parameters.dtype,
+            "embedding": "common space" if hasattr(model, "get_image_features") else "class token",
+            "image_processor": type(self._images).__name__,
+            **library_versions("torch", "transformers", "safetensors", "tokenizers", "pillow"),
+        }
+
+    def make_inputs(self, requests: Sequence[JudgeRequest]) -> list[Any]:
+        """The pixels that the encoder reads of each target and, behind them, of each edit: float32, on the host."""
+        targets = [request.pictures[_target(request)] for request in requests]
+        edits = [request.pictures["edit"] for request in requests]
+        return [self._pixels(picture) for picture in (*targets, *edits)]
+
+    def judge(self, requests: Sequence[JudgeRequest], inputs: Any = None) -> list[Reply]:
+        """The values of each request; `inputs` is what `make_inputs` returned for these requests."""
+        import torch
+
+        if self._model is None:
+            raise LoadError("the judge is not loaded: call load(devices) first")
+        if not requests:
+            return []
+        inputs = self.make_inputs(requests) if inputs is None else inputs
+        with torch.inference_mode():
+            embedded = self._embedded(torch.stack(inputs))
+            targets, edits = embedded.chunk(2)
+            alike = _cosines(targets, edits)
+            replies = []
+            for request, similarity, edit in zip(requests, alike, edits, strict=True):
+                values, words = {"image_similarity": similarity}, f"against the {_target(request)}"
+                if self._tokenizer is not None and request.user.strip():
+                    text, cut = self._text(request.user)
+                    values["text_similarity"] = _cosines(text, edit[None])[0]
+                    words += "; the caption was cut off: it is longer than the encoder reads" if cut else ""
+                replies.append(Reply(text=words, values=values))
+        return replies
+
+    def about(self) -> dict[str, str]:
+        """Versions, the model's class, what its embedding is, the commit of the weights."""
+        return dict(self._about)
+
+    def _pixels(self, picture: Image) -> Any:
+        return self._images(images=picture.convert("RGB"), return_tensors="pt")["pixel_values"][0]
+
+    def _embedded(self, pixels: Any) -> Any:
+        """(pictures, 3, height, width) to (pictures, width of the embedding), in 64 bits."""
+        pixels = pixels.to(self._device, self._model.dtype)
+        if hasattr(self._model, "get_image_features"):
+            found = _plain(self._model.get_image_features(pixel_values=pixels))
+        else:
+            found = self._model(pixel_values=pixels).last_hidden_state[:, 0]
+        if found.ndim != 2:
+            raise ModelError(f"{type(self._model).__name__} gives no embedding of a picture, but {tuple(found.shape)}")
+        return found.double()
+
+    def _text(self, text: str) -> tuple[Any, bool]:
+        """(1, width of the embedding), and whether the text was cut off at as much as the encoder reads."""
+        limit = self._model.config.text_config.max_position_embeddings
+        tokens = self._tokenizer(text, truncation=True, max_length=limit, padding="max_length", return_tensors="pt")
+        embedded = _plain(self._model.get_text_features(**tokens.to(self._device))).double()
+        return embedded, len(self._tokenizer(text)["input_ids"]) > limit
+
+
+def _needed(report: Any, model: Any) -> dict[str, Any]:
+    """What is missing, without the pooler that nobody asks: DINO's files have none."""
+    if hasattr(model, "get_image_features"):
+        return dict(report)
+    missing = [key for key in report.get("missing_keys") or () if not key.startswith("pooler.")]
+    return {**report, "missing_keys": missing}
+
+
+def _plain(features: Any) -> Any:
+    """transformers 4 returns the tensor, transformers 5 wraps it."""
+    return getattr(features, "pooler_output", features)
+
+
+def _cosines(ones: Any, others: Any) -> list[float]:
+    import torch
+
+    found = torch.nn.functional.cosine_similarity(ones, others).clamp(-1, 1)
+    if not torch.isfinite(found).all():
+        raise ModelError("the embedding of a picture is not finite; try `dtype: float32`")
+    return [float(one) for one in found]

@@ -1,0 +1,196 @@
+"""`picture_metrics`: how far an edit's pixels are from another picture's, over all of it and outside the mask.
+
+Pictures are RGB in [0, 1]. Of the pixels and channels x of the target and y of the edit:
+
+| value   | what it is                                                                                               |
+|---------|----------------------------------------------------------------------------------------------------------|
+| `l1`    | mean of abs(x - y), 0 to 1                                                                               |
+| `l2`    | mean of (x - y)^2, the mean squared error, 0 to 1                                                        |
+| `psnr`  | -10 log10(l2), in dB; not below 0, for `l2` is at most 1; none for two identical pictures                |
+| `ssim`  | structural similarity, -1 to 1: Gaussian window of 11 x 11 pixels, sigma 1.5, K1 = 0.01, K2 = 0.03, mean |
+|         | of the channels (Wang et al., IEEE Transactions on Image Processing 13(4), 2004, equation 13)            |
+
+L1 and L2 are those of MagicBrush (OSU-NLP-Group/MagicBrush@44745b5, evaluation/image_eval.py, `eval_distance`) wherever
+edit and target have the same size; where not, that scales with Pillow's bicubic filter, this with LANCZOS.
+
+The target is the sample's `reference`, else its `source`. `l1_outside` and its like are measured against the source,
+where a sample has a mask (white where the edit may change something): what was not to be changed, did it stay? They
+are means of the maps of the whole pictures over the pixels whose window of 11 x 11 touches nothing masked: neither
+what was edited nor a constant that was painted over it is in any of them. (A mask that is filled with a constant
+before the whole is compared makes unrelated pictures alike: SSIM 0.01, 0.25, 0.50 and 0.76 as it covers 0, 25, 50 and
+75 % of them.)
+
+An edit of another size is scaled to the size of what it is compared with (LANCZOS), a mask likewise (the nearest
+pixel); the reply says so, and as much as that filter reaches is not outside of the mask either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from PIL import Image
+
+from edit_eval.errors import ModelError
+from edit_eval.judges.contract import JudgeRequest
+from edit_eval.pretrained.loading import library_versions
+from edit_eval.records import Reply
+
+REGISTERED = {"picture_metrics": "PictureMetrics"}
+
+RADIUS = 5
+"""Of SSIM's window, in pixels."""
+LANCZOS = 3
+"""Pixels that its filter reaches."""
+WHITE = 128
+"""The grey from which on a mask counts as white: the rest may come from how its file was compressed."""
+
+SCALES: dict[str, dict[str, Any]] = {
+    "l1": {"lowest": 0.0, "highest": 1.0, "higher_is_better": False},
+    "l2": {"lowest": 0.0, "highest": 1.0, "higher_is_better": False},
+    "psnr": {"lowest": 0.0, "highest": None, "higher_is_better": True},
+    "ssim": {"lowest": -1.0, "highest": 1.0, "higher_is_better": True},
+}
+
+
+class PictureMetrics:
+    """Measures L1, L2, PSNR and SSIM between edit and reference (or source), and outside the mask."""
+
+    @dataclass
+    class Parameters:
+        """Nothing can be set: a number by this name is the same number everywhere."""
+
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    def __init__(self, parameters: Parameters) -> None:
+        pass
+
+    @staticmethod
+    def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
+        """Scale and needs of every value; the first is the headline."""
+        whole = {name: {**scale, "needs": ["edit"]} for name, scale in SCALES.items()}
+        needs = ["source", "edit", "mask"]
+        return whole | {f"{name}_outside": {**scale, "needs": needs} for name, scale in SCALES.items()}
+
+    def prepare(self) -> None:
+        """Imports the libraries."""
+        import scipy.ndimage  # noqa: F401
+        import skimage.metrics  # noqa: F401
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Nothing to load; any device will do, the CPU computes."""
+        self.prepare()
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
+        """The values of each request; the text says against what, and why a value is left out."""
+        return [_measured(request) for request in requests]
+
+    def about(self) -> dict[str, str]:
+        """Versions, and how it is measured."""
+        return {
+            "ssim": "Gaussian window of 11 x 11 pixels, sigma 1.5",
+            "scaling": "LANCZOS",
+            **library_versions("scikit-image", "scipy", "numpy", "pillow"),
+        }
+
+
+class _Maps(NamedTuple):
+    """One number a pixel, the mean of its channels: (height, width), float64."""
+
+    absolute: Any
+    squared: Any
+    similarity: Any
+    """None where the picture is smaller than the window."""
+
+
+def target_of(request: JudgeRequest, judge: str) -> str:
+    """Which picture the edit is compared with. Raises `ModelError` where either was not shown to `judge`."""
+    target = "reference" if "reference" in request.pictures else "source"
+    if lacking := next((name for name in (target, "edit") if name not in request.pictures), ""):
+        raise ModelError(f"{judge} compares pictures; it was not given the picture `{lacking}`")
+    return target
+
+
+def _measured(request: JudgeRequest) -> Reply:
+    import numpy
+
+    pictures, target = request.pictures, target_of(request, "picture_metrics")
+    maps, words = _compared(pictures[target], pictures["edit"])
+    values, reasons = _values(maps, numpy.ones(maps.absolute.shape, dtype=bool))
+    words = [f"against the {target}", *words, *reasons]
+    if "mask" in pictures and "source" in pictures:
+        if target != "source":
+            maps, more = _compared(pictures["source"], pictures["edit"])
+            words += ["outside the mask against the source", *more]
+        outside, more = _outside(pictures["mask"], pictures["source"].size, pictures["edit"].size)
+        found, reasons = _values(maps, outside, "_outside")
+        values |= found
+        words += [*more, *reasons]
+    return Reply(text="; ".join(dict.fromkeys(words)), values=values)
+
+
+def _compared(target: Image.Image, edit: Image.Image) -> tuple[_Maps, list[str]]:
+    import numpy
+    from skimage.metrics import structural_similarity
+
+    edit, words = _scaled("edit", edit, target.size, Image.Resampling.LANCZOS)
+    x, y = (numpy.asarray(picture.convert("RGB"), dtype=numpy.float64) / 255 for picture in (target, edit))
+    similarity = None
+    if min(target.size) > 2 * RADIUS:
+        _, similarity = structural_similarity(
+            x,
+            y,
+            data_range=1.0,
+            channel_axis=2,
+            full=True,
+            gaussian_weights=True,
+            sigma=1.5,
+            use_sample_covariance=False,
+        )
+        similarity = similarity.mean(2)
+    return _Maps(numpy.abs(x - y).mean(2), numpy.square(x - y).mean(2), similarity), words
+
+
+def _scaled(
+    name: str, picture: Image.Image, size: tuple[int, int], filter: Image.Resampling
+) -> tuple[Image.Image, list[str]]:
+    if picture.size == size:
+        return picture, []
+    words = f"the {name} was scaled from {picture.width}x{picture.height} to {size[0]}x{size[1]}"
+    return picture.resize(size, filter), [words]
+
+
+def _outside(mask: Image.Image, size: tuple[int, int], before: tuple[int, int]) -> tuple[Any, list[str]]:
+    """Where no window touches what is masked: bool (height, width). `before`: the edit's size before it was scaled."""
+    import numpy
+    from scipy.ndimage import maximum_filter
+
+    mask, words = _scaled("mask", mask.convert("L"), size, Image.Resampling.NEAREST)
+    margins = [RADIUS + (_reach(now, then) if size != before else 0) for now, then in zip(size, before, strict=True)]
+    return maximum_filter(numpy.asarray(mask), size=[2 * margin + 1 for margin in reversed(margins)]) < WHITE, words
+
+
+def _reach(now: int, then: int) -> int:
+    """How many pixels of the result a pixel reaches that LANCZOS scales from `then` to `now` pixels."""
+    return math.ceil(LANCZOS * max(1.0, now / then))
+
+
+def _values(maps: _Maps, where: Any, suffix: str = "") -> tuple[dict[str, float], list[str]]:
+    """The values over the pixels `where` (bool, at least one of them for any value), and why others are left out."""
+    if not where.any():
+        return {}, ["the mask, and a window's radius around it, leaves nothing outside"]
+    values = {"l1": float(maps.absolute[where].mean()), "l2": float(maps.squared[where].mean())}
+    reasons = []
+    if values["l2"] > 0:
+        values["psnr"] = max(0.0, -10 * math.log10(values["l2"]))
+    else:
+        reasons.append(f"psnr{suffix}: the pictures are identical{' there' if suffix else ''}")
+    inner = where[RADIUS:-RADIUS, RADIUS:-RADIUS]  # as ever: no window reaches over the picture's edge
+    if maps.similarity is not None and inner.any():
+        found = float(maps.similarity[RADIUS:-RADIUS, RADIUS:-RADIUS][inner].mean())
+        values["ssim"] = min(1.0, max(-1.0, found))
+    else:
+        reasons.append(f"ssim{suffix}: no window of {2 * RADIUS + 1} pixels fits")
+    return {f"{name}{suffix}": value for name, value in values.items()}, reasons

@@ -1,0 +1,219 @@
+"""`recorded`: replies that were given elsewhere, by people or by another judge, read from a file.
+
+A row is one reply; its address says to what. JSON is a list of objects, JSONL one object a line, CSV and TSV have a
+first line of names:
+
+| column       | what it holds                                                                                    |
+|--------------|--------------------------------------------------------------------------------------------------|
+| `sample`     | the sample's id                                                                                  |
+| `edit_model` | the name that the configuration has for the edit model                                           |
+| `question`   | the question's name in the protocol: `score` in `rubric`, `SC` and `PQ` in `viescore`             |
+| `repeat`, `edit_seed`, `reading` | from 0; a column that is not there is 0                                      |
+| `text`       | the reply, as it came; JSON that is no text is written as text                                    |
+| `ended`      | if not by itself: `cut_off` (by a limit on its length) or `refused`                              |
+
+Other columns can be named with `fields`; columns of numbers (what was measured, probabilities) with `values`.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import os
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from edit_eval.errors import ChangedError, ConfigurationError, LoadError, ModelError
+from edit_eval.judges.contract import JudgeRequest
+from edit_eval.records import Reply, Status
+
+REGISTERED = {"recorded": "Recorded"}
+
+NAMES = ("sample", "edit_model", "question")
+COUNTS = ("repeat", "edit_seed", "reading")
+FIELDS = (*NAMES, *COUNTS, "text", "ended")
+ENDS = {"": Status.OK, "ok": Status.OK, "cut_off": Status.CUT_OFF, "refused": Status.REFUSED}
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+SUFFIXES = (".json", ".jsonl", *DELIMITERS)
+
+Address = tuple[str | int, ...]
+Row = Mapping[str, Any]
+
+
+class Recorded:
+    """Gives the replies that a JSON, JSONL, CSV or TSV file holds, by sample, edit model and question."""
+
+    replays = True
+
+    @dataclass
+    class Parameters:
+        """What decides the replies, besides the file's content."""
+
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        path: str = field(metadata={"in_key": False})
+        """The file: .json, .jsonl, .csv or .tsv, in UTF-8."""
+        fields: dict[str, str] = field(default_factory=dict)
+        """What columns are called where not as here: `{sample: uid, edit_model: editor}`."""
+        values: list[str] = field(default_factory=list)
+        """Columns of numbers, each a value of the reply by the column's name; an empty cell is no value."""
+
+        def __post_init__(self) -> None:
+            if unknown := sorted({*self.fields} - {*FIELDS}):
+                raise ValueError(f"fields: there is no `{unknown[0]}`, but {', '.join(FIELDS)}")
+            if Path(self.path).suffix.lower() not in SUFFIXES:
+                raise ValueError(f"path: {self.path} is none of {', '.join(SUFFIXES)}")
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self._path = Path(parameters.path).expanduser()
+        self._replies: dict[Address, Reply] = {}
+
+    @staticmethod
+    def revision(parameters: Parameters) -> str:
+        """SHA-256 of the file. Raises `ConfigurationError` for one that cannot be read."""
+        path = Path(parameters.path).expanduser()
+        try:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise ConfigurationError(f"path: {path} cannot be read ({error.strerror})") from error
+        _SEEN[path] = digest
+        return digest
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Reads the file, whole; needs no device. Raises `LoadError` that names the place of a row that is wrong."""
+        try:
+            data = self._path.read_bytes()
+        except OSError as error:
+            raise LoadError(f"path: {self._path} cannot be read ({error.strerror})") from error
+        digest = hashlib.sha256(data).hexdigest()
+        if _SEEN.get(self._path, digest) != digest:
+            raise ChangedError(f"{self._path} has changed since the run began; run the same command again")
+        places: dict[Address, str] = {}
+        self._replies = {}
+        for place, row in _rows(data, self._path):
+            try:
+                address, reply = self._read(row)
+            except ValueError as error:
+                raise LoadError(f"{self._path}, {place}: {error}") from None
+            if address in places:
+                raise LoadError(
+                    f"{self._path}, {place}: a second reply for {_words(address)}; {places[address]} has one"
+                )
+            places[address], self._replies[address] = place, reply
+        if not self._replies:
+            raise LoadError(f"{self._path} holds no reply")
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
+        """The reply to each request. Raises `ModelError` that names the address of which the file has none."""
+        found = []
+        for request in requests:
+            address = _address(
+                (request.sample_id, request.edit_model, request.question),
+                (request.repeat, request.edit_seed, request.reading),
+            )
+            if address not in self._replies:
+                raise ModelError(f"{self._path} has no reply for {_words(address)}")
+            found.append(self._replies[address])
+        return found
+
+    def about(self) -> dict[str, str]:
+        """The file, and how many replies it holds."""
+        return {"path": os.path.abspath(self._path), "replies": str(len(self._replies))}
+
+    def _read(self, row: Row) -> tuple[Address, Reply]:
+        """Raises `ValueError` for a row that is none."""
+        if None in row:  # where `csv` puts what no column is for
+            raise ValueError(
+                "it has more cells than the first line has names; is a comma in a cell that is not quoted?"
+            )
+        columns = {name: self.parameters.fields.get(name, name) for name in FIELDS}
+        for name in NAMES:
+            if not _text(row.get(columns[name])):
+                raise ValueError(f"there is no `{columns[name]}`{_hint(name, columns[name])}")
+        address = _address(
+            [_text(row[columns[name]]) for name in NAMES],
+            [_count(columns[name], row.get(columns[name])) for name in COUNTS],
+        )
+        values = {name: _number(name, row[name]) for name in self.parameters.values if _text(row.get(name))}
+        if not values and row.get(columns["text"]) is None:
+            raise ValueError(f"there is no `{columns['text']}`{_hint('text', columns['text'])}, nor a value")
+        ended = _text(row.get(columns["ended"])).strip().lower()
+        if ended not in ENDS:
+            raise ValueError(f"`{columns['ended']}` is `{ended}`, not cut_off, refused or ok")
+        text = _text(row.get(columns["text"]))
+        return address, Reply(text=text, values=values, ended=ENDS[ended], final=True)  # asked again it says the same
+
+
+_SEEN: dict[Path, str] = {}  # file -> the digest that `revision` last saw in this process
+
+
+def _rows(data: bytes, path: Path) -> Iterator[tuple[str, Row]]:
+    """Each row with its place, for a person to find it."""
+    suffix = path.suffix.lower()
+    try:
+        text = data.decode("utf-8-sig")
+        if suffix == ".json":
+            rows = json.loads(text)
+            if not isinstance(rows, list):
+                raise LoadError(f"{path} is to be a list of objects, not {type(rows).__name__}")
+            yield from ((f"row {number}", _object(row, path, number)) for number, row in enumerate(rows, 1))
+        elif suffix == ".jsonl":
+            lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+            yield from ((f"line {number}", _object(json.loads(line), path, number)) for number, line in lines)
+        else:
+            csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a reply may be longer than its 131,072
+            reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=DELIMITERS[suffix], strict=True)
+            yield from ((f"line {reader.line_num}", row) for row in reader)
+    except (UnicodeDecodeError, csv.Error, json.JSONDecodeError) as error:
+        raise LoadError(f"{path} is no {suffix[1:].upper()} in UTF-8 ({error})") from error
+
+
+def _object(row: Any, path: Path, number: int) -> Row:
+    if not isinstance(row, dict):
+        raise LoadError(f"{path}, {number}: a reply is to be an object, not {type(row).__name__}")
+    return row
+
+
+def _address(names: Sequence[str], counts: Sequence[int]) -> Address:
+    """Names in Unicode's composed form: macOS writes the decomposed one."""
+    return (*(unicodedata.normalize("NFC", name) for name in names), *counts)
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _count(name: str, value: Any) -> int:
+    try:
+        return int(_text(value) or 0)
+    except ValueError:
+        raise ValueError(f"`{name}` is `{value}`, not a whole number") from None
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(_text(value))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"`{name}` is `{value}`, not a finite number")
+    return number
+
+
+def _hint(name: str, column: str) -> str:
+    return f" (say which column it is: `fields: {{{name}: ...}}`)" if name == column else ""
+
+
+def _words(address: Address) -> str:
+    return ", ".join(
+        f"{name.replace('_', ' ')} {part!r}" for name, part in zip((*NAMES, *COUNTS), address, strict=True)
+    )

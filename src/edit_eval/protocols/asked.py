@@ -1,0 +1,141 @@
+"""How a judge is asked: a protocol made from its section of the configuration, and its questions about each sample."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edit_eval.config.components import NotHere, import_class, staying_here
+from edit_eval.config.identity import Identity, canonical_json, digest_of_text, identity
+from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
+from edit_eval.protocols.contract import Protocol, Question, View, scoring
+from edit_eval.protocols.replies import advice_on_limits
+from edit_eval.records import Judgement, Sample, Scoring
+from edit_eval.workers.model_class import make_parameters
+
+
+@dataclass(frozen=True)
+class AskedJudge:
+    """A judge, and how it is asked."""
+
+    model: Identity
+    section: ProtocolSection
+    texts: Mapping[str, Any]
+    """The protocol's wording, where that came from elsewhere."""
+    protocol: Protocol = field(compare=False)
+    measures: bool = False
+    """It is asked nothing, and has no controls."""
+    replays: bool = False
+    """Its replies were given elsewhere: they are known by their address, and there are none to controls."""
+
+    @property
+    def name(self) -> str:
+        """What the configuration calls the judge."""
+        return self.model.name
+
+    @property
+    def protocol_name(self) -> str:
+        """The protocol's registered name, or the class of the user's own."""
+        return self.section.type or Path(self.section.class_path).name
+
+    @property
+    def scoring(self) -> Scoring:
+        """What its scores are."""
+        return scoring(self.protocol_name, self.protocol)
+
+    def advice(self, failed: Sequence[Judgement]) -> str:
+        """What to write into the configuration where these judgements failed; empty where nobody knows."""
+        return str(getattr(self.protocol, "advice", advice_on_limits)(failed)) if failed else ""
+
+    def question_parameters(self) -> dict[str, object]:
+        """What the protocol is told, `prompts` and `measures` apart: those are in its texts, or in the judge."""
+        return {k: v for k, v in self.section.parameters.items() if k not in ("prompts", "measures")}
+
+
+class Asked(NamedTuple):
+    """A question about one sample, without its texts: a benchmark has few such, and many samples share each."""
+
+    question: Question
+    digest: str
+    """Over all that is in the key of its replies but judge, edit and seed, as far as the sample tells."""
+    varies: bool
+    """What is told or shown besides depends on earlier replies, or on an edit that the sample follows."""
+
+
+@staying_here()
+def make_protocol(
+    section: ProtocolSection, folder: Path, texts: Mapping[str, Any] | None = None
+) -> tuple[Protocol, Mapping[str, Any]]:
+    """A protocol and its wording, which is read where no `texts` of an earlier reading are given.
+
+    Raises `ConfigurationError` for what the protocol cannot mean, and for a class that is not here.
+    """
+    protocol_class: Any = import_class("protocol", section.class_path, folder)
+    parameters = make_parameters(protocol_class, section.parameters)
+    if not hasattr(protocol_class, "texts"):
+        return protocol_class(parameters), {}
+    if texts is None:
+        texts = json.loads(json.dumps(protocol_class.texts(parameters)))  # as it will be recorded
+    return protocol_class(parameters, texts), texts
+
+
+def asked_judges(configuration: Configuration) -> list[AskedJudge]:
+    """The configuration's judges, and how each is asked."""
+    return [_asked_judge(section, configuration.folder) for section in configuration.judges.values()]
+
+
+def _asked_judge(section: ModelSection, folder: Path) -> AskedJudge:
+    assert section.protocol is not None  # the configuration gives every judge one
+    protocol, texts = make_protocol(section.protocol, folder)
+    try:
+        judge_class: Any = import_class("judge", section.class_path, folder)
+    except NotHere:
+        judge_class = None
+    return AskedJudge(
+        identity(section, folder, "judge"),
+        section.protocol,
+        texts,
+        protocol,
+        measures=hasattr(judge_class, "measures"),
+        replays=bool(getattr(judge_class, "replays", False)),
+    )
+
+
+def ask(protocol: Protocol, sample: Sample, light: dict[object, Question]) -> tuple[Asked, ...]:
+    """The questions about a sample. `light` keeps those that many samples share."""
+    if sample.fault:
+        return ()
+    pictures = {name: picture.digest for name, picture in sample.pictures.items()}
+    pictures["edit"] = "edit"
+    found = []
+    for one in protocol.questions(sample):
+        kind = one.name, one.gives, one.shows, one.form, one.after, one.again
+        bare = light.get(kind)
+        if bare is None:
+            bare = light[kind] = replace(one, system="", user="")
+        found.append(Asked(bare, asked_digest(one, pictures), bool(one.after or sample.follows)))
+    return tuple(found)
+
+
+_system_digest = lru_cache(maxsize=256)(digest_of_text)  # a rubric's text is the same for many samples
+
+
+def asked_digest(question: Question, pictures: Mapping[str, str]) -> str:
+    """Over what a judge is told and shown. Names are not in it, nor what is added when it is asked again.
+
+    `pictures` gives for each picture's name what stands for it.
+    """
+    names, steps = _views(question.shows)
+    views = ",".join([pictures.get(name, "") for name in names])
+    return digest_of_text(f"{_system_digest(question.system)}{question.form}\n{steps}\n{views}\n{question.user}")
+
+
+@lru_cache(maxsize=1024)  # a benchmark has few such, and many samples share each
+def _views(shows: tuple[View, ...]) -> tuple[tuple[str, ...], str]:
+    """The pictures that are shown or lend their size, and what is done to how many of them."""
+    names = tuple(name for view in shows for name in view.reads)
+    return names, canonical_json([[len(view.reads), view.steps] for view in shows])

@@ -1,0 +1,141 @@
+"""`checklist`: yes/no questions that a benchmark has about each of its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from edit_eval.protocols.contract import Question, Score, Values, View
+from edit_eval.protocols.replies import read_list, read_values, read_yes_or_no
+from edit_eval.records import Reading, Reply, Sample, Scale
+from edit_eval.rubrics import loading
+
+REGISTERED = {"checklist": "Checklist"}
+
+_EXPECTED = {"yes": 1.0, "no": 0.0, True: 1.0, False: 0.0}  # YAML reads a bare `yes` as true
+_SCALE = Scale(lowest=0, highest=1)
+_BOTH = (View(picture="source"), View(picture="edit"))
+
+
+@dataclass(frozen=True)
+class Check:
+    """One item of a sample's list."""
+
+    ask: str
+    expect: float
+    """1 where it holds if the answer is yes, 0 if it is no."""
+    box: tuple[int, ...] = ()
+    """left, top, right, bottom: what of the edit is shown, alone; empty: all of it, beside the source."""
+
+
+def checks_of(sample: Sample) -> list[Check]:
+    """The sample's checks, from `facts`. Raises `LookupError` that says what is wrong with them."""
+    listed = sample.facts.get("checks")
+    if not isinstance(listed, list) or not listed:
+        raise LookupError("its facts have no `checks`, a list of {ask: TEXT, expect: yes or no}")
+    return [_check(number, item) for number, item in enumerate(listed, 1)]
+
+
+def _check(number: int, item: Any) -> Check:
+    about = item if isinstance(item, Mapping) else {}
+    ask, expect, box = about.get("ask"), about.get("expect", "yes"), about.get("box") or ()
+    if not isinstance(ask, str) or not ask.strip():
+        raise LookupError(f"its check {number} has no `ask`")
+    if not isinstance(expect, (str, bool)) or expect not in _EXPECTED:
+        raise LookupError(f"its check {number} expects {expect!r}; that is `yes` or `no`")
+    if box and not _is_box(box):
+        raise LookupError(f"its check {number} has a box that is not [left, top, right, bottom] in pixels: {box!r}")
+    return Check(ask.strip(), _EXPECTED[expect], tuple(box))
+
+
+def _is_box(box: object) -> bool:
+    if not isinstance(box, (list, tuple)) or len(box) != 4 or any(type(side) is not int for side in box):
+        return False
+    left, top, right, bottom = map(int, box)
+    return 0 <= left < right and 0 <= top < bottom
+
+
+def _share(sample: Sample, values: Values) -> float:
+    checks = checks_of(sample)
+    return sum(values[str(number)] == check.expect for number, check in enumerate(checks, 1)) / len(checks)
+
+
+def _all(sample: Sample, values: Values) -> float:
+    return float(_share(sample, values) == 1)
+
+
+class Checklist:
+    """Puts yes/no questions about each edit, its sample's own, and counts how many are answered as they should be.
+
+    A sample has them in `facts: {checks: [{ask: TEXT, expect: yes, box: [left, top, right, bottom]}, ...]}`. `expect`
+    is `yes` where it is left out; a `box`, in pixels of the source, is cut out of the edit at the source's size. Gives
+    the share of the checks that hold, 0 to 1, and whether all do.
+    """
+
+    @dataclass(frozen=True)
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        asked: Literal["one_by_one", "together"] = "one_by_one"
+        """A question for each check, or one question with all checks of a sample; boxes need `one_by_one`."""
+        language: Literal["en", "zh"] = "en"
+        """Of our wording; by default the benchmark's."""
+
+    headline = "share"
+    scores: ClassVar[Mapping[str, Score]] = {
+        "share": Score(scale=_SCALE, of=_share),
+        "all": Score(scale=_SCALE, of=_all),
+    }
+
+    @staticmethod
+    def texts(parameters: Parameters) -> dict[str, Any]:
+        """How the questions are put."""
+        return dict(loading.packaged("checklist", parameters.language)[parameters.asked])
+
+    def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:
+        self._asked = parameters.asked
+        self._texts = texts
+
+    def questions(self, sample: Sample) -> Sequence[Question]:
+        """Raises `LookupError` where the sample has no checks, or some that cannot be meant."""
+        checks = checks_of(sample)
+        if self._asked == "one_by_one":
+            return [
+                self._question(sample, f"check {number}", (str(number),), check.ask, _shown(check))
+                for number, check in enumerate(checks, 1)
+            ]
+        if boxed := next((number for number, check in enumerate(checks, 1) if check.box), 0):
+            raise LookupError(f"its check {boxed} has a box: set `protocol: {{asked: one_by_one}}`")
+        numbers = tuple(str(number) for number, _ in enumerate(checks, 1))
+        listed = "\n".join(f"{number}. {check.ask}" for number, check in zip(numbers, checks, strict=True))
+        return [self._question(sample, "checks", numbers, listed, _BOTH)]
+
+    def _question(
+        self, sample: Sample, name: str, gives: tuple[str, ...], asked: str, shows: tuple[View, ...]
+    ) -> Question:
+        values = {"edit_instruction": sample.instruction, "checks": asked}
+        return Question(
+            name=name,
+            gives=gives,
+            system=self._texts["system_prompt"],
+            user=loading.fill(self._texts["user_prompt_template"], values),
+            shows=shows,
+            form="text" if self._asked == "one_by_one" else "json",
+            again=self._texts["ask_again"],
+        )
+
+    def read(self, question: Question, reply: Reply) -> Reading:
+        """1 for each yes and 0 for each no: one word, or `{"answers": ["yes", "no", ...]}`."""
+
+        def numbers(body: str) -> tuple[Sequence[float], str]:
+            entries, words = (
+                ([body], "") if question.form == "text" else read_list(body, "answers", len(question.gives))
+            )
+            return [read_yes_or_no(entry) for entry in entries], words
+
+        return read_values(question, reply, numbers)
+
+
+def _shown(check: Check) -> tuple[View, ...]:
+    return (View(picture="edit", steps=(("like", "source"), ("crop", *check.box))),) if check.box else _BOTH

@@ -1,0 +1,153 @@
+"""What a protocol is: what is asked of a judge about an edit, and what its replies amount to.
+
+A class of yours needs no base class, only the shape of `Protocol`; `examples/` has one. All of it is pure: from the
+same sample and the same replies come the same questions, readings and scores, so that stored replies are read anew
+without asking anybody. What a judge is asked is in the keys of its replies, and nothing else is: a changed wording asks
+that question again, a changed score asks nobody."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol as Shape
+
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Scoring, Status
+
+Values = Mapping[str, float]
+Step = tuple[str | int, ...]
+"""What is done to a picture before it is shown: `("longest", 1024)` scales its longest side down to that,
+`("crop", left, top, right, bottom)` cuts in pixels, `("like", "source")` gives it that picture's size, `("jpeg", 90)`
+encodes it with that quality and decodes it again."""
+
+MEASURED = "measured"
+"""The form of a question that is put to a judge that measures."""
+
+
+class Missing(Exception):
+    """There is no such number. `Missing(Status.UNDEFINED, "the pictures are identical")`."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A picture as a judge is shown it."""
+
+    picture: str
+    """`edit`, or one of the sample's: `source`, `reference`, `mask`."""
+    steps: tuple[Step, ...] = ()
+    label: str = ""
+    """What the request calls it; empty: as `picture`. Two views of one picture in a question need one."""
+
+    @property
+    def name(self) -> str:
+        """What the request calls it."""
+        return self.label or self.picture
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The pictures that it shows or takes a size from."""
+        return (self.picture, *(str(step[1]) for step in self.steps if step[0] == "like"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question about one sample's edit."""
+
+    name: str
+    gives: tuple[str, ...] = ()
+    """The values that a readable reply has; a value's name is unique within a sample. None: only its words are used."""
+    system: str = ""
+    user: str = ""
+    shows: tuple[View, ...] = (View(picture="source"), View(picture="edit"))
+    """In the order in which they are shown."""
+    form: str = "text"
+    """What the judge is held to: `score` (a bare number of three decimals), `reason_then_score`, `json`, `text`,
+    `measured` (nobody is asked). A judge may end an answer early, or limit its length, by it."""
+    after: tuple[str, ...] = ()
+    """Earlier questions; the text of the reply to one stands where `user` has `{its name}`."""
+    again: str = ""
+    """The line that is added when it is asked again; in no key."""
+
+
+def _mean(sample: Sample, values: Values) -> float:
+    return math.fsum(values.values()) / len(values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One number about an edit, made of the values that its questions gave."""
+
+    scale: Scale
+    needs: tuple[str, ...] = ()
+    """The values that it is made of; empty: all that the sample's questions give. It does not apply to a sample whose
+    questions give less, and is missing where a reply was not readable."""
+    of: Callable[[Sample, Values], float] = _mean
+    """Pure. May raise `Missing`; anything else that it raises makes the score `undefined`, too."""
+
+
+class Protocol(Shape):
+    """How a benchmark asks a judge, and makes scores of its replies.
+
+    A class carries its parameters as a nested standard-library dataclass `Parameters` with
+    `__pydantic_config__ = {"extra": "forbid"}`, made from the YAML's `protocol:`; it is constructed with them. One
+    that declares a parameter `language` is given the benchmark's, one with `prompts` the configuration's `prompts:`,
+    one with `measures` what a judge that measures says of its values.
+
+    A class whose wording comes from elsewhere (a packaged rubric, a file of the user's) has a static method
+    `texts(parameters)` that reads it as plain data, and is constructed with (parameters, texts): what was read is kept
+    with the run, so that its records can be read when the file has changed or is gone.
+
+    It may also have `advice(failed)`: what to write into the configuration where these judgements failed, or "".
+    """
+
+    scores: Mapping[str, Score]
+    headline: str
+    """The score that coverage, gates and margins count; it applies to every sample."""
+    published: Mapping[str, Callable[[Sequence[Judgement]], float]]
+    """The numbers as the authors of a benchmark define them, with failures their way, by name: each is made of all
+    judgements of one edit model by one judge. Shown beside ours, never ranked, never a gate. May raise `Missing`. May
+    be left out."""
+
+    def questions(self, sample: Sample) -> Sequence[Question]:
+        """What is asked about an edit of `sample`. Raises `LookupError` for what the sample lacks: its fault."""
+
+    def read(self, question: Question, reply: Reply) -> Reading:
+        """What one complete reply amounts to; a reply that was cut off or refused never comes here."""
+
+
+def fault(protocol: Protocol, sample: Sample) -> str:
+    """Why no judge can be asked about `sample`; empty where one can."""
+    try:
+        questions = protocol.questions(sample)
+    except KeyError as error:
+        return f"it has no {error}"
+    except LookupError as error:
+        return str(error)
+    there = {*sample.pictures, "edit", *(("source",) if sample.follows else ())}
+    lacking = {name for question in questions for view in question.shows for name in view.reads} - there
+    if lacking:
+        return f"it has no picture `{min(lacking)}`"
+    names = [question.name for question in questions]
+    given = [value for question in questions for value in question.gives]
+    for kind, those in (("questions", names), ("values", given)):
+        if twice := next((name for name in those if those.count(name) > 1), ""):
+            return f"its protocol has two {kind} named `{twice}`"
+    for number, question in enumerate(questions):
+        if unknown := next((name for name in question.after if name not in names[:number]), ""):
+            return f"its question `{question.name}` comes after `{unknown}`, which is not asked before it"
+        labels = [view.name for view in question.shows]
+        if twice := next((name for name in labels if labels.count(name) > 1), ""):
+            return f"its question `{question.name}` shows `{twice}` twice; give one of the views a `label`"
+    if not given or not {*protocol.scores[protocol.headline].needs} <= {*given}:
+        return f"none of its questions gives the score `{protocol.headline}`"
+    return ""
+
+
+def scoring(name: str, protocol: Protocol) -> Scoring:
+    """What the scores of a protocol are, for statistics and reports."""
+    scales = {score: what.scale for score, what in protocol.scores.items()}
+    return Scoring(protocol=name, headline=protocol.headline, scales=scales)

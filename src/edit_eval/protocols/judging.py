@@ -1,0 +1,158 @@
+"""From replies to readings, from readings to a judgement: the same for every protocol."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from edit_eval.judges.answers import WAS_CUT_OFF, whole_before_the_cut
+from edit_eval.protocols.contract import Missing, Protocol, Question
+from edit_eval.records import Reading, Reply, Sample, Status
+
+SHOWN = 200  # characters of a refusal
+NOT_ASKED = Reading(status=Status.PENDING, reason="not asked yet")
+
+
+def rendered(question: Question, earlier: Mapping[str, Reading]) -> Question:
+    """The question with the replies to those that it comes after, in one pass: a reply's own braces stay."""
+    if not question.after:
+        return question
+    slots = "|".join(re.escape(f"{{{name}}}") for name in question.after)
+    return replace(question, user=re.sub(slots, lambda slot: earlier[slot[0][1:-1]].text, question.user))
+
+
+def asked_again(question: Question) -> Question:
+    """The question with the line added that names the form of the answer."""
+    return replace(question, user=f"{question.user}\n\n{question.again}") if question.again else question
+
+
+def read(protocol: Protocol, question: Question, replies: Sequence[Reply], retries: int) -> Reading:
+    """What the replies so far amount to, in the order they came: the first readable one decides.
+
+    Without one it is `pending` until the judge was asked 1 + `retries` times, then what the last reply is. One that was
+    cut off is asked again, too: with the line that names the form, for the same words would be cut off at the same
+    place. One that the judge's server withheld is not: its policy stays the same.
+    """
+    last = NOT_ASKED
+    for count, reply in enumerate(replies, 1):
+        last = _read(protocol, question, reply, count)
+        if last.status is Status.OK:
+            return last
+    if replies and (replies[-1].final or replies[-1].ended is Status.REFUSED or len(replies) > retries):
+        return last
+    return replace(last, status=Status.PENDING, values={})
+
+
+def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> Reading:
+    text = reply.text
+    if reply.ended is Status.JUDGE_ERROR:
+        return Reading(status=Status.JUDGE_ERROR, reason=text, asked=count)
+    if reply.ended is Status.REFUSED:
+        said = f": {' '.join(text.split())[:SHOWN]}" if text.strip() else ", without a word"
+        reason = f"the judge's server withheld the answer{said}"
+        return Reading(status=Status.REFUSED, reason=reason, text=text, asked=count)
+    if reply.ended is Status.CUT_OFF:
+        line = whole_before_the_cut(text) if question.form == "score" else None
+        if line is None:
+            stop = f"the judge did not stop: {reply.length:,} characters, of which the beginning is kept"
+            reason = stop if reply.length else WAS_CUT_OFF
+            return Reading(status=Status.CUT_OFF, reason=reason, text=text, asked=count)
+        reply = replace(reply, text=line, ended=Status.OK)  # it was whole before it was cut
+    try:
+        found = protocol.read(question, reply)
+    except Exception as error:  # a protocol of the user's own
+        found = Reading(
+            status=Status.UNPARSEABLE, reason=f"its protocol cannot read it ({type(error).__name__}: {error})"
+        )
+    if found.status is Status.OK and (wrong := _wrong(question, found.values)):
+        found = Reading(status=Status.UNPARSEABLE, reason=wrong)
+    return Reading(values=found.values, status=found.status, reason=found.reason, text=text, asked=count)
+
+
+def _wrong(question: Question, values: Mapping[str, float]) -> str:
+    """Why values are not those that the question gives; empty where they are."""
+    if not all(map(math.isfinite, values.values())):
+        return "one of its values is not a finite number"
+    if unlike := {*values} ^ {*question.gives}:
+        lacks_only = unlike <= {*question.gives}
+        if not (question.form == "measured" and lacks_only):
+            return f"its protocol read {', '.join(sorted(values)) or 'nothing'}, not {', '.join(question.gives)}"
+    return ""
+
+
+class Scored(NamedTuple):
+    """The scores of one judgement, and why others are missing."""
+
+    scores: dict[str, float]
+    missing: dict[str, tuple[Status, str]]
+    again: frozenset[str]
+    """Of the scores, those that came only when something was asked again."""
+
+
+def score(
+    protocol: Protocol, sample: Sample, questions: Sequence[Question], readings: Sequence[Mapping[str, Reading]]
+) -> Scored:
+    """Each score for each reading, then the mean over the readings: one that is missing leaves the score missing.
+
+    `readings` has a mapping by question for each reading. A score that the sample's questions do not give is in
+    neither part of the result.
+    """
+    giver, named = _applying(protocol, questions)
+    scores: dict[str, float] = {}
+    why: dict[str, tuple[Status, str]] = {}
+    again = []
+    for name, needs in named:
+        try:
+            numbers = []
+            for reading in readings:
+                values = {value: _value(reading[giver[value]], value) for value in needs}
+                numbers.append(_number(protocol.scores[name].of(sample, values)))
+            scores[name] = numbers[0] if len(numbers) == 1 else math.fsum(numbers) / len(numbers)
+            if any(reading[giver[value]].asked > 1 for reading in readings for value in needs):
+                again.append(name)
+        except Missing as missing:
+            why[name] = missing.status, missing.reason
+        except Exception as error:  # a formula of the user's own
+            why[name] = Status.UNDEFINED, f"{type(error).__name__}: {error}"
+    return Scored(scores, why, frozenset(again))
+
+
+def applying(protocol: Protocol, questions: Sequence[Question]) -> list[str]:
+    """The scores that apply to a sample of which this is asked."""
+    return [name for name, _ in _applying(protocol, questions)[1]]
+
+
+_Applying = tuple[dict[str, str], tuple[tuple[str, tuple[str, ...]], ...]]
+
+
+def _applying(protocol: Protocol, questions: Sequence[Question]) -> _Applying:
+    """Value -> the question that gives it; and of the scores (name, needs) those that apply, with all they need."""
+    given = tuple([(question.name, question.gives) for question in questions])
+    return _of_kind(given, tuple([(name, what.needs) for name, what in protocol.scores.items()]))
+
+
+@lru_cache(maxsize=1024)  # a benchmark's samples are asked a few kinds of questions
+def _of_kind(
+    given: tuple[tuple[str, tuple[str, ...]], ...], scores: tuple[tuple[str, tuple[str, ...]], ...]
+) -> _Applying:
+    giver = {value: question for question, gives in given for value in gives}
+    needed = ((name, needs or tuple(giver)) for name, needs in scores)
+    return giver, tuple((name, needs) for name, needs in needed if needs and giver.keys() >= {*needs})
+
+
+def _value(reading: Reading, value: str) -> float:
+    if reading.status is not Status.OK:
+        raise Missing(reading.status, reading.reason)
+    if value not in reading.values:
+        raise Missing(Status.UNDEFINED, reading.reason or f"there is no {value}")
+    return reading.values[value]
+
+
+def _number(value: float) -> float:
+    if not math.isfinite(value):
+        raise Missing(Status.UNDEFINED, f"the formula gives {value}")
+    return float(value)

@@ -1,0 +1,90 @@
+"""`numbers`: the protocol of a judge that measures and is asked nothing (PSNR, SSIM, similarity of embeddings).
+
+What such a judge measures is said by its class (`measures`, see `edit_eval.judges.contract`); each is a score of its
+own. One question a sample. The edit is compared with the `target`: the sample's `reference` where it has one, else its
+`source`; the judge knows it by its name. Other pictures are shown where a measure needs them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.protocols.contract import MEASURED, Question, Score, View
+from edit_eval.records import Reading, Reply, Sample, Scale, Status
+
+REGISTERED = {"numbers": "Numbers"}
+
+CAPTION = "target_caption"
+"""The fact that says what a right edit shows; a measure may need it as it may need a picture, and gets it as `user`."""
+ORDER = ("source", "reference", "edit", "mask")
+OF_A_SCALE = ("lowest", "highest", "higher_is_better")
+
+
+class Numbers:
+    """What a judge measured, each value a score of its own."""
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        measures: dict[str, dict[str, Any]] = field(default_factory=dict)
+        """What the judge measures: filled in from its class."""
+        headline: str = ""
+        """The measure that coverage, gates and margins count; empty: the judge's first."""
+
+        def __post_init__(self) -> None:
+            for name, what in self.measures.items():
+                if unknown := sorted({*what} - {*OF_A_SCALE, "needs"}):
+                    raise ValueError(f"measures: `{name}` has `{unknown[0]}`, which is no property of a measure")
+            if self.headline and self.measures and self.headline not in self.measures:
+                known = ", ".join(self.measures)
+                raise ValueError(f"headline: the judge does not measure `{self.headline}`, but {known}")
+
+    def __init__(self, parameters: Parameters) -> None:
+        if not parameters.measures:
+            raise ConfigurationError("protocol: `numbers` is for a judge that measures; this one is to be asked")
+        self._needs = {name: tuple(what.get("needs", ())) for name, what in parameters.measures.items()}
+        self.scores = {
+            name: Score(scale=Scale(**{key: what[key] for key in OF_A_SCALE if key in what}), needs=(name,))
+            for name, what in parameters.measures.items()
+        }
+        self.headline = parameters.headline or next(iter(self.scores))
+
+    def questions(self, sample: Sample) -> list[Question]:
+        """One question, that gives what can be measured of this sample. Raises `LookupError` if the headline cannot."""
+        there = {*sample.pictures, "edit"}
+        if sample.follows:
+            there.add("source")
+        caption = sample.facts.get(CAPTION)
+        if isinstance(caption, str) and caption.strip():
+            there.add(CAPTION)
+        if lacking := next((name for name in self._needs[self.headline] if name not in there), ""):
+            raise LookupError(f"it has no `{lacking}`, which `{self.headline}` needs")
+        given = tuple(name for name, needs in self._needs.items() if there >= {*needs})
+        needed = {name for measure in given for name in self._needs[measure]}
+        shown = {"edit", "reference" if "reference" in there else "source", *needed} - {CAPTION}
+        ordered = [*(name for name in ORDER if name in shown), *sorted(shown - {*ORDER})]
+        views = tuple(View(picture=name) for name in ordered)
+        user = str(caption) if CAPTION in needed else ""
+        return [Question(name="numbers", gives=given, user=user, shows=views, form=MEASURED)]
+
+    def read(self, question: Question, reply: Reply) -> Reading:
+        """The reply's values; one that lacks among others is undefined, for the reason that the reply's text gives."""
+        values = {name: reply.values[name] for name in question.gives if name in reply.values}
+        if not values:
+            said = " ".join(reply.text.split())[:200] or "nothing"
+            return Reading(status=Status.UNPARSEABLE, reason=f"none of its values was measured; the judge says: {said}")
+        for name, value in values.items():
+            if outside := _outside(self.scores[name].scale, value):
+                return Reading(status=Status.OUT_OF_RANGE, reason=f"{name} is {value:g}, {outside}")
+        return Reading(values=values, reason=reply.text)
+
+
+def _outside(scale: Scale, value: float) -> str:
+    if scale.lowest is not None and value < scale.lowest:
+        return f"below {scale.lowest:g}"
+    if scale.highest is not None and value > scale.highest:
+        return f"above {scale.highest:g}"
+    return ""

@@ -1,0 +1,86 @@
+"""What several protocols read out of a judge's words: a list in JSON, a yes or a no. Nothing is guessed.
+
+As with scores (`judges/answers.py`), closed thoughts and code fences are taken off first, and a doubt is never resolved
+in favour of an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from edit_eval.judges.answers import NoAnswer, excerpt, is_refusal, json_decoder, json_objects, undressed
+from edit_eval.protocols.contract import Missing, Question
+from edit_eval.records import Judgement, Reading, Reply, Status
+
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_OTHER_LIST = re.compile(r'\[\s*["\d-]')
+_WORDS = {"yes": True, "是": True, "是的": True, "no": False, "否": False, "不是": False}
+_DECODER = json_decoder(strict=False)  # a judge's reasons may have line breaks in them
+_AROUND_A_WORD = " \t\r\n.。!！*_`\"'“”"
+
+
+def read_values(question: Question, reply: Reply, numbers: Callable[[str], tuple[Sequence[float], str]]) -> Reading:
+    """The reading of a reply; `numbers` makes of its undressed text the question's values, and the words beside them.
+
+    `numbers` raises `NoAnswer`, or `Missing`, for a text that has none.
+    """
+    body = ""
+    try:
+        body = undressed(reply.text).strip()
+        found, words = numbers(body)
+    except (Missing, NoAnswer) as why:
+        if body and is_refusal(body, 0, 10):
+            return Reading(status=Status.REFUSED, reason=f"the judge declined: {excerpt(body)}")
+        return Reading(status=getattr(why, "status", Status.UNPARSEABLE), reason=str(why))
+    return Reading(values=dict(zip(question.gives, found, strict=True)), reason=words)
+
+
+def read_list(body: str, key: str, count: int) -> tuple[list[Any], str]:
+    """The `count` entries of the list `key` in a text's JSON object, and the words in the object's other keys.
+
+    Words may stand around the object. A second object must say the same, and no other list may stand beside it. A list
+    that is the whole text needs no object. Numbers come as floats. Raises `NoAnswer`.
+    """
+    lists, others, outside = json_objects(body, key, _DECODER)
+    if not lists:
+        try:
+            lists = [_DECODER.decode(body)]
+        except (ValueError, RecursionError):
+            raise NoAnswer(f"the answer has no JSON object: {excerpt(body)}") from None
+    elif _OTHER_LIST.search("\v".join(outside)):
+        raise NoAnswer(f"another list stands beside the JSON object: {excerpt(body)}")
+    if any(other != lists[0] for other in lists):
+        raise NoAnswer(f"different lists in one answer: {excerpt(body)}")
+    if not isinstance(lists[0], list) or len(lists[0]) != count:
+        raise NoAnswer(f"`{key}` is no list of {count}: {excerpt(body)}")
+    words = [value for pairs in others for _, value in pairs if isinstance(value, str)]
+    return lists[0], "\n".join(dict.fromkeys(words))
+
+
+def read_number(entry: Any, lowest: float, highest: float) -> float:
+    """A number of a JSON list, also where it was written as text. Raises `NoAnswer`, and `Missing` out of range."""
+    if isinstance(entry, str) and _NUMBER.fullmatch(entry.strip()):
+        entry = float(entry)
+    if not isinstance(entry, float):
+        raise NoAnswer(f"{excerpt(repr(entry))} is no number")
+    if not lowest <= entry <= highest:
+        raise Missing(Status.OUT_OF_RANGE, f"{entry:.10g} is outside of {lowest:g} to {highest:g}")
+    return entry + 0.0  # -0.0 becomes 0.0
+
+
+def read_yes_or_no(entry: Any) -> float:
+    """1 for a yes, 0 for a no, in English or Chinese, with nothing else beside it. Raises `NoAnswer`."""
+    said = _WORDS.get(entry.strip(_AROUND_A_WORD).lower()) if isinstance(entry, str) else entry
+    if not isinstance(said, bool):
+        raise NoAnswer(f"neither yes nor no: {excerpt(str(entry))}")
+    return float(said)
+
+
+def advice_on_limits(failed: Sequence[Judgement]) -> str:
+    """What to do where at least half of the judgements that failed were cut off; empty elsewhere."""
+    cut = [one for one in failed if one.status is Status.CUT_OFF]
+    if failed and 2 * len(cut) >= len(failed):
+        return f"answers of {cut[-1].judge} are cut off; raise its limit (`max_new_tokens` or `max_tokens`)"
+    return ""

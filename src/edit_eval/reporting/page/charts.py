@@ -1,0 +1,394 @@
+"""The charts of scores, as Vega-Lite documents: means with their intervals, the distribution, what failed.
+
+A colour is an edit model (with only one, a judge) in every chart of the page. Scores of different judges share no
+chart, because only those of one judge can be held against each other.
+
+Every chart is made in one language from the summary and the records. Colours that must follow the page's theme
+are left to it (`templates/charts.js`); the score's axis is always the whole scale (`axes`). A chart of scores says in
+`usermeta` to which choice of scores it belongs; the page shows those of one. Vega-Lite writes names into
+expressions, which the page only interprets; they are cut to one line first (`one_line`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from edit_eval.records import Results, Status
+from edit_eval.reporting import formats
+from edit_eval.reporting.failures import failures, missing_scores
+from edit_eval.reporting.page.agreement_chart import agreement
+from edit_eval.reporting.page.axes import Axis, axis_of
+from edit_eval.reporting.page.chart_parts import AnyChart, chart_title, series_colour
+from edit_eval.reporting.page.entries import Choice, Entry, category_names, choices, entries
+from edit_eval.reporting.page.texts import name_of, named_score, short_category, text
+from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
+from edit_eval.reporting.terminal_text import one_line
+
+Specification = dict[str, Any]
+Group = tuple[str, Mapping[str, Any], Entry, str]
+"""(label, statistics, whose they are, colour)"""
+
+_Scores = dict[tuple[str, str, str], list[float]]
+"""All scores by (edit model, judge, score)."""
+
+MOST_TAGS = 16
+MOST_REASONS = 10
+_LABEL_LENGTH = 60
+_STEPS, _WIDE_STEPS = 10, 5  # on a score's axis
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """The entries that share a chart, and what a colour stands for in it."""
+
+    title: str
+    parts: tuple[Entry, ...]
+    colours: tuple[str, ...]
+    """One for each entry."""
+    axis: Axis
+    axis_title: str
+
+    @property
+    def pairs(self) -> list[tuple[Entry, str]]:
+        return list(zip(self.parts, self.colours, strict=True))
+
+
+def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[str, list[Specification]]:
+    """All charts by name; a name may have several (one for each judge), or none where nothing is known."""
+    of_choices = choices(entries(summary["results"]))
+    scores = _scores(results)
+    leading = _panels(of_choices[0], scores, language)
+    made: dict[str, list[AnyChart]] = {
+        "failures": _failures(results, leading, language),
+        "agreement": agreement(results, language),
+        "timeline": timeline(results, language),
+        "utilisation": utilisation(summary, language),
+    }
+    # Not validated against Vega-Lite's schema, which takes longer than all the rest: tests compile every chart.
+    with alt.data_transformers.enable("default", max_rows=None):
+        drawn = {name: [chart.to_dict(validate=False) for chart in of_name] for name, of_name in made.items()}
+        for choice in of_choices:
+            for name, of_name in _charts_of_scores(choice, scores, language).items():
+                found = [{**chart.to_dict(validate=False), "usermeta": {"score": choice.score}} for chart in of_name]
+                drawn.setdefault(name, []).extend(found)
+    return drawn
+
+
+def _charts_of_scores(choice: Choice, scores: _Scores, language: str) -> dict[str, list[AnyChart]]:
+    panels = _panels(choice, scores, language)
+    return {
+        "overall": _overall(panels, language),
+        "categories": _by_category(panels, language),
+        "histogram": _histograms(scores, panels, language),
+        "difficulties": _by_difficulty(panels, language),
+        "tags": _by_tag(choice.parts, panels, language),
+    }
+
+
+def _scores(results: Results) -> _Scores:
+    found: _Scores = defaultdict(list)
+    for one in results.judgements:
+        for name, score in one.scores.items():
+            found[one.edit_model, one.judge, name].append(score)
+    return found
+
+
+def _panels(choice: Choice, scores: _Scores, language: str) -> list[_Panel]:
+    """One for each judge; with only one edit model all judges in one, if they have the same score on the same scale."""
+    parts = choice.parts
+    judges = list(dict.fromkeys(part.judge for part in parts))
+    alike = len({(part.score, part.scale) for part in parts}) < 2
+    one_judge = all(part.series == part.edit_model for part in parts)  # in the run
+    if one_judge or (len(parts) == len(judges) and alike):
+        return [_panel("", parts, [part.series for part in parts], scores, language)] if parts else []
+    of_judges = {judge: tuple(part for part in parts if part.judge == judge) for judge in judges}
+    return [
+        _panel(text("judged_by", language, judge=judge), some, [part.edit_model for part in some], scores, language)
+        for judge, some in of_judges.items()
+    ]
+
+
+def _panel(title: str, parts: Sequence[Entry], colours: Sequence[str], scores: _Scores, language: str) -> _Panel:
+    every = [score for part in parts for score in scores[part.edit_model, part.judge, part.score]]
+    return _Panel(
+        title=title,
+        parts=tuple(parts),
+        colours=tuple(map(one_line, colours)),
+        axis=axis_of(parts[0].scale, every),
+        axis_title=one_line(named_score(parts[0].score, parts[0].scale, language)),
+    )
+
+
+def histogram_hint(choice: Choice) -> tuple[str, str] | None:
+    """The text of how wide a bar is, and the width; None where it is not the same for all."""
+    widths = {axis_of(part.scale, []).bin_width for part in choice.parts if part.scale.span is not None}
+    if len(widths) != 1 or any(part.scale.span is None for part in choice.parts):
+        return None
+    width = widths.pop()
+    return ("chart.histogram.half" if width == 0.5 else "chart.histogram.step", f"{width:g}")
+
+
+def _overall(panels: Sequence[_Panel], language: str) -> list[AnyChart]:
+    if sum(len(panel.parts) for panel in panels) < 2:
+        return []
+    return [
+        chart
+        for panel in panels
+        for chart in _intervals(
+            [(colour, part.overall, part, colour) for part, colour in panel.pairs],
+            panel,
+            language,
+            one_each=True,
+        )
+    ]
+
+
+def _by_category(panels: Sequence[_Panel], language: str) -> list[AnyChart]:
+    def groups(panel: _Panel) -> list[Group]:
+        return [
+            (short_category(name, language), part.categories[name], part, colour)
+            for name in category_names(panel.parts)
+            for part, colour in panel.pairs
+            if name in part.categories
+        ]
+
+    return [chart for panel in panels for chart in _intervals(groups(panel), panel, language)]
+
+
+def _by_difficulty(panels: Sequence[_Panel], language: str) -> list[AnyChart]:
+    def groups(panel: _Panel) -> list[Group]:
+        return [
+            (name_of("difficulty", name, language), block, part, colour)
+            for part, colour in panel.pairs
+            for name, block in sorted(part.difficulties.items(), key=_difficulty_order)
+        ]
+
+    return [chart for panel in panels for chart in _intervals(groups(panel), panel, language)]
+
+
+def _difficulty_order(item: tuple[str, object]) -> tuple[int, str]:
+    known = ("easy", "medium", "hard")
+    return (known.index(item[0]) if item[0] in known else len(known), item[0])
+
+
+def most_tags(parts: Sequence[Entry]) -> int:
+    """How many tags the chart has room for."""
+    return MOST_TAGS if len(parts) < 3 else MOST_TAGS // 2
+
+
+def _by_tag(parts: Sequence[Entry], panels: Sequence[_Panel], language: str) -> list[AnyChart]:
+    sizes: Counter[str] = Counter()
+    for part in parts:
+        for name, block in part.tags.items():
+            sizes[name] = max(sizes[name], (block.get("coverage") or {}).get("total") or block.get("n") or 0)
+    frequent = sorted(sizes, key=lambda name: (-sizes[name], name))[: most_tags(parts)]
+
+    def groups(panel: _Panel) -> list[Group]:
+        return [
+            (f"{name} ({sizes[name]})", part.tags[name], part, colour)
+            for name in frequent
+            for part, colour in panel.pairs
+            if name in part.tags
+        ]
+
+    return [chart for panel in panels for chart in _intervals(groups(panel), panel, language)]
+
+
+def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_each: bool = False) -> list[AnyChart]:
+    """A row a group: the mean as a dot, its 95% interval as a line, worst to best case dotted if incomplete.
+
+    With `one_each` every group has a colour of its own, and is its own legend.
+    """
+    rows = [_interval_row(*group, panel.axis) for group in groups if group[1]["coverage"]["total"]]
+    if not rows:
+        return []
+    names = list(dict.fromkeys(row["group"] for row in rows))
+    colours = list(panel.colours)
+    several = len(colours) > 1
+    row_height = (15 * len(colours) + 18) if several and not one_each else 30
+    base = alt.Chart({"values": rows}, width="container", height=max(2, len(names)) * row_height).encode(
+        y=alt.Y("group:N", scale=alt.Scale(domain=names), title=None).axis(ticks=False, domain=False),
+        tooltip=_interval_tooltips(language, several, panel.parts[0].digits),
+    )
+    if several and not one_each:
+        base = base.encode(yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=colours)))
+    # Words stay in the colour of words: a series' colour is for marks, and may be too light to read.
+    words = base
+    if several:
+        base = base.encode(color=series_colour(colours, legend=not one_each))
+    scale = alt.X("low:Q", scale=alt.Scale(domain=panel.axis.domain, nice=False, zero=False), title=panel.axis_title)
+    scale = scale.axis(values=panel.axis.marks(_STEPS), format=panel.axis.written(_STEPS))
+    chart: AnyChart = alt.layer(
+        base.mark_rule(strokeDash=[1, 3], strokeWidth=1.5)
+        .encode(x="least:Q", x2="most:Q")
+        .transform_filter("!datum.complete"),
+        base.mark_rule(strokeWidth=2).encode(x=scale, x2="high:Q"),
+        base.mark_point(size=64, strokeWidth=1.8, opacity=1).encode(x="mean:Q").transform_filter("!datum.complete"),
+        base.mark_point(size=64, opacity=1, filled=True).encode(x="mean:Q").transform_filter("datum.complete"),
+        words.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(x="label_at:Q", text="label:N"),
+    ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 4})
+    return [chart.properties(title=chart_title(panel.title)) if panel.title else chart]
+
+
+def _interval_row(label: str, block: Mapping[str, Any], part: Entry, series: str, axis: Axis) -> dict[str, Any]:
+    """An end of the scale that is open, so that there is no worst or best case, lies at the end of the axis."""
+    coverage = block["coverage"]
+    complete = formats.is_complete(coverage)
+    low, high = block.get("ci95") or (None, None)
+    worst, best = block["worst_case_mean"], block["best_case_mean"]
+    ends = axis.domain if part.scale.higher_is_better else axis.domain[::-1]
+    bounds = sorted(end if case is None else case for case, end in zip((worst, best), ends, strict=True))
+    right = [end for end in (block.get("mean"), high, None if complete else bounds[1]) if end is not None]
+    written = part.number(block.get("mean"))
+    return {
+        "group": one_line(label),
+        "series": one_line(series),
+        "mean": block.get("mean"),
+        "low": low,
+        "high": high,
+        "worst": worst,
+        "best": best,
+        "least": bounds[0],
+        "most": bounds[1],
+        "complete": complete,
+        "scored": formats.coverage(coverage),
+        "label": written if complete else f"{written}  ({formats.coverage(coverage)})",
+        "label_at": max(right, default=axis.low),
+    }
+
+
+def _interval_tooltips(language: str, several: bool, digits: int) -> list[alt.Tooltip]:
+    numbers = {"mean": "mean", "low": "tooltip.low", "high": "tooltip.high"}
+    bounds = {"worst": "tooltip.worst", "best": "tooltip.best"}
+    return [
+        alt.Tooltip("group:N", title=" "),
+        *([alt.Tooltip("series:N", title=text("tooltip.model", language))] if several else []),
+        *[
+            alt.Tooltip(f"{field}:Q", format=f".{digits}f", title=text(key, language))
+            for field, key in {**numbers, **bounds}.items()
+        ],
+        alt.Tooltip("scored:N", title=text("scored", language)),
+    ]
+
+
+def _whole_numbers(highest: int) -> list[int]:
+    """A few round marks from 0 to `highest` for an axis that counts."""
+    steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
+    step = next(step for step in steps if highest <= 5 * step)
+    return list(range(0, highest + 1, step))
+
+
+def _histograms(scores: _Scores, panels: Sequence[_Panel], language: str) -> list[AnyChart]:
+    """One chart an entry, all with the same height of scale."""
+    counts: dict[tuple[str, str], list[int]] = {}
+    for panel in panels:
+        for part in panel.parts:
+            places = Counter(map(panel.axis.bin_of, scores[part.edit_model, part.judge, part.score]))
+            counts[part.edit_model, part.judge] = [places[place] for place in range(panel.axis.bins)]
+    highest = max((count for bins in counts.values() for count in bins), default=0)
+    if not highest:
+        return []
+    return [
+        _histogram(one_line(part.series), colour, counts[(part.edit_model, part.judge)], highest, panel, language)
+        for panel in panels
+        for part, colour in panel.pairs
+    ]
+
+
+def _histogram(name: str, colour: str, counts: Sequence[int], highest: int, panel: _Panel, language: str) -> AnyChart:
+    axis = panel.axis
+    edges = [round(axis.low + place * axis.bin_width, 9) for place in range(axis.bins + 1)]
+    rows = [
+        {"from": edges[place], "to": edges[place + 1], "count": count, "series": colour}
+        for place, count in enumerate(counts)
+    ]
+    chart: alt.Chart = (
+        alt.Chart({"values": rows}, width="container", height=150)
+        .mark_bar(binSpacing=1.5)
+        .encode(
+            x=alt.X("from:Q", bin="binned", scale=alt.Scale(domain=axis.domain), title=panel.axis_title).axis(
+                grid=False, values=axis.marks(_WIDE_STEPS), format=axis.written(_WIDE_STEPS)
+            ),
+            x2="to:Q",
+            y=alt.Y("count:Q", scale=alt.Scale(domain=[0, highest]), title=None).axis(
+                values=_whole_numbers(highest), format="d"
+            ),
+            tooltip=[
+                alt.Tooltip("from:Q", title=text("filter.score", language)),
+                alt.Tooltip("to:Q", title=text("filter.score.to", language)),
+                alt.Tooltip("count:Q", title=text("axis.edits", language)),
+            ],
+        )
+    )
+    if len(panel.parts) == 1 and not panel.title:
+        return chart
+    colours = alt.Color("series:N", scale=alt.Scale(domain=list(panel.colours)), legend=None)
+    return chart.encode(color=colours).properties(title=chart_title(name))
+
+
+def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list[AnyChart]:
+    """Bars: what ended without a score by status and reason; the rare reasons of all statuses in one bar."""
+    colour_of = {(part.edit_model, part.judge): colour for panel in panels for part, colour in panel.pairs}
+    series = list(dict.fromkeys(colour_of.values()))
+    # A failed edit has no judge, a skipped sample no model: a bar that belongs to no colour is grey.
+    colour_of |= {(name, ""): name for name in map(one_line, results.edit_models) if name in series}
+    counts: dict[tuple[str, Status, str], Counter[str]] = {}
+    for failure in [*failures(results), *missing_scores(results)]:
+        of_reason = counts.setdefault((failure.score, failure.status, failure.reason), Counter())
+        of_reason[colour_of.get((failure.edit_model, failure.judge), "")] += failure.count
+    ordered = sorted(counts.items(), key=lambda item: -item[1].total())
+    rows = [
+        _failure_row(_status(score, status, language), reason, name, count, language)
+        for (score, status, reason), of_reason in ordered[:MOST_REASONS]
+        for name, count in of_reason.items()
+    ]
+    rest: Counter[str] = Counter()
+    for _, of_reason in ordered[MOST_REASONS:]:
+        rest.update(of_reason)
+    others = text("failures.others", language, count=len(ordered) - MOST_REASONS)
+    rows += [_failure_row(others, "", name, count, language) for name, count in rest.items()]
+    if not rows:
+        return []
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    longest = max(sum(row["count"] for row in rows if row["label"] == label) for label in labels)
+    chart: alt.Chart = (
+        alt.Chart({"values": rows}, width="container", height=max(2, len(labels)) * 28)
+        .mark_bar(size=12)
+        .encode(
+            y=alt.Y("label:N", scale=alt.Scale(domain=labels), title=None).axis(ticks=False, domain=False),
+            x=alt.X("sum(count):Q", title=text("count", language), scale=alt.Scale(nice=False)).axis(
+                values=_whole_numbers(longest), format="d"
+            ),
+            tooltip=[
+                alt.Tooltip("status:N", title=text("tooltip.status", language)),
+                alt.Tooltip("reason:N", title=text("tooltip.reason", language)),
+                *([alt.Tooltip("series:N", title=text("tooltip.model", language))] if len(series) > 1 else []),
+                alt.Tooltip("count:Q", title=text("tooltip.count", language)),
+            ],
+        )
+    )
+    if len(series) > 1:
+        belongs_to_none = alt.condition("datum.series === ''", alt.value(COLOURS["loading"]), series_colour(series))
+        chart = chart.encode(color=belongs_to_none)
+    return [chart]
+
+
+def _status(score: str, status: Status, language: str) -> str:
+    words = name_of("status", status.value, language)
+    return text("failures.label", language, status=score, reason=words) if score else words
+
+
+def _failure_row(status: str, reason: str, series: str, count: int, language: str) -> dict[str, Any]:
+    label = text("failures.label", language, status=status, reason=reason) if reason else status
+    return {
+        "label": one_line(label, _LABEL_LENGTH),
+        "status": status,
+        "reason": one_line(reason, 300),
+        "series": series,
+        "count": count,
+    }

@@ -1,0 +1,55 @@
+"""The report is drawn in a process of its own, so that its pictures never weigh on the one that runs."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from edit_eval.benchmarks.known_sources import with_known_sources
+from edit_eval.errors import NotDrawn
+from edit_eval.records import Results
+from edit_eval.reporting.page.files import write_report
+
+REFUSED, FULL = 2, 4
+"""The exit codes for a report that must not be written, and for one that cannot be: a full disk, a failing one."""
+
+
+def draw_apart(run: Path) -> None:
+    """Has `edit_eval.run`, as a program, draw the report of the run in `run`.
+
+    Raises `NotDrawn` when it cannot be written; the run's records are as they were.
+    """
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "edit_eval.run", str(run)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if not done.returncode:
+        return
+    last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+    disk = done.returncode in (REFUSED, FULL)
+    what = f"written to {run / 'report'}" if disk else "drawn"
+    raise NotDrawn(
+        f"the report could not be {what} ({last}); all records are kept, and once that is mended "
+        f"`edit-eval report {run}` writes it",
+        run,
+        done.returncode if disk else 1,
+    )
+
+
+def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: str) -> int:
+    """What that program does; returns its exit code. Sources are opened only where this user's cache knows them."""
+    results = replace(results, samples=with_known_sources(results.samples))
+    try:
+        write_report(results, summary, run / "report", language=language)
+    except OSError as error:
+        print(error.strerror or error, file=sys.stderr)
+        return REFUSED if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) else FULL
+    return 0

@@ -1,0 +1,143 @@
+"""The summary document as the report walks it: one entry for each (edit model, judge, score), whole or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edit_eval.benchmarks.categories import CATEGORIES, canonical
+from edit_eval.records import Scale
+from edit_eval.reporting import formats
+
+_GROUPINGS = ("categories", "difficulties", "tags")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the summary says of one score of one edit model under one judge."""
+
+    edit_model: str
+    judge: str
+    score: str
+    leads: bool
+    """Whether it is the headline of its judge."""
+    series: str
+    """What tells its edit model and judge from the others: the model, the judge, or both."""
+    scale: Scale
+    digits: int
+    """After the point; the same for all edit models under the judge."""
+    coverage: Mapping[str, Any]
+    overall: Mapping[str, Any]
+    """All that `scores` has of it."""
+    categories: Mapping[str, Mapping[str, Any]]
+    difficulties: Mapping[str, Mapping[str, Any]]
+    tags: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def other_mean_kind(self) -> str:
+        """`category_mean` or `sample_mean`: the one that is not the score's own mean."""
+        return "sample_mean" if self.scale.mean_over == "categories" else "category_mean"
+
+    @property
+    def other_mean(self) -> Mapping[str, Any]:
+        """That mean."""
+        found: Mapping[str, Any] = self.overall[self.other_mean_kind]
+        return found
+
+    def number(self, value: float | None) -> str:
+        """A score, or what is measured in its points."""
+        return formats.score(value, self.digits)
+
+    def span(self, ends: Sequence[float | None] | None) -> str:
+        """Two of them, as an interval."""
+        return formats.span(ends, self.digits)
+
+    def worst_to_best(self, block: Mapping[str, Any]) -> str:
+        """What the mean would be with what is missing at the ends of the scale; a dash where nothing is."""
+        complete = formats.is_complete(block.get("coverage"))
+        return formats.NOTHING if complete else formats.worst_to_best(block, self.scale, self.digits)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The entries that a reader looks at together: of every judge one score."""
+
+    score: str
+    """Empty for the headline of each judge."""
+    names: tuple[str, ...]
+    """Of the scores."""
+    parts: tuple[Entry, ...]
+
+
+def series_names(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """For each (edit model, judge) the shortest name that tells it from the others."""
+    one_judge = len({judge for _, judge in pairs}) < 2
+    one_model = len({edit_model for edit_model, _ in pairs}) < 2
+    return {
+        (edit_model, judge): edit_model if one_judge else judge if one_model else f"{edit_model} · {judge}"
+        for edit_model, judge in pairs
+    }
+
+
+def entries(results: Sequence[Mapping[str, Any]]) -> list[Entry]:
+    """Every score of a summary's `results`: of a judge the headline first, its edit models together."""
+    names = series_names([(entry["edit_model"], entry["judge"]) for entry in results])
+    digits = _digits(results)
+    judges = list(dict.fromkeys(entry["judge"] for entry in results))
+    made = [
+        _entry(entry, score, names[entry["edit_model"], entry["judge"]], digits[entry["judge"], score])
+        for entry in results
+        for score in entry["scores"]
+    ]
+    order = {key: place for place, key in enumerate(digits)}
+    return sorted(made, key=lambda one: (judges.index(one.judge), not one.leads, order[one.judge, one.score]))
+
+
+def headlines(parts: Sequence[Entry]) -> list[Entry]:
+    """The score of each (edit model, judge) that leads."""
+    return [part for part in parts if part.leads]
+
+
+def choices(parts: Sequence[Entry]) -> list[Choice]:
+    """The headlines, then every score that is not everywhere the headline, with the judges that have it."""
+    leading = headlines(parts)
+    others = dict.fromkeys(part.score for part in parts if not part.leads)
+    found = [Choice("", tuple(dict.fromkeys(part.score for part in leading)), tuple(leading))]
+    return found + [Choice(name, (name,), tuple(part for part in parts if part.score == name)) for name in others]
+
+
+def category_names(parts: Sequence[Entry]) -> list[str]:
+    """The categories of all entries: the five dimensions in their order, then the benchmark's own in its order."""
+    names = list(dict.fromkeys(name for part in parts for name in part.categories))
+    order = {name: place for place, name in enumerate(CATEGORIES)}
+    return sorted(names, key=lambda name: order.get(canonical(name), len(order)))
+
+
+def _entry(entry: Mapping[str, Any], score: str, series: str, digits: int) -> Entry:
+    block = entry["scores"][score]
+    return Entry(
+        edit_model=entry["edit_model"],
+        judge=entry["judge"],
+        score=score,
+        leads=score == entry["headline"],
+        series=series,
+        scale=Scale(**block["scale"]),
+        digits=digits,
+        coverage=block["coverage"],
+        overall=block,
+        **{name: block.get(name) or {} for name in _GROUPINGS},
+    )
+
+
+def _digits(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
+    """For each (judge, score), in the protocols' order, how many digits its numbers need."""
+    largest: dict[tuple[str, str], float] = {}
+    scales: dict[tuple[str, str], Scale] = {}
+    for entry in results:
+        for score, block in entry["scores"].items():
+            key = entry["judge"], score
+            ends = [abs(end) for end in (block["min"], block["max"]) if end is not None]
+            largest[key] = max([largest.get(key, 0.0), *ends])
+            scales[key] = Scale(**block["scale"])
+    return {key: formats.decimals(scales[key], largest[key]) for key in largest}

@@ -1,0 +1,37 @@
+"""The report as Markdown: coverage first, then the tables. For a pull request, a wiki, a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from edit_eval.records import Results
+from edit_eval.reporting import formats
+from edit_eval.reporting.page.entries import Entry
+from edit_eval.reporting.page.rendering import template_environment, told_of
+from edit_eval.reporting.page.texts import name_of, scale_words, score_name, text
+
+_SPECIAL = re.compile(r"([\\`*\[\]<>|#~$&!]|(?<!\w)_|_(?!\w))")  # an underscore within a word is only itself
+
+
+def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str:
+    """The whole document. Names and reasons from the records are escaped: they can be no markup."""
+    environment = template_environment(autoescape=False)
+
+    def of_score(part: Entry) -> str:
+        return score_name(part.score, language)
+
+    environment.filters.update(inline=inline, duration=lambda seconds: formats.duration(seconds, language))
+    environment.globals.update(
+        t=lambda key, **values: text(key, language, **values),
+        name_of=lambda kind, key: name_of(kind, key, language),
+        scale_words=lambda part: scale_words(part.scale, language),
+    )
+    environment.filters["score_name"] = of_score
+    return environment.get_template("report.md.j2").render(**told_of(results, summary))
+
+
+def inline(words: object) -> str:
+    """Text from the records on one line, as text: what Markdown or HTML would take for markup is escaped."""
+    return _SPECIAL.sub(r"\\\1", " ".join(str(words).split()))

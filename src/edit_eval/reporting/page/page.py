@@ -1,0 +1,251 @@
+"""The HTML page: one file that opens from a disk with no network, in two languages, light and dark.
+
+In its order: all numbers and tables, readable at once; the data (one JSON with the gallery and the charts); our
+scripts, which make the cards; Vega, which draws the charts; the thumbnails, an element each, written picture by
+picture. The thumbnails come last, so that the page can be used while a browser still reads tens of megabytes of them,
+and turns into pictures only those that it shows. A policy in the page's head allows exactly the scripts and the style
+that are in it, by their digests, and no request to anywhere; Vega's expressions are interpreted, because that policy
+allows no `eval`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+from markupsafe import Markup
+
+from edit_eval import __version__
+from edit_eval.records import Results
+from edit_eval.reporting import formats
+from edit_eval.reporting.page.agreement_chart import have_one_scale
+from edit_eval.reporting.page.charts import charts, histogram_hint, most_tags
+from edit_eval.reporting.page.entries import Entry
+from edit_eval.reporting.page.gallery import Pictures, gallery
+from edit_eval.reporting.page.rendering import template_environment, told_of
+from edit_eval.reporting.page.texts import LANGUAGES, name_of, scale_words, score_name, text, texts
+from edit_eval.reporting.page.thumbnails import size_for, thumbnails
+from edit_eval.reporting.page.vega import vega
+
+_STYLES = ("page.css", "results.css", "gallery.css", "detail.css")
+_EARLY = "early.js"
+"""Runs before anything is drawn, so that a page whose reader chose another theme or language does not flash."""
+_SCRIPTS = (
+    "elements.js",
+    "preferences.js",
+    "charts.js",
+    "comparison.js",
+    "samples.js",
+    "filters.js",
+    "gallery.js",
+    "detail.js",
+    "start.js",
+)
+_TITLE_NAMES = 4
+_DATA_HERE, _THUMBNAILS_HERE = "<!--data-->", "<!--thumbnails-->"  # records can never make these: "<" is escaped
+
+
+def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str) -> Iterator[str]:
+    """The parts of the page, in order; together one HTML document for `folder`."""
+    drawn = {one: charts(results, summary, one) for one in LANGUAGES}
+    told = told_of(results, summary)
+    titles = {one: title(results.name, told["median"] or told["parts"], one) for one in LANGUAGES}
+    above, rest = _document(told, language, drawn[language], titles[language]).split(_DATA_HERE)
+    scripts, end = rest.split(_THUMBNAILS_HERE)
+    pictures = Pictures(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
+    yield above
+    yield _json({**_words(language, titles), "charts": drawn, **gallery(results, summary, pictures)})
+    yield scripts
+    yield from _thumbnails(pictures)
+    yield end
+
+
+def _words(language: str, titles: Mapping[str, str]) -> dict[str, Any]:
+    """What the scripts say, in both languages; `titles` is what the browser's tab says."""
+    by_language = {one: {key: words[one] for key, words in texts().items()} for one in LANGUAGES}
+    return {"language": language, "texts": by_language, "titles": titles}
+
+
+def _thumbnails(pictures: Pictures) -> Iterator[str]:
+    """An inert element for each picture, with its base64; empty for one that cannot be read."""
+    for place, made in enumerate(thumbnails(pictures.paths, size_for(len(pictures.paths)))):
+        yield f'<script type="text/plain" id="thumbnail-{place}">{made or ""}</script>\n'
+
+
+def _json(data: Any) -> str:
+    """JSON that can stand inside of a script element: ASCII, and no `<` that could end it.
+
+    ASCII keeps the text at a byte a letter in the browser, too, which matters at 60 MB.
+    """
+    written = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]], title: str) -> str:
+    style = "\n".join(_asset(name) for name in _STYLES)
+    script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
+    early, drawing = _asset(_EARLY), vega()
+    results: Results = told["results"]
+    parts: list[Entry] = told["parts"]
+    return (
+        _templates(language)
+        .get_template("page.html.j2")
+        .render(
+            **told,
+            style=Markup(style),
+            script=Markup(script),
+            early=Markup(early),
+            vega=Markup(drawing),
+            policy=_policy(style, (early, script, drawing)),
+            title=title,
+            made=_made(drawn),
+            histogram_hint=histogram_hint,
+            judges_have_one_scale=have_one_scale(results),
+            language=language,
+            only=parts[0] if len(parts) == 1 else None,
+            facts=_facts(results),
+            most_tags=most_tags(parts) if any(len(part.tags) > most_tags(parts) for part in parts) else None,
+            listings=_listings(results),
+            version=__version__,
+            data_here=Markup(_DATA_HERE),
+            thumbnails_here=Markup(_THUMBNAILS_HERE),
+        )
+    )
+
+
+def title(name: str, parts: Sequence[Entry], language: str) -> str:
+    """What a browser's tab says: the run, and what came out of it."""
+    found = [f"{part.series} {part.number(part.overall.get('mean'))}" for part in parts[:_TITLE_NAMES]]
+    found += ["…"] if len(parts) > _TITLE_NAMES else []
+    if len(parts) == 1:
+        found.append(text("coverage.count", language, scored=formats.coverage(parts[0].coverage)))
+    return f"{name}: {text('list.separator', language).join(found)}"
+
+
+def _made(drawn: Mapping[str, list[Any]]) -> dict[str, Counter[str | None]]:
+    """Of each chart how many there are for each choice of scores; None is what belongs to no choice."""
+    return {name: Counter(one.get("usermeta", {}).get("score") for one in some) for name, some in drawn.items()}
+
+
+def _policy(style: str, scripts: tuple[str, ...]) -> str:
+    """The page's Content-Security-Policy: these scripts, this style, pictures from the disk, nothing else."""
+    allowed = " ".join(_digest(script) for script in scripts)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
+        "img-src 'self' file: data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(source: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("edit_eval.reporting.page").joinpath(f"templates/{name}").read_text(encoding="utf-8").strip()
+
+
+def _templates(language: str) -> jinja2.Environment:
+    environment = template_environment(autoescape=True)
+
+    def t(key: str, **values: object) -> Markup:
+        """A text that follows the page's language, with its values; one that has words of its own does, too."""
+        shown = text(key, language, **{name: _in(language, value) for name, value in values.items()})
+        if not values:
+            return Markup('<span data-text="{}">{}</span>').format(key, shown)
+        kept = {name: value if isinstance(value, dict) else str(value) for name, value in values.items()}
+        return Markup('<span data-text="{}" data-values="{}">{}</span>').format(key, json.dumps(kept), shown)
+
+    def follow(both: Mapping[str, str]) -> Markup:
+        """Something that has its own words in each language, in the page's."""
+        return Markup('<span data-words="{}">{}</span>').format(json.dumps(both), both[language])
+
+    def words(kind: str, key: str) -> Markup:
+        """A name of the records in the page's language."""
+        return follow({one: name_of(kind, key, one) for one in LANGUAGES})
+
+    def durations(seconds: float | None) -> dict[str, str]:
+        return {one: formats.duration(seconds, one) for one in LANGUAGES}
+
+    def plain(key: str, **values: object) -> str:
+        return text(key, language, **values)
+
+    def both(words_in: Callable[[str], str]) -> dict[str, str]:
+        return {one: words_in(one) for one in LANGUAGES}
+
+    environment.globals.update(
+        t=t,
+        words=words,
+        plain=plain,
+        score_name=lambda name: both(lambda one: score_name(name, one)),
+        scale_words=lambda part, **how: both(lambda one: scale_words(part.scale, one, **how)),
+    )
+
+    def listed(names: Sequence[str]) -> dict[str, str]:
+        return {one: text("list.separator", one).join(names) for one in LANGUAGES}
+
+    environment.filters.update(
+        listed=listed, follow=follow, durations=durations, duration=lambda seconds: follow(durations(seconds))
+    )
+    return environment
+
+
+def _in(language: str, value: object) -> object:
+    return value[language] if isinstance(value, dict) else value
+
+
+def _facts(results: Results) -> list[tuple[str, list[str]]]:
+    """What was measured with what: (text key, lines), read from the configuration as far as it says."""
+    facts = [
+        ("edit_model" if len(results.edit_models) == 1 else "edit_models", _models(results, "edit_models")),
+        ("judge" if len(results.judges) == 1 else "judges", _models(results, "judges")),
+    ]
+    benchmark = results.configuration.get("benchmark")
+    if isinstance(benchmark, Mapping):
+        kind, path = str(benchmark.get("type") or ""), str(benchmark.get("data_path") or "")
+        facts.append(("benchmark", [line for line in (kind, Path(path).name) if line]))
+    return [(key, lines) for key, lines in facts if lines]
+
+
+def _models(results: Results, section: str) -> list[str]:
+    """A line a model: its name and the name of its weights, where the configuration gives one."""
+    names = results.edit_models if section == "edit_models" else results.judges
+    lines = [(name, _weights(results, section, name)) for name in names]
+    if len(lines) == 1:  # its name is in the page's title
+        return [lines[0][1] or lines[0][0]]
+    return [f"{name}: {weights}" if weights else name for name, weights in lines]
+
+
+def _weights(results: Results, section: str, name: str) -> str:
+    single = "diffusion_model" if section == "edit_models" else "reward_model"
+    several = results.configuration.get(section)
+    model = several.get(name) if isinstance(several, Mapping) else results.configuration.get(single)
+    parameters = model.get("params") if isinstance(model, Mapping) else None
+    weights = parameters.get("model_name") if isinstance(parameters, Mapping) else None
+    return str(weights) if weights else ""
+
+
+def _listings(results: Results) -> list[tuple[str, str]]:
+    """(text key, YAML) of all that it takes to repeat the run."""
+    return [
+        ("configuration", _as_yaml(results.configuration)),
+        ("resolved", _as_yaml(results.resolved)),
+        ("environment", _as_yaml(results.environment)),
+    ]
+
+
+def _as_yaml(data: Mapping[str, object]) -> str:
+    if not data:
+        return ""
+    plain = json.loads(json.dumps(data, default=str))
+    return yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=100)

@@ -1,0 +1,98 @@
+"""What the page and the Markdown have in common: how their templates write numbers, and what they are told of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import jinja2
+
+from edit_eval.records import Results, Scale
+from edit_eval.reporting import formats
+from edit_eval.reporting.costs import costs, loads
+from edit_eval.reporting.failures import failures, missing_scores
+from edit_eval.reporting.page.entries import Entry, category_names, choices, entries, headlines
+from edit_eval.reporting.page.texts import judgement_status
+from edit_eval.reporting.repetition import COMMAND, repetition
+from edit_eval.reporting.slow_devices import slow_devices
+
+
+def template_environment(*, autoescape: bool) -> jinja2.Environment:
+    """The templates of this room, with the formats of numbers as filters; a name that is not given is an error.
+
+    The filter `duration` is the caller's: it has words, so it depends on the language.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("edit_eval.reporting.page"),
+        autoescape=autoescape,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        score=formats.score,
+        images=formats.images,
+        coverage=formats.coverage,
+        memory=formats.memory,
+        peak_memory=formats.peak_memory,
+        rate=formats.rate,
+        bracketed=formats.bracketed,
+    )
+    environment.globals.update(formats=formats, judgement_status=judgement_status)
+    return environment
+
+
+def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything that a template is told of a run, whatever it is written in and in whichever language."""
+    rows = entries(summary["results"])
+    parts = headlines(rows)
+    agreement = summary.get("agreement")
+    median = entries(agreement["median"]) if agreement and agreement["median"] else []
+    return {
+        "results": results,
+        "summary": summary,
+        "rows": rows,
+        "parts": parts,
+        "choices": choices(rows),
+        "with_scores": len(rows) > len(parts),
+        "category_names": category_names,
+        "is_incomplete": is_incomplete,
+        "groups_of": groups_of,
+        "published": published(summary),
+        "agreement": agreement,
+        "judged_scale": _shared_scale(parts),
+        "median": median,
+        "costs": costs(results, summary),
+        "slow": slow_devices(results),
+        "loads": loads(results),
+        "failures": [*failures(results), *missing_scores(results)],
+        "repetition": repetition(results),
+        "command": COMMAND,
+    }
+
+
+def is_incomplete(parts: Sequence[Entry]) -> bool:
+    """Whether any of them lacks a score."""
+    return any(not formats.is_complete(part.coverage) for part in parts)
+
+
+def groups_of(parts: Sequence[Entry], with_scores: bool) -> list[list[Entry]]:
+    """The rows of a table: with several scores a group for each score of each judge, else all together."""
+    if not with_scores:
+        return [list(parts)]
+    return [list(some) for _, some in groupby(parts, key=lambda part: (part.judge, part.score))]
+
+
+def published(summary: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Mapping[str, Any]]]]:
+    """(edit model, judge, `{NAME: {"value", "reason"}}`) of all that have a benchmark's authors' own numbers."""
+    found = [(one["edit_model"], one["judge"], one.get("published") or {}) for one in summary["results"]]
+    return [one for one in found if one[2]]
+
+
+def _shared_scale(parts: Sequence[Entry]) -> Scale | None:
+    """The scale of all headlines; None where judges differ in it, or an end is open."""
+    scales = {part.scale for part in parts}
+    only = scales.pop() if len(scales) == 1 else None
+    return only if only and only.span is not None else None

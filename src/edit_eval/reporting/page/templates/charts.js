@@ -1,0 +1,190 @@
+// Draws the charts one after the other, in the page's language, font and colours: those near the window at once, the
+// others when there is nothing else to do. A chart costs a tenth of a second or, with thousands of bars, a whole one:
+// who opens the page waits for none that is not to be seen.
+const charts = new Map(); // figure -> { bodies, views, near, drawn }
+const NEAR = '60% 0%';
+
+// How many names of a legend stand side by side: beside the axis' labels about two thirds of the width are left.
+function legendColumns(name, width) {
+  if (name === 'timeline' || name === 'utilisation') return Math.max(1, Math.floor(width / 110));
+  const longest = Math.max(...[...data.edit_models, ...data.judges].map((one) => one.length));
+  return Math.max(1, Math.floor((width * 0.64) / Math.min(290, longest * 6.5 + 36)));
+}
+
+// How high a chart will be, before it is drawn: whatever stands below stays where it is, and a link leads to its place.
+// Around the plot Vega puts lines of the sizes that `chartTheme` gives, whatever font a browser has for them.
+const AXIS = 43; // labels and title
+const TITLE = 23;
+const LEGEND = 6;
+const LEGEND_ROW = 14;
+const HALF_A_LABEL = 6; // the highest one of an axis of numbers stands half above the plot, if nothing else does
+const PADDING = { top: 5, bottom: 5 }; // Vega's own
+
+function chartHeight(specification, name, width) {
+  const encodings = (specification.layer || [specification]).map((one) => one.encoding);
+  const named = encodings.map(({ color }) => (color && color.legend ? color.scale.domain.length : 0));
+  const rows = Math.ceil(Math.max(...named) / legendColumns(name, width));
+  const numbers = encodings.some(({ y }) => y && y.type === 'quantitative');
+  const { top, bottom } = specification.padding || PADDING;
+  const above = rows ? LEGEND + rows * LEGEND_ROW : (numbers ? HALF_A_LABEL : 0);
+  return specification.height + AXIS + above + (specification.title ? TITLE : 0) + top + bottom;
+}
+
+// A figure's charts: those of the choice of scores in which it stands.
+function specificationsOf(figure) {
+  const choice = figure.closest('[data-score]');
+  const score = choice ? choice.dataset.score : undefined;
+  return data.charts[language][figure.dataset.chart].filter(({ usermeta }) => (usermeta || {}).score === score);
+}
+
+function isShown(figure) {
+  return !figure.closest('[hidden]');
+}
+
+function reserveRoom() {
+  const bodies = [...document.querySelectorAll('[data-chart]')].filter(isShown).flatMap((figure) => {
+    const specifications = specificationsOf(figure);
+    return [...figure.querySelectorAll('.chart-body')].map((body, place) => [
+      body, chartHeight(specifications[place], figure.dataset.chart, body.clientWidth),
+    ]);
+  });
+  for (const [body, height] of bodies) body.style.minHeight = `${height}px`;
+}
+
+function chartTheme(width, columns) {
+  const style = getComputedStyle(root);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const font = getComputedStyle(document.body).fontFamily;
+  const [ink, muted, line, accent] = ['--ink', '--muted', '--line', '--accent'].map(colour);
+  const palette = ['--series-1', '--series-2', '--series-3', '--series-4', '--series-5', '--series-6'].map(colour);
+  return {
+    font,
+    background: 'transparent',
+    view: { stroke: null },
+    range: { category: palette },
+    axis: {
+      labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line,
+      labelFontSize: 12, titleFontSize: 12, titleFontWeight: 'normal', titlePadding: 10, labelPadding: 6,
+    },
+    // Names take about a third of the chart.
+    axisY: { labelColor: ink, labelFontSize: 13, labelLimit: Math.round(Math.min(width * 0.36, 360)), grid: false },
+    axisYQuantitative: { labelColor: muted, labelFontSize: 12, grid: true, domain: false, ticks: false },
+    legend: {
+      labelColor: ink, labelFontSize: 12, labelLimit: Math.min(260, width - 60), columns,
+      columnPadding: 18, symbolType: 'circle', symbolSize: 80, symbolOpacity: 1, offset: 8,
+    },
+    title: { color: ink, fontWeight: 600 },
+    mark: { color: accent }, bar: { color: accent }, rule: { color: accent }, line: { color: muted }, point: { color: accent }, tick: { color: ink },
+    text: { color: ink, font },
+  };
+}
+
+async function drawChart(figure) {
+  const chart = charts.get(figure);
+  const name = figure.dataset.chart;
+  const specifications = specificationsOf(figure);
+  if (!isShown(figure)) {
+    chart.drawn = false; // another score was chosen before its turn came
+    return;
+  }
+  for (const [place, body] of chart.bodies.entries()) {
+    if (chart.views[place]) chart.views[place].finalize();
+    const config = chartTheme(body.clientWidth, legendColumns(name, body.clientWidth));
+    chart.views[place] = await vegaEmbed(body, { ...specifications[place], config }, {
+      // The page allows no eval: expressions are interpreted.
+      ast: true,
+      actions: false,
+      defaultStyle: false,
+      // Thousands of bars are quicker on a canvas.
+      renderer: name === 'timeline' ? 'canvas' : 'svg',
+      tooltip: { disableDefaultStyle: true, theme: 'page' },
+    });
+    // Vega describes every mark in English; the picture as a whole has a name, and the tables have the numbers.
+    for (const described of [body, ...body.querySelectorAll('[aria-roledescription], [aria-label]')]) {
+      for (const attribute of ['role', 'aria-label', 'aria-roledescription']) described.removeAttribute(attribute);
+    }
+    const picture = body.querySelector('svg, canvas');
+    picture.setAttribute('role', 'img');
+    picture.setAttribute('aria-label', words(`chart.${name}`));
+  }
+}
+
+// A reader who switches twice must end up with the last; a pause before each keeps the page answering.
+let drawing = Promise.resolve();
+
+function drawNear() {
+  for (const [figure, chart] of charts) if (chart.near && !chart.drawn) drawNext(figure, chart);
+  drawWhenIdle();
+}
+
+function drawNext(figure, chart) {
+  chart.drawn = true;
+  drawing = drawing
+    .then(() => new Promise((resume) => { setTimeout(resume); }))
+    .then(() => drawChart(figure))
+    .catch((error) => console.error(error));
+}
+
+// Printing waits for nobody: what is not drawn when it begins is white on paper.
+const idle = window.requestIdleCallback || ((then) => setTimeout(then, 200));
+let isWaiting = false;
+
+function drawWhenIdle() {
+  if (isWaiting) return;
+  isWaiting = true;
+  drawing.then(() => idle(() => {
+    isWaiting = false;
+    const far = [...charts].find(([figure, chart]) => !chart.drawn && isShown(figure));
+    if (!far) return;
+    drawNext(...far);
+    drawWhenIdle();
+  }));
+}
+
+function redrawCharts() {
+  reserveRoom();
+  for (const chart of charts.values()) chart.drawn = false;
+  drawNear();
+}
+
+// Labels and legends have their room from the width at which a chart was drawn.
+function redrawWhenResized() {
+  let width = root.clientWidth;
+  let waiting;
+  addEventListener('resize', () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      if (root.clientWidth !== width) redrawCharts();
+      width = root.clientWidth;
+    }, 250);
+  });
+}
+
+function startCharts() {
+  reserveRoom(); // again: the window may have another width by now
+  const watch = new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) charts.get(target).near = isIntersecting;
+    drawNear();
+  }, { rootMargin: NEAR });
+  for (const figure of document.querySelectorAll('[data-chart]')) {
+    const bodies = [...figure.querySelectorAll('.chart-body')];
+    charts.set(figure, { bodies, views: [], near: false, drawn: false });
+    watch.observe(figure);
+  }
+  redrawWhenResized();
+}
+
+// The scores of which the charts and tables of the breakdown are; the gallery follows where its judge has that score.
+function startChoice() {
+  const control = document.getElementById('choice');
+  if (!control) return;
+  control.addEventListener('click', ({ target }) => {
+    const button = target.closest('button');
+    if (!button) return;
+    for (const one of control.children) one.setAttribute('aria-pressed', String(one === button));
+    for (const one of document.querySelectorAll('.choice')) one.hidden = one.dataset.score !== button.value;
+    reserveRoom();
+    drawNear();
+    chooseScore(button.value);
+  });
+}

@@ -1,0 +1,143 @@
+// Which samples are shown, and in which order.
+const filters = document.getElementById('filters');
+
+function options(name, values, labelOf) {
+  const select = filters.elements[name];
+  if (values.length < 2) return;
+  select.parentElement.hidden = false;
+  for (const value of values) select.append(sayWords('option', labelOf(value), { value }));
+}
+
+function distinct(values) {
+  return [...new Set(values)].filter(Boolean);
+}
+
+function byFrequency(values) {
+  const counts = new Map();
+  for (const value of values) counts.set(value, (counts.get(value) || 0) + 1);
+  return [...counts.keys()].sort((one, other) => counts.get(other) - counts.get(one) || (one < other ? -1 : 1));
+}
+
+function inBoth(key) {
+  return Object.fromEntries(Object.keys(data.texts).map((code) => [code, data.texts[code][key]]));
+}
+
+function fillFilters() {
+  const itself = (value) => ({ en: value, zh: value });
+  const judgements = data.samples.flatMap((sample) => sample.edits.flatMap((edit) => edit.judgements));
+  const statuses = distinct(judgements.flatMap((one) => [one.status, ...Object.values(one.missing).map(([status]) => status)]));
+  options('category', distinct(data.samples.map((sample) => sample.category)), (name) => nameOf('category', name));
+  options('difficulty', distinct(data.samples.map((sample) => sample.difficulty)), (name) => nameOf('difficulty', name));
+  options('tag', byFrequency(data.samples.flatMap((sample) => sample.tags)), itself);
+  options('status', statuses.length > 1 ? ['unscored', ...statuses] : statuses,
+    (status) => inBoth(status === 'unscored' ? 'filter.unscored' : `status.${status}`));
+  options('edit_model', data.edit_models, itself);
+  options('judge', data.judges, itself);
+  fillScores();
+  const wanted = wantedNow();
+  const differ = (kind) => data.samples.some((sample) => chosenOf(sample, wanted)[kind] !== null);
+  for (const kind of ['models', 'answers']) {
+    if (!differ(kind)) filters.elements.sort.querySelector(`[value=${kind}]`).remove();
+  }
+}
+
+// The scores of the chosen judge, its headline first; bounds and orders as the chosen score has them.
+function fillScores() {
+  const { judge } = wantedNow();
+  const { headline, scores } = data.scoring[judge];
+  const { score } = filters.elements;
+  const chosen = score.value;
+  const names = [headline, ...Object.keys(scores).filter((name) => name !== headline)];
+  score.replaceChildren();
+  score.parentElement.hidden = true;
+  options('score', names, (name) => scores[name].title);
+  if (names.includes(chosen) && names.length > 1) score.value = chosen;
+  fillBounds();
+}
+
+function fillBounds() {
+  const wanted = wantedNow();
+  const scale = scaleOf(wanted.judge, wanted.score);
+  for (const end of ['lowest', 'highest']) {
+    const input = filters.elements[end];
+    input.placeholder = scale[end] ?? '';
+    for (const [name, value] of [['min', scale.lowest], ['max', scale.highest]]) {
+      if (value === null) input.removeAttribute(name);
+      else input.setAttribute(name, value);
+    }
+    input.step = (10 ** (1 - scale.digits)).toFixed(scale.digits - 1);
+  }
+  for (const order of ['worst', 'best']) {
+    const option = filters.elements.sort.querySelector(`[value=${order}]`);
+    option.dataset.text = `sort.${order}${scale.higher_is_better ? '' : '.lower'}`;
+    option.textContent = words(option.dataset.text);
+  }
+}
+
+// From elsewhere on the page; empty for the headline.
+function chooseScore(name) {
+  const { judge } = wantedNow();
+  const { headline, scores } = data.scoring[judge];
+  if (!filters.elements.score.options.length) return;
+  filters.elements.score.value = Object.hasOwn(scores, name) ? name : headline;
+  scoreChanged();
+}
+
+// Bounds of another scale mean nothing on this one.
+function scoreChanged() {
+  for (const end of ['lowest', 'highest']) filters.elements[end].value = '';
+  fillBounds();
+  showChosen();
+}
+
+function wantedNow() {
+  const form = Object.fromEntries(new FormData(filters));
+  const bound = (text) => (text === '' || Number.isNaN(Number(text)) ? null : Number(text));
+  const judge = form.judge || data.judges[0]; // a single judge is not asked for
+  const score = form.score || data.scoring[judge].headline; // nor is a single score
+  return { ...form, judge, score, search: form.search.trim().toLowerCase(), lowest: bound(form.lowest), highest: bound(form.highest) };
+}
+
+// All of a sample's text that the search looks through, made when first asked for.
+const searchable = new Map();
+
+function textOf(sample) {
+  if (!searchable.has(sample)) {
+    const words = sample.edits.flatMap((edit) => [edit.reason, ...edit.judgements.flatMap((one) => [one.reason, ...wordsOf(one)])]);
+    const all = [sample.id, sample.instruction, ...Object.values(sample.instructions), sample.description, sample.fault, ...sample.tags, ...words];
+    searchable.set(sample, all.join('\n').toLowerCase());
+  }
+  return searchable.get(sample);
+}
+
+// [{sample, edits, matching, lowest, highest, models, answers}], filtered and sorted.
+function chosenSamples(wanted) {
+  const chosen = [];
+  for (const sample of data.samples) {
+    if (wanted.category && sample.category !== wanted.category) continue;
+    if (wanted.difficulty && sample.difficulty !== wanted.difficulty) continue;
+    if (wanted.tag && !sample.tags.includes(wanted.tag)) continue;
+    if (wanted.search && !textOf(sample).includes(wanted.search)) continue;
+    const rest = chosenOf(sample, wanted);
+    if ((wanted.status || wanted.lowest !== null || wanted.highest !== null) && !rest.matching.length) continue;
+    chosen.push({ sample, ...rest });
+  }
+  return sorted(chosen, wanted);
+}
+
+// All that a judge said in one judgement.
+function wordsOf(judgement) {
+  return judgement.readings.flatMap((reading) => Object.values(reading).flatMap(({ text, reason }) => [text, reason]));
+}
+
+function sorted(chosen, { judge, score, sort }) {
+  const up = ['lowest', 1];
+  const down = ['highest', -1];
+  const [worst, best] = scaleOf(judge, score).higher_is_better ? [up, down] : [down, up];
+  const [key, sign] = { worst, best, models: ['models', -1], answers: ['answers', -1] }[sort] || [null, 0];
+  if (!key) return chosen;
+  // What has no number to sort by comes last, whichever way the rest is sorted.
+  const missing = chosen.filter((one) => one[key] === null);
+  const known = chosen.filter((one) => one[key] !== null);
+  return [...known.sort((one, other) => sign * (one[key] - other[key])), ...missing];
+}

@@ -1,0 +1,110 @@
+// The cards: one page of them at a time, made when they are to be seen.
+const CARDS_A_PAGE = 24;
+const cards = document.getElementById('cards');
+const pages = document.getElementById('pages');
+
+let chosen = [];
+let pageNumber = 0;
+
+function linkTo(sample) {
+  return `#sample=${encodeURIComponent(sample.id)}`;
+}
+
+function tile(frame, caption, edit, wanted) {
+  return make('figure', { class: 'tile' }, frame,
+    make('figcaption', {}, edit && edit.status === 'ok' ? scoreLabel(edit, wanted) : null, caption));
+}
+
+function card({ sample, edits }, wanted) {
+  const { view } = wanted;
+  const tiles = edits.map((edit) => {
+    const several = sample.edits.length > 1;
+    const name = several ? make('span', { class: 'model', title: editName(sample, edit) }, editName(sample, edit)) : say('span', 'picture.edit', {}, { class: 'model' });
+    return tile(editFrame(sample, edit, view), name, edit, wanted);
+  });
+  if (view === 'beside' || !edits.length) {
+    tiles.unshift(tile(sourceFrame(sample), say('span', 'picture.source', {}, { class: 'model' })));
+  }
+  const made = make('article', { class: 'card' },
+    make('div', { class: 'tiles' }, ...tiles),
+    make('p', { class: 'instruction' }, sayWords('a', instructionOf(sample), { href: linkTo(sample) })),
+    make('p', { class: 'about' },
+      sayWords('span', nameOf('category', sample.category)),
+      sample.difficulty ? sayWords('span', nameOf('difficulty', sample.difficulty)) : null,
+      make('span', { class: 'id', title: sample.id }, sample.id)));
+  if (sample.fault) made.append(make('p', { class: 'fault' }, sample.fault));
+  made.querySelector('.tiles').style.setProperty('--tiles', tiles.length);
+  const shape = shapeOf(sample);
+  if (shape) made.style.setProperty('--shape', shape);
+  made.addEventListener('click', (event) => {
+    if (!event.target.closest('a, input')) location.hash = linkTo(sample);
+  });
+  return made;
+}
+
+function instructionOf(sample) {
+  const either = sample.instruction || Object.values(sample.instructions).find(Boolean) || sample.id;
+  return { en: sample.instructions.en || either, zh: sample.instructions.zh || either };
+}
+
+function showPage(number) {
+  const count = Math.max(1, Math.ceil(chosen.length / CARDS_A_PAGE));
+  pageNumber = Math.min(Math.max(0, number), count - 1);
+  const wanted = wantedNow();
+  const { view } = wanted;
+  const shown = chosen.slice(pageNumber * CARDS_A_PAGE, (pageNumber + 1) * CARDS_A_PAGE);
+  cards.dataset.view = view;
+  cards.style.setProperty('--tiles', Math.max(1, ...shown.map(({ edits }) => edits.length + (view === 'beside' ? 1 : 0))));
+  cards.replaceChildren(...shown.map((one) => card(one, wanted)));
+  if (!shown.length) cards.append(say('p', 'gallery.empty', {}, { class: 'empty' }));
+  pages.hidden = count < 2;
+  const [previous, next] = pages.querySelectorAll('button');
+  previous.disabled = pageNumber === 0;
+  next.disabled = pageNumber === count - 1;
+  pages.querySelector('p').replaceChildren(say('span', 'gallery.page', { page: pageNumber + 1, pages: count }));
+}
+
+// Whose scores are shown, and which, where it could be others.
+function judgedBy({ judge, score }) {
+  const said = data.judges.length > 1 ? [' · ', say('span', 'judged_by', { judge })] : [];
+  const several = Object.keys(data.scoring[judge].scores).length > 1;
+  return several ? [...said, ' · ', sayWords('span', scaleOf(judge, score).title)] : said;
+}
+
+function showChosen() {
+  const wanted = wantedNow();
+  chosen = chosenSamples(wanted);
+  document.getElementById('gallery-count').replaceChildren(
+    say('span', 'gallery.count', { shown: chosen.length, total: data.samples.length }), ...judgedBy(wanted));
+  showPage(0);
+}
+
+// Frames have the shape of the sample's first edit, so that they leave little room empty, within what a grid bears.
+function shapeOf(sample) {
+  const edit = sample.edits.find((one) => one.height);
+  return edit && Math.min(1.78, Math.max(0.75, edit.width / edit.height)).toFixed(3);
+}
+
+function startGallery() {
+  fillFilters();
+  filters.addEventListener('input', ({ target }) => {
+    if (target.name === 'judge') fillScores();
+    if (['judge', 'score'].includes(target.name)) scoreChanged();
+    else showChosen();
+  });
+  // Order and view stand outside of the form; another view leaves the reader on the page of cards.
+  document.querySelector('#gallery .gallery-head').addEventListener('input', (event) => {
+    if (event.target.name === 'view') showPage(pageNumber);
+    else showChosen();
+  });
+  filters.addEventListener('submit', (event) => event.preventDefault());
+  // A form is empty only after its reset event.
+  filters.addEventListener('reset', () => setTimeout(() => { fillScores(); showChosen(); }));
+  pages.addEventListener('click', (event) => {
+    const button = event.target.closest('button');
+    if (!button) return;
+    showPage(pageNumber + Number(button.value));
+    document.getElementById('gallery').scrollIntoView();
+  });
+  showChosen();
+}

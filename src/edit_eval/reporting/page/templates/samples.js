@@ -1,0 +1,98 @@
+// What the gallery needs to know of each sample beyond what is recorded. Only scored judgements have a number.
+function meanOf(numbers) {
+  return numbers.length ? numbers.reduce((sum, one) => sum + one, 0) / numbers.length : null;
+}
+
+function spreadOf(numbers) {
+  return numbers.length > 1 ? Math.max(...numbers) - Math.min(...numbers) : null;
+}
+
+function scaleOf(judge, score) {
+  return data.scoring[judge].scores[score];
+}
+
+function written(value, { digits }) {
+  const text = value.toFixed(digits);
+  return Number(text) ? text : text.replace('-', '');
+}
+
+// What became of one score of a judgement; null where it does not apply to the sample.
+function outcomeOf(judgement, score) {
+  if (Object.hasOwn(judgement.scores, score)) return { status: 'ok', score: judgement.scores[score], reason: '' };
+  if (Object.hasOwn(judgement.missing, score)) {
+    const [status, reason] = judgement.missing[score];
+    return { status, reason };
+  }
+  const nothing = judgement.status !== 'ok' && !Object.keys(judgement.missing).length;
+  return nothing ? { status: judgement.status, reason: judgement.reason } : null;
+}
+
+// One score of one edit by one judge: the mean, and how many there should be. No number mixes two judges or scores.
+function scoring(edit, { judge, score }) {
+  const judgements = edit.judgements.filter((one) => one.judge === judge);
+  const outcomes = judgements.map((one) => outcomeOf(one, score)).filter(Boolean);
+  const scores = scoresOf(outcomes);
+  return { outcomes, scores, mean: meanOf(scores), complete: scores.length === outcomes.length };
+}
+
+// How far apart judges and repeats are about an edit: of the judges that give the score, or whose headline it is with
+// the chosen judge, on the same scale.
+function answersOf(edit, { judge, score }) {
+  const alike = (one, other) => ['lowest', 'highest', 'higher_is_better'].every((key) => one[key] === other[key]);
+  const leads = data.scoring[judge].headline === score;
+  return scoresOf(edit.judgements.flatMap((one) => {
+    const name = leads ? data.scoring[one.judge].headline : score;
+    const scale = scaleOf(one.judge, name);
+    return scale && alike(scale, scaleOf(judge, score)) ? [outcomeOf(one, name)].filter(Boolean) : [];
+  }));
+}
+
+// What edits and judgements the filters leave of a sample, with the numbers to sort by.
+function chosenOf(sample, wanted) {
+  const edits = sample.edits.filter((edit) => !wanted.edit_model || edit.model === wanted.edit_model);
+  const scorings = edits.map((edit) => scoring(edit, wanted));
+  const means = scorings.map((one) => one.mean).filter((mean) => mean !== null);
+  const spreads = edits.map((edit) => spreadOf(answersOf(edit, wanted))).filter((spread) => spread !== null);
+  return {
+    edits,
+    matching: edits.filter((edit, place) => matches(scorings[place].outcomes, wanted)),
+    lowest: means.length ? Math.min(...means) : null,
+    highest: means.length ? Math.max(...means) : null,
+    models: spreadOf(means),
+    answers: spreads.length ? Math.max(...spreads) : null,
+  };
+}
+
+function scoresOf(outcomes) {
+  return outcomes.filter((one) => one.status === 'ok').map((one) => one.score);
+}
+
+// Whether the chosen score of an edit has the status and lies within the bounds that are asked for.
+function matches(outcomes, { status, lowest = null, highest = null }) {
+  const unscored = (one) => one.status !== 'ok';
+  if (status && !outcomes.some((one) => (status === 'unscored' ? unscored(one) : one.status === status))) return false;
+  return (lowest === null && highest === null) || scoresOf(outcomes).some((score) => (
+    (lowest === null || score >= lowest) && (highest === null || score <= highest)));
+}
+
+function editName(sample, edit) {
+  const several = sample.edits.filter((one) => one.model === edit.model).length > 1;
+  return several ? `${edit.model} · ${words('detail.seed', { seed: edit.seed })}` : edit.model;
+}
+
+// The score of an edit as the reader sees it: a number only if there is one, the status if not.
+function scoreLabel(edit, wanted) {
+  const { outcomes, scores, mean, complete } = scoring(edit, wanted);
+  if (mean === null) {
+    if (!outcomes.length && edit.judgements.some((one) => one.judge === wanted.judge)) {
+      return say('span', 'score.not_asked', {}, { class: 'quiet' });
+    }
+    const status = outcomes.length ? outcomes[0].status : edit.status;
+    return say('span', `status.${status === 'ok' ? 'pending' : status}`, {}, { class: 'unscored' });
+  }
+  const label = make('span', { class: 'score' }, written(mean, scaleOf(wanted.judge, wanted.score)));
+  if (!complete) {
+    label.append(' ', say('span', 'score.partly', { scored: scores.length, total: outcomes.length }, { class: 'partly' }));
+  }
+  return label;
+}

@@ -1,0 +1,144 @@
+"""The charts of time: what each device did from second to second, and its share of the wall time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import Any
+
+import altair as alt
+
+from edit_eval.records import Activity, Results
+from edit_eval.reporting.page.chart_parts import AnyChart
+from edit_eval.reporting.page.texts import name_of, text
+from edit_eval.reporting.terminal_text import one_line
+
+KINDS = ("starting", "loading", "editing", "judging", "unloading")
+"""In the order in which they are drawn: imports, which hold no device, lie under whatever is done on it meanwhile."""
+COLOURS = {
+    "starting": "#dcd9d3",
+    "loading": "#a8a29a",
+    "editing": "#3f6fd8",
+    "judging": "#d98a2b",
+    "unloading": "#cbc6be",
+    "idle": "#88848026",
+}
+"""Mid-tones that can be told apart on a light and on a dark page."""
+
+
+def timeline(results: Results, language: str) -> list[AnyChart]:
+    """A row a device, a bar an activity; several starts of a run follow each other on one axis."""
+    if not results.activities:
+        return []
+    begins = _start_times(results)
+    last = max(begins[one.start_number] + one.end for one in results.activities)
+    unit, seconds = _unit(last)
+    present = {one_line(one.device) for one in results.activities}
+    devices = [name for name in dict.fromkeys(map(one_line, results.devices)) if name in present]
+    devices += sorted(present.difference(devices))
+    in_layers = sorted(results.activities, key=lambda one: KINDS.index(one.kind) if one.kind in KINDS else len(KINDS))
+    rows = [_activity_row(one, begins[one.start_number], seconds, language) for one in in_layers]
+    x = alt.X("begin:Q", title=text(f"axis.{unit}", language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
+    bars = (
+        alt.Chart({"values": rows}, width="container", height=max(2, len(devices)) * 26)
+        .mark_bar(size=16, clip=True)
+        .encode(
+            y=alt.Y("device:N", scale=alt.Scale(domain=devices), title=None).axis(ticks=False, domain=False),
+            x=x.axis(grid=False, tickCount=8, format="~g"),
+            x2="end:Q",
+            color=_kind_colour(KINDS, language),
+            tooltip=[
+                alt.Tooltip("kind:N", title=text("tooltip.activity", language)),
+                alt.Tooltip("model:N", title=text("tooltip.model", language)),
+                alt.Tooltip("what:N", title=text("tooltip.what", language)),
+                alt.Tooltip("seconds:Q", title=text("tooltip.seconds", language), format=".1f"),
+            ],
+        )
+    )
+    restarts = [{"begin": begin / seconds} for number, begin in sorted(begins.items()) if number > 1]
+    if not restarts:
+        return [bars]
+    lines = alt.Chart({"values": restarts}).mark_rule(strokeWidth=1).encode(x="begin:Q")
+    return [alt.layer(bars, lines)]
+
+
+def _start_times(results: Results) -> dict[int, float]:
+    """When each start began on an axis on which the starts follow each other without the pauses between them."""
+    lengths = dict(enumerate(results.wall_seconds, start=1))
+    for one in results.activities:
+        # A start that was killed has no wall time: it lasts until its last activity ends.
+        lengths[one.start_number] = max(lengths.get(one.start_number, 0.0), one.end)
+    numbers = sorted(lengths)
+    return dict(zip(numbers, accumulate((lengths[number] for number in numbers), initial=0.0), strict=False))
+
+
+def _unit(last: float) -> tuple[str, float]:
+    if last < 180:
+        return "seconds", 1.0
+    return ("minutes", 60.0) if last < 3 * 3600 else ("hours", 3600.0)
+
+
+def _activity_row(one: Activity, start: float, unit_seconds: float, language: str) -> dict[str, Any]:
+    return {
+        "device": one_line(one.device),
+        "kind": name_of("kind", one_line(one.kind), language),
+        "model": one_line(one.model),
+        "what": one_line(one.what, 80),
+        # Enough digits for a screen; the records keep the rest.
+        "begin": round((start + one.begin) / unit_seconds, 5),
+        "end": round((start + one.end) / unit_seconds, 5),
+        "seconds": round(one.end - one.begin, 2),
+    }
+
+
+def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
+    """A stacked bar a device: the share of its time for each kind of work, and idle."""
+    devices = (summary.get("timing") or {}).get("devices") or {}
+    order = ("editing", "judging", "loading", "unloading", "idle")
+    rows = []
+    for name, kinds in devices.items():
+        whole = sum(kinds.values())
+        rows += [
+            {
+                "device": one_line(name),
+                "kind": name_of("kind", kind, language),
+                "order": place,
+                "share": kinds[kind] / whole,
+                "seconds": kinds[kind],
+            }
+            for place, kind in enumerate(order)
+            if whole > 0
+        ]
+    if not rows:
+        return []
+    y = alt.Y("device:N", scale=alt.Scale(domain=list(map(one_line, devices))), title=None)
+    height = max(2, len(devices)) * 26
+    bars = (
+        alt.Chart({"values": rows}, width="container", height=height)
+        .mark_bar(size=16)
+        .encode(
+            y=y.axis(ticks=False, domain=False),
+            x=alt.X("share:Q", title=text("axis.share", language), scale=alt.Scale(domain=[0, 1])).axis(
+                format="%", grid=False, tickCount=5
+            ),
+            color=_kind_colour(order, language),
+            order="order:Q",
+            tooltip=[
+                alt.Tooltip("device:N", title=text("time.device", language)),
+                alt.Tooltip("kind:N", title=text("tooltip.activity", language)),
+                alt.Tooltip("share:Q", title=text("axis.share", language), format=".1%"),
+                alt.Tooltip("seconds:Q", title=text("tooltip.seconds", language), format=".0f"),
+            ],
+        )
+    )
+    return [bars]
+
+
+def _kind_colour(kinds: tuple[str, ...], language: str) -> alt.Color:
+    return alt.Color(
+        "kind:N",
+        scale=alt.Scale(
+            domain=[name_of("kind", kind, language) for kind in kinds], range=[COLOURS[kind] for kind in kinds]
+        ),
+        legend=alt.Legend(orient="top", direction="horizontal", title=None),
+    )

@@ -1,0 +1,298 @@
+"""The live progress: what a person sees while a run works. It can neither stop a run nor hold it up.
+
+The engine's thread only takes notes (`ProgressState`). A thread of its own looks at them a few times a second and
+shows them, so that a terminal that was paused, or has gone, costs the run nothing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import io
+import os
+import select
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Concatenate, Literal, ParamSpec, TextIO, cast
+
+from rich.console import Console
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.execution.drivers.contract import Meter
+from edit_eval.records import Edit, Judgement
+from edit_eval.reporting.progress.live_file import write_live
+from edit_eval.reporting.progress.plain import PlainProgress
+from edit_eval.reporting.progress.rich_lines import RichProgress
+from edit_eval.reporting.progress.state import ProgressState
+from edit_eval.reporting.progress.view import Display, Note, Reading, Snapshot
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import Replica
+from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.matrix import Matrix
+from edit_eval.store.run_directory import RunDirectory
+
+Mode = Literal["rich", "plain", "lines", "none"]
+CONFIGURED = "as configured"
+KEEP_EVERY = 1.0
+"""Seconds between two writings of `live.json`."""
+PATIENCE = 2.0
+"""Seconds that the end waits for a display, or a disk, that hangs."""
+
+
+def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[str, str] | None = None) -> Progress:
+    """The progress for a `mode` of `execution.progress`, on stderr. What was chosen is its `mode` and `reason`.
+
+    Raises `ConfigurationError` for another mode.
+    """
+    stream = sys.stderr if stream is None else stream
+    chosen, reason = choose(mode, stream, os.environ if environment is None else environment)
+    if chosen == "rich":
+        return Progress(RichProgress(terminal(stream)), chosen, reason)
+    if chosen != "none":
+        return Progress(PlainProgress(unbuffered(stream), scores=chosen == "lines"), chosen, reason)
+    return Progress(None, chosen, reason)
+
+
+def choose(mode: str, stream: TextIO, environment: Mapping[str, str]) -> tuple[Mode, str]:
+    """Which progress fits, and why. Bars need a terminal, whoever asks for them."""
+    if mode in ("plain", "lines", "none"):
+        return cast(Mode, mode), CONFIGURED
+    if mode not in ("auto", "rich"):
+        raise ConfigurationError(f"progress: `{mode}` is not known; use `auto`, `rich`, `plain`, `lines` or `none`")
+    if not stream.isatty():
+        return "plain", "stderr is not a terminal"
+    if environment.get("TERM") in ("dumb", "unknown"):
+        return "plain", f"TERM is {environment['TERM']}"
+    return "rich", "stderr is a terminal"
+
+
+P = ParamSpec("P")
+
+
+def _harmless(method: Callable[Concatenate[Progress, P], None]) -> Callable[Concatenate[Progress, P], None]:
+    """No fault of the display's reaches the run; the first one is kept in `failure`."""
+
+    @functools.wraps(method)
+    def call(self: Progress, /, *arguments: P.args, **named: P.kwargs) -> None:
+        try:
+            method(self, *arguments, **named)
+        except Exception as error:
+            self.failure = self.failure or error
+
+    return call
+
+
+class Progress:
+    """Shows a run on a display, and in `live.json` (see `edit_eval.execution.session.Spectator`)."""
+
+    def __init__(
+        self, display: Display | None, mode: Mode, reason: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.mode, self.reason = mode, reason
+        self.failure: Exception | None = None
+        """The first thing that went wrong with showing."""
+        self._display, self._clock = display, clock
+        self._state: ProgressState | None = None
+        self._snapshot = Snapshot()
+        self._taken = 0.0
+        self._threads: list[threading.Thread] = []
+        self._over = threading.Event()
+
+    # -- what a run tells --
+
+    @_harmless
+    def reading(self, items: int, read: int, size: int) -> None:
+        """A benchmark has been read so far: `items` samples, `read` of `size` bytes (0 where that is not known)."""
+        if self._display is not None:
+            self._display.reading(Reading(items, read, size), self._clock())
+
+    @_harmless
+    def has_read(self) -> None:
+        """The benchmark has been read, or could not be."""
+        if self._display is not None:
+            self._display.has_read()
+
+    @_harmless
+    def begin(
+        self,
+        matrix: Matrix,
+        policy: Policy,
+        work: Work,
+        estimates: Estimates,
+        meters: Mapping[str, Meter],
+        directory: RunDirectory,
+    ) -> None:
+        """The run starts. `meters` is kept up to date, and `directory` is the run's."""
+        if self.mode == "plain" and self._display is not None:
+            more = "" if self.reason == CONFIGURED else "; `progress: lines` also shows every score"
+            self._display.write([Note(f"progress: plain lines ({self.reason}{more})")])
+        self._state = ProgressState(matrix, policy, work, estimates, self._clock(), meters)
+        self._take_snapshot()
+        self._over.clear()
+        self._begin_thread("edit-eval live.json", self._keep, directory)
+        if self._display is not None:
+            self._begin_thread("edit-eval progress", self._show, self._display, self._state)
+        atexit.register(self.end)  # a cursor that was hidden is shown again, whatever happens
+
+    @_harmless
+    def end(self) -> None:
+        """The run is over, one way or another."""
+        atexit.unregister(self.end)
+        threads, self._threads = self._threads, []
+        if threads:
+            with contextlib.suppress(Exception):  # then the one before is the last
+                self._take_snapshot()
+            self._over.set()
+            for thread in threads:
+                thread.join(PATIENCE)
+            self._state = None
+
+    @_harmless
+    def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
+        """A replica's life has changed."""
+        if self._state:
+            self._state.replica(replica, state, message, self._clock())
+
+    @_harmless
+    def running(self, replica: Replica, task: Task, about: str) -> None:
+        """A device has begun with a task."""
+        if self._state:
+            self._state.running(replica, task, about, self._clock())
+
+    @_harmless
+    def step(self, replica: Replica, step: int, steps: int) -> None:
+        """An edit has come so far."""
+        if self._state:
+            self._state.step(replica, step, steps)
+
+    @_harmless
+    def finished(self, replica: Replica, task: Task) -> None:
+        """A task has come to an end."""
+        if self._state:
+            self._state.finished(replica, task, self._clock())
+
+    @_harmless
+    def note(self, text: str) -> None:
+        """Something that a person should know."""
+        if self._state:
+            self._state.note(text)
+        elif self._display is not None:
+            self._display.write([Note(text)])
+
+    @_harmless
+    def tick(self, now: float) -> None:
+        """The engine has gone round once."""
+        if self._clock() - self._taken >= (KEEP_EVERY if self._display is None else self._display.interval):
+            self._take_snapshot()
+
+    @_harmless
+    def edit(self, edit: Edit) -> None:
+        """An edit was recorded."""
+        if self._state:
+            self._state.edit(edit, self._clock())
+
+    @_harmless
+    def judgement(self, judgement: Judgement) -> None:
+        """A judgement was recorded."""
+        if self._state:
+            self._state.judgement(judgement, self._clock())
+
+    def _take_snapshot(self) -> None:
+        if self._state:
+            self._taken = self._clock()
+            self._snapshot = self._state.snapshot(self._taken)
+
+    # -- the threads that show --
+
+    def _begin_thread(self, name: str, target: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def _keep(self, directory: RunDirectory) -> None:
+        try:
+            while not self._over.is_set():
+                write_live(directory, self._snapshot)
+                self._over.wait(KEEP_EVERY)
+            write_live(directory, self._snapshot, ended=True)
+        except Exception as error:
+            self.failure = self.failure or error
+
+    def _show(self, display: Display, state: ProgressState) -> None:
+        try:
+            try:
+                display.draw(state.take_lines(), self._snapshot)
+                while not self._over.wait(display.interval):
+                    display.draw(state.take_lines(), self._snapshot)
+            finally:
+                display.close(state.take_lines(), self._snapshot)
+        except Exception as error:
+            self.failure = self.failure or error
+
+
+# -- where it is shown --
+
+
+class Terminal(Console):
+    """A console that does not end the program when nobody reads any more."""
+
+    def on_broken_pipe(self) -> None:
+        """Raises, where rich would close stdout and exit."""
+        raise BrokenPipeError("nobody reads stderr")
+
+
+def terminal(stream: TextIO) -> Console:
+    """A console on `stream`; nothing in a text is taken for markup."""
+    return Terminal(file=unbuffered(stream), force_terminal=True, markup=False, emoji=False, highlight=False)
+
+
+def unbuffered(stream: TextIO) -> TextIO:
+    """The stream's descriptor without Python's buffer, or the stream itself where it has none."""
+    try:
+        return cast(TextIO, Unbuffered(stream.fileno(), stream.encoding or "utf-8"))
+    except (OSError, ValueError):
+        return stream
+
+
+class Unbuffered(io.TextIOBase):
+    """Writes text to a descriptor, a frame in one piece so that nothing flickers.
+
+    In the buffer of `sys.stderr`, what a vanished terminal does not take would wait for the end of the program, fail
+    once more, and turn its exit code into 120; a thread that hangs in a write would hold a lock over which Python dies.
+    """
+
+    def __init__(self, descriptor: int, encoding: str) -> None:
+        self._descriptor, self._encoding = descriptor, encoding
+        self._unwritten: list[str] = []
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """As the stream has it."""
+        return self._encoding
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        """Whether it is a terminal."""
+        return os.isatty(self._descriptor)
+
+    def write(self, text: str) -> int:
+        """Takes text, which `flush` writes."""
+        self._unwritten.append(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Writes. Raises `OSError` when nobody is there to read."""
+        text, self._unwritten = "".join(self._unwritten), []
+        data = memoryview(text.encode(self._encoding, "replace"))
+        while data:
+            try:
+                data = data[os.write(self._descriptor, data) :]
+            except BlockingIOError:  # somebody who shares the terminal has made it non-blocking
+                select.select([], [self._descriptor], [], 1.0)

@@ -1,0 +1,247 @@
+"""Progress in a terminal: what happens scrolls by, below it a bar for each device and one for the whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleRenderable, Group
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from edit_eval.execution.drivers.contract import Meter
+from edit_eval.records import Status
+from edit_eval.reporting.progress.view import (
+    CategoryDone,
+    DeviceView,
+    EditFailed,
+    Judged,
+    Line,
+    Plan,
+    Reading,
+    Skipped,
+    Snapshot,
+)
+from edit_eval.reporting.progress.words import (
+    asked_words,
+    category_sentence,
+    counts,
+    devices,
+    ending,
+    first_samples,
+    left,
+    meter_words,
+    more_devices,
+    reading_words,
+    told,
+    words_of,
+)
+from edit_eval.reporting.terminal_text import Beginning, Name, one_line, padded
+
+BAR = 16
+"""Columns of a bar."""
+NARROW = 70
+"""A terminal with fewer columns gets shorter bars and no meters."""
+TAG = 8
+"""Columns of the word that begins a line."""
+LABEL = 0.36
+"""Share of the terminal's width that a sample's id takes at most."""
+LINES_AT_ONCE = 200
+"""Of more new lines than that at one look only the last are shown."""
+
+_TAGS = {"loaded": "green", "died": "red", "failed": "red", "note": "yellow"}
+_COLOURS = {"editing": "cyan", "judging": "magenta", "waiting": "magenta", "loading": "yellow"}
+
+
+class RichProgress:
+    """Draws on `console`, which is a terminal."""
+
+    interval = 1 / 8
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._clock = console, clock
+        self._live: Live | None = None
+        self._drawn: tuple[object, ...] = ()
+        self._label = 0
+        self._next_reading = 0.0
+
+    def reading(self, so_far: Reading, now: float) -> None:
+        """Shows a bar of its own."""
+        if now < self._next_reading:
+            return
+        self._next_reading = now + self.interval
+        if self._live is None:
+            self._begin_live()
+        row = Table.grid(padding=(0, 2, 0, 0))
+        bar = ProgressBar(1.0, so_far.fraction, width=BAR, complete_style="green") if so_far.size else Text("")
+        row.add_row(Text("reading the benchmark"), bar, Text(reading_words(so_far)))
+        assert self._live is not None
+        self._live.update(row, refresh=True)
+
+    def has_read(self) -> None:
+        """Takes the bar away."""
+        self._end_live()
+
+    def write(self, lines: Sequence[Line]) -> None:
+        """Shows lines."""
+        if not lines:
+            return
+        for line in lines:
+            if isinstance(line, Plan):
+                self._label = max(self._label, line.label)
+            elif isinstance(line, Judged | EditFailed):
+                self._label = max(self._label, cell_len(line.label))
+        if len(lines) > LINES_AT_ONCE:
+            lines = [Skipped(len(lines) - LINES_AT_ONCE), *lines[-LINES_AT_ONCE:]]
+        width = min(self._label, int(LABEL * self._console.width))
+        self._console.print(Group(*(rendered(line, width) for line in lines)))
+
+    def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
+        """Shows lines, and the bars anew if anything has changed."""
+        now = self._clock()
+        if self._live is None:
+            self._begin_live()
+        drawn = (snapshot.devices, snapshot.edits, snapshot.judgements, snapshot.controls, int(now), self._console.size)
+        if drawn == self._drawn and not lines:
+            return
+        self._drawn = drawn
+        width, height = self._console.size
+        bars = bars_of(snapshot, width, height)
+        assert self._live is not None
+        self._live.update(bars, refresh=not lines)  # with lines, writing those draws the bars below them
+        self.write(lines)
+
+    def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
+        """Takes the bars away and shows the last lines and the end."""
+        self._end_live()
+        self.write(lines)
+        tag, _, words = ending(snapshot).partition(": ")
+        self._console.print(tagged(tag, "bold", Text(words)))
+
+    def _begin_live(self) -> None:
+        self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
+        self._live.start()
+
+    def _end_live(self) -> None:
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
+
+
+# -- lines --
+
+
+def rendered(line: Line, label: int) -> ConsoleRenderable:
+    """One line of what happens; ids take `label` columns."""
+    match line:
+        case Plan():
+            return plan_table(line)
+        case Judged(judgement=judgement) if judgement.status is Status.OK:
+            words = Beginning(words_of(judgement), "dim")
+            return tagged(f"{judgement.score:.3f}", "bold", Text(padded(line.label, label)), words)
+        case CategoryDone():
+            title = Text.assemble((one_line(line.label), "bold"), f"  {one_line(category_sentence(line))}")
+            return Rule(title, align="left", style="dim", characters="─")
+    tag, about, said = told(line)
+    names = [Text(padded(about, label))] if about else []
+    return tagged(tag, _TAGS.get(tag, ""), *names, Text(one_line(said), style="" if tag else "dim"))
+
+
+def tagged(tag: str, style: str, *texts: Text | Beginning) -> ConsoleRenderable:
+    """A word in its column, and each text beside it in a column of its own; the last one is wrapped within that."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=TAG, justify="right", no_wrap=True)
+    for _ in texts[1:]:
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row(Text(tag, style=style), *texts)
+    return table
+
+
+def plan_table(plan: Plan) -> ConsoleRenderable:
+    """Each device, its count and its first samples."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    table.add_column("", overflow="fold")
+    table.add_column("device", overflow="fold")
+    table.add_column("count", justify="right", no_wrap=True)
+    table.add_column("first samples", overflow="fold")
+    before = ""
+    for row in plan.rows:
+        name = ("edits by " if row.kind == "edit" else "scores by ") + row.model
+        about = [*([first_samples(row)] if row.first else []), *asked_words(row)]
+        first = Text(", ".join(about) or "as they come", style="" if row.first else "dim")
+        table.add_row("" if name == before else Name(name), devices(row.devices), str(row.count), first)
+        before = name
+    schedule = tagged("schedule", "dim", Text.assemble(plan.schedule, (f"  {plan.explanation}", "dim")))
+    return Padding(Group(schedule, Padding(table, (0, 0, 0, TAG + 2))), (1, 0))
+
+
+# -- bars --
+
+
+def bars_of(snapshot: Snapshot, width: int = 80, height: int = 24) -> ConsoleRenderable:
+    """The lower part of the screen: a row a device, as many as fit into `height`, and the whole."""
+    meters = width >= NARROW and any(view.meter != Meter() for view in snapshot.devices)
+    length = BAR if width >= NARROW else BAR // 2
+    rows = list(snapshot.devices)
+    room = max(1, height - 6)
+    rest = rows[room - 1 :] if len(rows) > room else []
+    rows = rows[: len(rows) - len(rest)]
+    names = max((cell_len(view.device) for view in rows), default=0)
+    table = _grid(max(TAG, names), length)
+    for _ in range(2 if meters else 0):
+        table.add_column(justify="right", no_wrap=True)
+    for view in rows:
+        table.add_row(view.device, *_device(view, length), *(meter_words(view.meter) if meters else ()))
+    if rest:
+        table.add_row("", "", "", Text(more_devices(rest), style="dim"))
+    whole = _grid(max(TAG, names), length)
+    whole.add_column(justify="right", no_wrap=True, style="dim")
+    percent = f"{int(100 * snapshot.fraction)} %"
+    bar = ProgressBar(1.0, snapshot.fraction, width=length, complete_style="green", finished_style="green")
+    whole.add_row(Text("overall", style="bold"), bar, percent, left(snapshot), _clock(snapshot.seconds))
+    detail = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    detail.add_column(width=max(TAG, names))
+    detail.add_column(ratio=1)
+    detail.add_column(justify="right", no_wrap=True, style="red")
+    detail.add_row("", ", ".join(counts(snapshot)), f"{snapshot.failed} failed" if snapshot.failed else "")
+    return Group(Text(""), table, whole, detail)
+
+
+def _grid(names: int, bar: int) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    table.add_column(width=names, justify="right", no_wrap=True)
+    table.add_column(width=bar)
+    table.add_column(width=9, no_wrap=True)
+    table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def _device(view: DeviceView, length: int) -> tuple[ConsoleRenderable, str, Text]:
+    """Bar, figures, and what it is about."""
+    fraction, figures = view.fraction, view.figures
+    if view.activity == "loading":
+        figures = f"{view.seconds} s"
+        fraction = min(1.0, view.seconds / view.expected) if view.expected else 0.0
+    colour = _COLOURS.get(view.activity, "")
+    bar: ConsoleRenderable = Text("")
+    if fraction is not None and colour:
+        bar = ProgressBar(1.0, fraction, width=length, complete_style=colour, finished_style=colour)
+    if view.activity in ("editing", "judging"):
+        about = Text(one_line(view.about))
+    elif view.activity in ("starting", "loading", "unloading"):
+        about = Text(one_line(f"{view.activity} {view.model}"), style="dim")
+    else:
+        about = Text(view.activity or "free", style="red" if view.activity == "retired" else "dim")
+    return bar, figures, about
+
+
+def _clock(seconds: float) -> str:
+    """`0:31:20`."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

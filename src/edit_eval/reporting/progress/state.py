@@ -1,0 +1,311 @@
+"""The state of a run as the live progress knows it: told by the engine, read as lines and snapshots.
+
+Everything here runs in the engine's thread and takes microseconds; a thread of its own does the showing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from edit_eval.execution.drivers.contract import Meter
+from edit_eval.records import Edit, Judgement, Status
+from edit_eval.reporting.progress.tally import Tally, is_control
+from edit_eval.reporting.progress.time_left import Demand, TimeLeft, time_left
+from edit_eval.reporting.progress.view import (
+    BatchDone,
+    DeviceView,
+    Died,
+    EditFailed,
+    Judged,
+    Line,
+    Loaded,
+    Note,
+    Plan,
+    PlanRow,
+    Skipped,
+    Snapshot,
+)
+from edit_eval.reporting.slow_devices import DeviceTimes, time_of
+from edit_eval.scheduling.estimates import Estimates, Mean
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.matrix import Matrix
+
+LINES_KEPT = 1_000
+"""Lines that wait for a slow display; older ones are dropped, and their number said."""
+
+_ORDER = ("", "retired", "starting", "waiting", "unloading", "loading", "judging", "editing")
+"""Of several models on one device the last of these is shown."""
+
+
+@dataclass(slots=True)
+class _ReplicaView:
+    replica: Replica
+    since: float
+    state: str = ""
+    """`starting`, `loading`, `loaded`, `retired`, or empty."""
+    running: dict[int, str] = field(default_factory=dict)
+    """What the device computes: task -> its samples."""
+    step: int = 0
+    steps: int = 0
+    settled: int = 0
+    """Edits that it has made, or questions that it has answered."""
+
+    @property
+    def activity(self) -> str:
+        if self.state == "loaded":
+            if self.running:
+                return "editing" if self.replica.model.kind == "edit" else "judging"
+            return "unloading" if self.replica.state is State.STOPPING else "waiting"
+        return self.state
+
+
+class ProgressState:
+    """What has happened, and what is happening. `now` is always by one clock of the caller's, in seconds.
+
+    `meters` has what each GPU was doing when it was last looked at; somebody else keeps it up to date.
+    """
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        policy: Policy,
+        work: Work,
+        estimates: Estimates,
+        now: float,
+        meters: Mapping[str, Meter] = MappingProxyType({}),
+    ) -> None:
+        self.lines: deque[Line] = deque()
+        self.tally = Tally(matrix)
+        self._work, self._estimates, self._meters = work, estimates, meters
+        self._began = now
+        self._replicas = {replica.number: _ReplicaView(replica, now) for replica in policy.replicas}
+        self._of_model: dict[str, list[_ReplicaView]] = {}
+        self._on_device: dict[str, list[_ReplicaView]] = {}
+        for view in self._replicas.values():
+            self._of_model.setdefault(view.replica.model.key, []).append(view)
+            for device in view.replica.place:
+                self._on_device.setdefault(device, []).append(view)
+        self._models_of_kind = Counter(key.partition(":")[0] for key in self._of_model)
+        self._loads: Counter[str] = Counter()
+        self._policy = policy
+        self._batches_began: dict[str, float] = {}  # model -> when its batch under way began
+        self._times = DeviceTimes()
+        self._times.add_all(matrix.edits)  # of earlier starts: the report counts them, too
+        self._times.add_all(matrix.judgements())
+        self._dropped = 0
+        self._last_note = ""
+        self._say(plan(matrix, policy, work, self.tally.longest_label))
+
+    def _say(self, line: Line) -> None:
+        self.lines.append(line)
+        if len(self.lines) > LINES_KEPT:
+            self.lines.popleft()
+            self._dropped += 1
+
+    def take_lines(self) -> list[Line]:
+        """All lines since the last time, oldest first. May be called from another thread."""
+        taken: list[Line] = []
+        if self._dropped:
+            taken.append(Skipped(self._dropped))
+            self._dropped = 0
+        with suppress(IndexError):  # the engine's thread may drop lines meanwhile
+            taken.extend(self.lines.popleft() for _ in range(len(self.lines)))
+        return taken
+
+    # -- what the engine tells --
+
+    def replica(self, replica: Replica, state: str, message: Mapping[str, Any], now: float) -> None:
+        """A replica is `preparing`, `loading`, `loaded`, has `ended`, `died`, or is `retired`."""
+        view = self._replicas[replica.number]
+        model, place = replica.model.title, "+".join(replica.place)
+        view.since = now
+        view.running.clear()
+        view.state = {"preparing": "starting", "ended": "", "died": ""}.get(state, state)
+        if state == "loaded":
+            self._loads[replica.model.key] += 1
+            order, replicas = self._loads[replica.model.key], len(self._of_model[replica.model.key])
+            memory = int(message.get("memory", {}).get("device", 0))
+            self._say(Loaded(model, place, float(message["seconds"]), order, replicas, memory))
+        elif state == "died":
+            reason = str(message.get("reason", ""))
+            if not reason or reason not in self._last_note:  # of one that was killed the note has told
+                self._say(Died(model, place, reason))
+
+    def running(self, replica: Replica, task: Task, about: str, now: float) -> None:
+        """A device has begun with a task."""
+        view = self._replicas[replica.number]
+        view.running[task.number] = about.encode("utf-8", "replace").decode()  # an id may be any text, JSON may not
+        view.step, view.since = 0, now
+        self._batches_began.setdefault(task.model, now)
+        (self.tally.edit_rate if replica.model.kind == "edit" else self.tally.judgement_rate).begin(now)
+
+    def step(self, replica: Replica, step: int, steps: int) -> None:
+        """An edit has come so far."""
+        view = self._replicas[replica.number]
+        view.step, view.steps = step, steps
+
+    def finished(self, replica: Replica, task: Task, now: float) -> None:
+        """A task has come to an end, good or bad."""
+        view = self._replicas[replica.number]
+        view.running.pop(task.number, None)
+        view.settled += len(task.units)
+        if self._policy.ends_batch(task) and (batch := self._policy.batch(task.model)):
+            began = self._batches_began.pop(task.model, now)
+            model = replica.model.name if self._models_of_kind[replica.model.kind] > 1 else ""
+            self._say(BatchDone(model, *batch, now - began))
+
+    def note(self, text: str) -> None:
+        """Something to be said."""
+        self._last_note = text
+        self._say(Note(text))
+
+    def edit(self, edit: Edit, now: float) -> None:
+        """An edit has come to its end."""
+        self.tally.edit(edit, now)
+        if edit.status is Status.EDIT_FAILED:
+            self._say(EditFailed(edit, self.tally.label(edit.sample_id, edit.edit_model, edit.edit_seed)))
+        self._timed(edit)
+
+    def judgement(self, judgement: Judgement, now: float) -> None:
+        """A judgement has come to its end: its last question is answered, or there is no edit to ask about."""
+        one, category = judgement, self.tally.judgement(judgement, now)
+        if one.status is not Status.EDIT_FAILED and not is_control(one):
+            label = self.tally.label(one.sample_id, one.edit_model, one.edit_seed, one.judge, one.repeat)
+            self._say(Judged(one, label))
+        self._timed(one)
+        if category is not None:
+            self._say(category)
+
+    def _timed(self, record: Edit | Judgement) -> None:
+        """Names a device that is slower than the others, when that is no accident of the few things seen."""
+        time = time_of(record)
+        slow = self._times.has_become_slow(*time) if time else None
+        if slow is None:
+            return
+        one = "an edit" if slow.kind == "editing" else "a score"
+        times = f"{slow.seconds:.3g} s {one} instead of {slow.others:.3g} s"
+        percent = round(100 * slow.slower_by)
+        self._say(
+            Note(f"{slow.device} is {percent} % slower than the others at {slow.kind} with {slow.model}: {times}")
+        )
+
+    # -- what is shown --
+
+    def snapshot(self, now: float) -> Snapshot:
+        """The run at this moment."""
+        edits, judgements, controls = self.tally.counts(now)
+        left = self._time_left()
+        loaded = Counter(view.replica.model.key for view in self._replicas.values() if view.state == "loaded")
+        return Snapshot(
+            devices=tuple(self._device(device, now, loaded) for device in self._on_device),
+            edits=edits,
+            judgements=judgements,
+            controls=controls,
+            means=self.tally.means,
+            seconds=now - self._began,
+            left=None if left.seconds is None else math.ceil(left.seconds),
+            left_without=left.missing,
+            batch=next(filter(None, map(self._policy.batch, self._of_model)), None),
+        )
+
+    def _device(self, device: str, now: float, loaded: Mapping[str, int]) -> DeviceView:
+        """What a device does; `loaded` is how many replicas of each model are."""
+        view = max(self._on_device[device], key=lambda v: (_ORDER.index(v.activity), v.since))
+        activity, replica = view.activity, view.replica
+        about, figures, fraction, expected = "", "", None, None
+        if activity in ("editing", "judging"):
+            about = next(reversed(view.running.values()))
+            others = min(len(view.running), replica.capacity) - 1
+            about += f" and {others} more" if others > 0 else ""
+            if self._models_of_kind[replica.model.kind] > 1:
+                about += f" · {replica.model.name}"
+        if activity == "editing":
+            fraction = view.step / view.steps if view.steps else 0.0
+            figures = f"{view.step}/{view.steps}" if view.steps else ""
+        elif activity == "judging" or (activity == "waiting" and replica.model.kind == "judge"):
+            share = self._work.units_left(replica.model.key) / max(1, loaded[replica.model.key])
+            fraction = view.settled / (view.settled + share) if view.settled else 0.0
+            figures = f"{view.settled} asked" if view.settled else ""
+        elif activity == "loading":
+            expected = self._estimates.load.get(replica.model.key, Mean()).value
+        return DeviceView(
+            device=device,
+            activity=activity,
+            model=replica.model.name if activity else "",
+            about=about,
+            figures=figures,
+            fraction=fraction,
+            seconds=int(max(0.0, now - view.since)),
+            expected=expected,
+            meter=self._meters.get(device, Meter()),
+        )
+
+    def _time_left(self) -> TimeLeft:
+        demands = []
+        for key, views in self._of_model.items():
+            alive = [v for v in views if v.replica.state is not State.RETIRED]
+            model = views[0].replica.model
+            units = self._work.units_left(key)
+            under_way = [v.step / v.steps for v in alive if v.steps and v.activity == "editing"]
+            under_way = under_way if all(v.replica.capacity == 1 for v in alive) else []
+            unit = self._estimates.unit.get(key, Mean()).value
+            load = self._estimates.load.get(key, Mean()).value
+            there = any(v.state == "loaded" for v in alive)
+            per_replica = max((len(v.replica.place) / v.replica.capacity for v in alive), default=1.0)
+            least_done = min(under_way, default=0.0) if len(under_way) >= units else 0.0
+            demands.append(
+                Demand(
+                    kind=model.kind,
+                    devices=frozenset(device for v in alive for device in v.replica.place),
+                    units=max(0.0, units - sum(under_way)),
+                    seconds=None if unit is None else unit * per_replica,
+                    load=0.0 if there or load is None else load,
+                    longest=0.0 if unit is None or not units else unit * (1 - least_done),
+                )
+            )
+        return time_left(demands)
+
+
+# -- the plan --
+
+
+def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Plan:
+    """Who does what: each device's share where tasks are dealt out, else what comes first."""
+    schedule = policy.schedule
+    rows = []
+    pending = Counter(one.judge for one in matrix.judgements() if one.status is Status.PENDING)
+    controls = Counter(one.judge for one in matrix.controls() if one.status is Status.PENDING)
+    scoring = {judge.name: judge.scoring for judge in matrix.judges}
+    for model in dict.fromkeys(replica.model for replica in policy.replicas):
+        units = work.units_left(model.key)
+        if not units:
+            continue
+        replicas = policy.of(model.key)
+        everywhere = tuple(dict.fromkeys(device for replica in replicas for device in replica.place))
+        dealt = policy.dealt(model.key, work.held(model.key))
+        first = _first(matrix, model.kind, dealt[0])
+        if model.kind == "judge":
+            name = model.name
+            rows.append(PlanRow("judge", name, everywhere, pending[name], first, units, controls[name], scoring[name]))
+            continue
+        if schedule == "pull":
+            rows.append(PlanRow("edit", model.name, everywhere, units, first))
+            continue
+        for replica, tasks in zip(replicas, dealt, strict=True):
+            count = sum(len(task.units) for task in tasks)
+            rows.append(PlanRow("edit", model.name, replica.place, count, _first(matrix, "edit", tasks)))
+    return Plan(schedule, tuple(rows), label)
+
+
+def _first(matrix: Matrix, kind: str, tasks: Iterable[Task]) -> tuple[int, ...]:
+    units = [unit for task in list(tasks)[:5] for unit in task.units][:5]
+    edits = units if kind == "edit" else [matrix.cells.parts(matrix.cells.judgement_of(cell))[0] for cell in units]
+    return tuple(matrix.sample_of(edit).index for edit in edits)

@@ -1,0 +1,220 @@
+"""Counts while a run goes on: what is settled, what failed, and which category has just had its last score."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rich.cells import cell_len
+
+from edit_eval.records import Edit, Judgement, Status
+from edit_eval.reporting.failures import JUDGE_FAILED
+from edit_eval.reporting.page.texts import short_category
+from edit_eval.reporting.progress.means import mean_so_far
+from edit_eval.reporting.progress.view import CategoryDone, Count, MeanSoFar
+from edit_eval.store.cells import CONTROL
+from edit_eval.store.matrix import Matrix
+
+EditAddress = tuple[str, str, int]
+"""Sample, edit model, edit seed."""
+Address = tuple[str, str, int, str, int]
+"""Sample, edit model, edit seed, judge, repeat."""
+Group = tuple[str, str, str]
+"""Category, edit model, judge."""
+
+_RATE_OVER = 100
+"""Over how many of the last edits or judgements a rate is taken."""
+
+
+@dataclass
+class Rate:
+    """How often something happened of late."""
+
+    _times: deque[float] = field(default_factory=lambda: deque(maxlen=_RATE_OVER + 1))
+
+    def begin(self, now: float) -> None:
+        """From now on it can happen."""
+        if not self._times:
+            self._times.append(now)
+
+    def add(self, now: float) -> None:
+        """It happened."""
+        self._times.append(now)
+
+    def per_minute(self, now: float) -> float | None:
+        """Times a minute; None before the first."""
+        if len(self._times) < 2 or now <= self._times[0]:
+            return None
+        return 60 * (len(self._times) - 1) / (now - self._times[0])
+
+
+@dataclass
+class _Statuses:
+    """Of things by their address, and how many have each."""
+
+    of: dict[Address, Status] = field(default_factory=dict)
+    counts: Counter[Status] = field(default_factory=Counter)
+
+    def put(self, address: Address, status: Status) -> Status | None:
+        """Takes in a status; returns the one before."""
+        before = self.of.get(address)
+        self.of[address] = status
+        self.counts[status] += 1
+        if before is not None:
+            self.counts[before] -= 1
+        return before
+
+
+@dataclass
+class _Group:
+    """The judgements of a category."""
+
+    total: int = 0
+    pending: int = 0
+    scores: dict[Address, float] = field(default_factory=dict)
+    sum: float = 0.0
+
+    def put(self, address: Address, score: float | None) -> None:
+        """Takes in a headline; one that was there before no longer counts."""
+        self.sum += (score or 0.0) - self.scores.pop(address, 0.0)
+        if score is not None:
+            self.scores[address] = score
+
+
+class Tally:
+    """Knows the status of every edit and judgement. Being told the same thing twice changes nothing."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self._scoring = {judge.name: judge.scoring for judge in matrix.judges}
+        self._repeats = matrix.experiment.repeats
+        self._several_edit_models = len(matrix.edit_models) > 1
+        self._several_judges = len(matrix.judges) > 1
+        self._several_seeds = matrix.experiment.edit_seeds > 1
+        self._language = matrix.experiment.language
+        self._edits: dict[EditAddress, Status] = {}
+        self._edit_counts: Counter[Status] = Counter()
+        self._judgements, self._controls = _Statuses(), _Statuses()
+        self._groups: dict[Group, _Group] = {}
+        self._means: tuple[MeanSoFar, ...] | None = None
+        self.edit_rate, self.judgement_rate = Rate(), Rate()
+        for edit in matrix.edits:
+            self._edits[edit.sample_id, edit.edit_model, edit.edit_seed] = edit.status
+            self._edit_counts[edit.status] += 1
+        for one in matrix.judgements():
+            address, group = address_of(one), self._groups.setdefault(group_of(one), _Group())
+            self._judgements.put(address, one.status)
+            group.total += 1
+            group.pending += one.status is Status.PENDING
+            group.put(address, one.score)
+        for one in matrix.controls():
+            self._controls.put(address_of(one), one.status)
+
+    def edit(self, edit: Edit, now: float) -> None:
+        """An edit has come to its end."""
+        address = (edit.sample_id, edit.edit_model, edit.edit_seed)
+        before = self._edits[address]
+        if before is not edit.status:
+            self._edits[address] = edit.status
+            self._edit_counts[before] -= 1
+            self._edit_counts[edit.status] += 1
+            self.edit_rate.add(now)
+
+    def judgement(self, judgement: Judgement, now: float) -> CategoryDone | None:
+        """A judgement has come to its end, perhaps for want of an edit; the last one of a category sums that up."""
+        address, status = address_of(judgement), judgement.status
+        if is_control(judgement):
+            self._controls.put(address, status)
+            return None
+        if status is not Status.EDIT_FAILED:
+            self.judgement_rate.add(now)
+        key = group_of(judgement)
+        group, before = self._groups[key], self._judgements.put(address, status)
+        group.put(address, judgement.score)
+        self._means = None
+        if before is not Status.PENDING or status is Status.PENDING:
+            return None
+        group.pending -= 1
+        return None if group.pending else self._category(key, group)
+
+    def _category(self, key: Group, group: _Group) -> CategoryDone:
+        category, edit_model, judge = key
+        scores = group.scores.values()
+        return CategoryDone(
+            label=" · ".join([short_category(category, self._language), *self._models(edit_model, judge)]),
+            scored=len(scores),
+            total=group.total,
+            mean=math.fsum(scores) / len(scores) if scores else None,
+            low=min(scores, default=None),
+            high=max(scores, default=None),
+            scale=self._scoring[judge].scale,
+        )
+
+    def _models(self, edit_model: str, judge: str) -> Iterator[str]:
+        if self._several_edit_models:
+            yield edit_model
+        if self._several_judges and judge:
+            yield judge
+
+    def label(self, sample: str, edit_model: str, edit_seed: int, judge: str = "", repeat: int = 0) -> str:
+        """A name that tells one edit or judgement of the run from the others."""
+        parts = [sample, *self._models(edit_model, judge)]
+        if self._several_seeds:
+            parts.append(f"edit {edit_seed}")
+        if self._repeats > 1 and judge:
+            parts.append(f"repeat {repeat}")
+        return " · ".join(parts)
+
+    @property
+    def longest_label(self) -> int:
+        """Terminal columns of the longest label of a judgement."""
+        return max((cell_len(self.label(*address)) for address in self._judgements.of), default=0)
+
+    def counts(self, now: float) -> tuple[Count, Count, Count]:
+        """Edits, judgements and controls; what belongs to a skipped sample is in none."""
+        edits, judgements = self._edit_counts, self._judgements.counts
+        return (
+            _count(edits, edits[Status.EDIT_FAILED], self.edit_rate.per_minute(now)),
+            _count(judgements, _failed(judgements), self.judgement_rate.per_minute(now)),
+            _count(self._controls.counts, _failed(self._controls.counts), None),
+        )
+
+    @property
+    def means(self) -> tuple[MeanSoFar, ...]:
+        """The mean of each edit model by each judge."""
+        if self._means is None:
+            sums: dict[tuple[str, str], list[tuple[int, float]]] = {}
+            for (_, edit_model, judge), group in self._groups.items():
+                sums.setdefault((edit_model, judge), []).append((len(group.scores), group.sum))
+            self._means = tuple(
+                mean_so_far(edit_model, judge, self._scoring[judge], found)
+                for (edit_model, judge), found in sums.items()
+            )
+        return self._means
+
+
+def address_of(judgement: Judgement) -> Address:
+    """Which judgement it is."""
+    return (judgement.sample_id, judgement.edit_model, judgement.edit_seed, judgement.judge, judgement.repeat)
+
+
+def group_of(judgement: Judgement) -> Group:
+    """To which category it counts."""
+    return judgement.category, judgement.edit_model, judgement.judge
+
+
+def is_control(judgement: Judgement) -> bool:
+    """Whether it is of something that no edit model made."""
+    return judgement.edit_model.startswith(CONTROL)
+
+
+def _failed(counts: Counter[Status]) -> int:
+    return sum(counts[status] for status in JUDGE_FAILED)
+
+
+def _count(counts: Counter[Status], failed: int, per_minute: float | None) -> Count:
+    total = counts.total() - counts[Status.SKIPPED]
+    settled = total - counts[Status.PENDING]
+    # A rate means something only while there is more to come.
+    return Count(counts[Status.OK], failed, total, settled, per_minute if settled < total else None)

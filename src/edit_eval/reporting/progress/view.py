@@ -1,0 +1,256 @@
+"""What a display of the progress is given: lines, each once, and snapshots of what every device is doing.
+
+A snapshot is plain data: it is also what `live.json` holds. The text in all of it is as it came, so a display must pass
+it through `terminal_text.one_line`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from edit_eval.execution.drivers.contract import Meter
+from edit_eval.records import Edit, Judgement, Scale, Scoring
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """What some devices of a model are to do."""
+
+    kind: str
+    """`edit` or `judge`."""
+    model: str
+    devices: tuple[str, ...]
+    """The devices of one replica, or of all of them."""
+    count: int
+    """How many edits or judgements."""
+    first: tuple[int, ...] = ()
+    """The first five of these samples, by their index in the benchmark."""
+    questions: int = 0
+    """How many questions the judge is asked for all of it, controls included."""
+    controls: int = 0
+    """How many controls come on top of `count`."""
+    scoring: Scoring | None = None
+    """Of a judge: what its scores are."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Who does what, as far as that is settled when a run starts."""
+
+    schedule: str
+    """`pull`, `round_robin` or `batch_sync`."""
+    rows: tuple[PlanRow, ...]
+    label: int = 0
+    """Terminal columns of the longest label that lines of this run will have."""
+
+    @property
+    def explanation(self) -> str:
+        """The schedule in a sentence."""
+        return {
+            "pull": "a free device takes the next sample",
+            "round_robin": "edit i belongs to device i mod N",
+            "batch_sync": "edit i belongs to device i mod N, and all wait for each other after N",
+        }[self.schedule]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model has been loaded. Neither its imports count, nor that it had to wait until others were loaded."""
+
+    model: str
+    place: str
+    seconds: float
+    order: int
+    """The how manieth load of that model it is, from 1."""
+    replicas: int
+    """How many replicas the model has."""
+    memory: int = 0
+    """Bytes that the worker holds on its devices; 0 where that is not known."""
+
+
+@dataclass(frozen=True)
+class Died:
+    """A worker's process is gone; it is started anew."""
+
+    model: str
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A judgement has come to its end, with a score or without."""
+
+    judgement: Judgement
+    label: str
+    """What tells it from others: the sample, and the models where the run has several."""
+
+
+@dataclass(frozen=True)
+class EditFailed:
+    """There will be no edit."""
+
+    edit: Edit
+    label: str
+
+
+@dataclass(frozen=True)
+class CategoryDone:
+    """A category's last score has arrived. The three numbers are None if it has none at all."""
+
+    label: str
+    scored: int
+    total: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    scale: Scale
+
+
+@dataclass(frozen=True)
+class BatchDone:
+    """Under `batch_sync`: each device that is there has made one more edit."""
+
+    model: str
+    """The edit model; empty where there is only one."""
+    number: int
+    count: int
+    """Batches of this phase, as things stand."""
+    seconds: float
+    """From its first beginning to its last end."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that a person should know."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A display that was too slow was spared this many lines."""
+
+    count: int
+
+
+Line = Plan | Loaded | Died | Judged | EditFailed | CategoryDone | BatchDone | Note | Skipped
+
+
+@dataclass(frozen=True)
+class DeviceView:
+    """What one device is doing."""
+
+    device: str
+    activity: str
+    """`starting`, `loading`, `editing`, `judging`, `waiting`, `unloading`, `retired`, or empty: nothing."""
+    model: str = ""
+    about: str = ""
+    """The samples it is working on."""
+    figures: str = ""
+    """`32/50` steps, `31 asked`."""
+    fraction: float | None = None
+    """How full its bar is, 0 to 1."""
+    seconds: int = 0
+    """For how long it has been doing that."""
+    expected: float | None = None
+    """How many seconds a load is likely to take."""
+    meter: Meter = field(default_factory=Meter)
+    """Of a GPU: its memory and how busy it is."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """Edits, judgements, or controls. However many questions a judgement has, it counts once: when all are answered."""
+
+    ok: int = 0
+    failed: int = 0
+    total: int = 0
+    settled: int = 0
+    """Those that need no more work: good, failed, or without an edit to judge."""
+    per_minute: float | None = None
+
+
+@dataclass(frozen=True)
+class MeanSoFar:
+    """The headline of one edit model by one judge, over all that is scored."""
+
+    edit_model: str
+    judge: str
+    score: str
+    """Its name."""
+    scale: Scale
+    scored: int
+    mean: float | None
+    """As the scale says; None while a category that it is taken over has no score."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The run at one moment."""
+
+    devices: tuple[DeviceView, ...] = ()
+    edits: Count = Count()
+    judgements: Count = Count()
+    controls: Count = Count()
+    """Judgements of what no edit model made; in no other number."""
+    means: tuple[MeanSoFar, ...] = ()
+    seconds: float = 0.0
+    """Since the run began."""
+    left: int | None = None
+    """Seconds that are left; None while nothing is known."""
+    left_without: tuple[str, ...] = ()
+    """Kinds (`edit`, `judge`) that come on top of `left`, since nothing is known about them yet."""
+    batch: tuple[int, int] | None = None
+    """`batch_sync`: which of how many."""
+
+    @property
+    def failed(self) -> int:
+        """Edits that failed, and judgements that failed over an edit that is there."""
+        return self.edits.failed + self.judgements.failed
+
+    @property
+    def fraction(self) -> float:
+        """How much of all edits and judgements is settled, 0 to 1."""
+        total = self.edits.total + self.judgements.total
+        return (self.edits.settled + self.judgements.settled) / total if total else 1.0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How far the first reading of a benchmark is."""
+
+    items: int
+    """Samples so far."""
+    read: int = 0
+    """Bytes so far; with `size` 0 they are not known."""
+    size: int = 0
+
+    @property
+    def fraction(self) -> float:
+        """The share of the bytes, 0 to 1."""
+        return self.read / self.size if self.size else 0.0
+
+
+class Display(Protocol):
+    """Something that shows. It may raise and may block: `Progress` runs it in a thread of its own."""
+
+    interval: float
+    """Seconds between two looks."""
+
+    def reading(self, so_far: Reading, now: float) -> None:
+        """Shows how far a benchmark has been read, if it is time for that by the clock `now`, in seconds."""
+
+    def has_read(self) -> None:
+        """The reading is over, one way or another."""
+
+    def write(self, lines: Sequence[Line]) -> None:
+        """Shows lines while no run is going on."""
+
+    def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
+        """Shows new lines and the present state."""
+
+    def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
+        """Shows the last lines and how the run ended."""

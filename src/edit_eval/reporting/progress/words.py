@@ -1,0 +1,194 @@
+"""What the displays of the progress say: the same words on a terminal and in a log file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from edit_eval.execution.drivers.contract import Meter
+from edit_eval.judges.answers import is_prose
+from edit_eval.records import Judgement, counted
+from edit_eval.reporting.formats import decimals, duration, score
+from edit_eval.reporting.page.texts import scale_words
+from edit_eval.reporting.progress.view import (
+    BatchDone,
+    CategoryDone,
+    DeviceView,
+    Died,
+    EditFailed,
+    Judged,
+    Line,
+    Loaded,
+    Note,
+    PlanRow,
+    Reading,
+    Skipped,
+    Snapshot,
+)
+
+DEVICES_NAMED = 8
+"""Devices of a row that are named one by one."""
+
+
+def plan_sentence(row: PlanRow) -> str:
+    """`edits by qwen_image_edit on cuda:0: 45, first 0, 6, 12, 18, 24, …`."""
+    what = "edits" if row.kind == "edit" else "scores"
+    first = [f"first {first_samples(row)}"] if row.first else []
+    return ", ".join((f"{what} by {row.model} on {devices(row.devices)}: {row.count}", *first, *asked_words(row)))
+
+
+def asked_words(row: PlanRow) -> list[str]:
+    """`75 controls`, `615 questions`, `O of viescore`, `out of 10`: how a judge is asked; nothing of an edit model."""
+    if row.scoring is None:
+        return []
+    controls = [counted(row.controls, "control")] if row.controls else []
+    questions = [f"{row.questions:,} questions"] if row.questions > row.count + row.controls else []
+    score_of = f"{row.scoring.headline} of {row.scoring.protocol}"
+    return [*controls, *questions, score_of, scale_words(row.scoring.scale, "en")]
+
+
+def first_samples(row: PlanRow) -> str:
+    """`0, 6, 12, 18, 24, …`"""
+    return ", ".join([*map(str, row.first), *(["…"] if row.count > len(row.first) else [])])
+
+
+def devices(names: Sequence[str]) -> str:
+    """`cuda:0–7`, `cuda:2, 3, 0`; of very many that do not follow each other the first and the last."""
+    kinds = {name.partition(":")[0] for name in names}
+    numbers = [name.partition(":")[2] for name in names]
+    if len(kinds) == 1 and len(names) > 2 and all(number.isdecimal() for number in numbers):
+        first = int(numbers[0])
+        if list(map(int, numbers)) == list(range(first, first + len(names))):
+            return f"{names[0]}–{numbers[-1]}"
+    if len(names) > DEVICES_NAMED:
+        return f"{names[0]} to {names[-1]} ({len(names)})"
+    return ", ".join([names[0], *numbers[1:]] if len(kinds) == 1 else names)
+
+
+def told(line: Line) -> tuple[str, str, str]:
+    """What a line tells: its tag (`loaded`, `died`, `failed`, `note`), what it is about, and the words for it."""
+    match line:
+        case Loaded():
+            return "loaded", "", loaded_sentence(line)
+        case Died():
+            return "died", "", f"{line.model} on {line.place}: {line.reason or 'its process is gone'}"
+        case EditFailed():
+            return "failed", line.label, f"no edit: {line.edit.reason}"
+        case Judged(judgement=judgement):
+            status = judgement.status.value.replace("_", " ")
+            return "failed", line.label, f"{status}: {judgement.reason or judgement.answer}"
+        case BatchDone():
+            of_model = f" of {line.model}" if line.model else ""
+            return "batch", "", f"{line.number}/{line.count}{of_model} in {duration(line.seconds)}"
+        case Note():
+            return "note", "", line.text
+        case Skipped():
+            return "", "", f"({line.count} lines were left out)"
+    raise TypeError(f"a {type(line).__name__} has a form of its own in each display")
+
+
+def words_of(judgement: Judgement) -> str:
+    """What the judge says beside the score; nothing where the score is all there is."""
+    return judgement.reason or (judgement.answer if is_prose(judgement.answer) else "")
+
+
+def loaded_sentence(line: Loaded) -> str:
+    """`qwen_image_edit on cuda:0 in 41 s (3 of 8), 57.7 GiB`."""
+    order = f"{line.order} of {line.replicas}" if line.order <= line.replicas else "again"
+    memory = f", {line.memory / 2**30:.1f} GiB" if line.memory else ""
+    return f"{line.model} on {line.place} in {duration(line.seconds)} ({order}){memory}"
+
+
+def reading_words(so_far: Reading) -> str:
+    """`120 samples, 577 of 1,280 MB`."""
+    count = counted(so_far.items, "sample")
+    return f"{count}, {so_far.read / 1e6:,.0f} of {so_far.size / 1e6:,.0f} MB" if so_far.size > 1e6 else count
+
+
+def category_sentence(line: CategoryDone) -> str:
+    """`mean 6.43, min 2.00, max 9.50, 48/50 scored`."""
+    scored = f"{line.scored}/{line.total} scored"
+    if line.mean is None:
+        return f"no score, {scored}"
+    digits = decimals(line.scale, line.high)
+    numbers = (f"{name} {score(n, digits)}" for name, n in (("mean", line.mean), ("min", line.low), ("max", line.high)))
+    lower = [] if line.scale.higher_is_better else ["lower is better"]
+    return ", ".join((*numbers, scored, *lower))
+
+
+def counts(snapshot: Snapshot) -> list[str]:
+    """`edits 130/270 (3.2/min)`, `scores 20/270 (12/min)`, `controls 12/75`, `batch 20/45`: what this run has to do."""
+    parts = []
+    for name, count in (("edits", snapshot.edits), ("scores", snapshot.judgements)):
+        if count.total:
+            pace = f" ({rate(count.per_minute)})" if count.per_minute else ""
+            parts.append(f"{name} {count.ok}/{count.total}{pace}")
+    if snapshot.controls.settled < snapshot.controls.total:
+        parts.append(f"controls {snapshot.controls.settled}/{snapshot.controls.total}")
+    if snapshot.batch:
+        parts.append("batch {}/{}".format(*snapshot.batch))
+    return parts
+
+
+def rate(per_minute: float) -> str:
+    """`12/min`, `3.2/min`, `0.45/min`."""
+    digits = 0 if per_minute >= 9.95 else 1 if per_minute >= 0.95 else 2
+    return f"{per_minute:.{digits}f}/min"
+
+
+def left(snapshot: Snapshot) -> str:
+    """`12 min 05 s left`, as far as that is known."""
+    if snapshot.left is None:
+        return "time left not known yet"
+    words = f"{duration(float(snapshot.left))} left"
+    if snapshot.left_without:
+        words += " for the edits" if "judge" in snapshot.left_without else " for the scores"
+    return words
+
+
+def how_far(snapshot: Snapshot) -> str:
+    """A line of progress."""
+    failed = f", {snapshot.failed} failed" if snapshot.failed else ""
+    percent = f"{int(100 * snapshot.fraction)} %"
+    return f"progress: {percent}, {', '.join(counts(snapshot))}{failed}, {left(snapshot)}"
+
+
+def steps_of(snapshot: Snapshot) -> str:
+    """`; cuda:0 at step 32/50, cuda:1 at step 31/50`: how far the edits under way are, where that is known."""
+    editing = [view for view in snapshot.devices if view.activity == "editing" and view.figures]
+    parts = [f"{view.device} at step {view.figures}" for view in editing[:DEVICES_NAMED]]
+    more = [f"and {len(editing) - len(parts)} more"] if len(editing) > len(parts) else []
+    return "; " + ", ".join([*parts, *more]) if parts else ""
+
+
+def device_words(view: DeviceView) -> str:
+    """`editing 32/50, 00012_social_easy, 98 %, 61/80 GiB`: what one device does."""
+    figures = f"{view.seconds} s" if view.activity == "loading" else view.figures
+    doing = " ".join(filter(None, (view.activity or "free", figures)))
+    return ", ".join(filter(None, (doing, view.about or view.model, *meter_words(view.meter))))
+
+
+def meter_words(meter: Meter) -> tuple[str, str]:
+    """`98 %` and `61/80 GiB`; empty where nobody tells."""
+    busy = "" if meter.busy is None else f"{100 * meter.busy:.0f} %"
+    if meter.used is None or meter.total is None:
+        return busy, ""
+    return busy, f"{meter.used / 2**30:.0f}/{meter.total / 2**30:.0f} GiB"
+
+
+def more_devices(views: Sequence[DeviceView]) -> str:
+    """`and 3 more: 2 editing, 1 free`."""
+    doing = Counter(view.activity or "free" for view in views)
+    return f"and {len(views)} more: " + ", ".join(f"{count} {what}" for what, count in doing.most_common())
+
+
+def ending(snapshot: Snapshot) -> str:
+    """The last line."""
+    edits, scores = snapshot.edits, snapshot.judgements
+    failed = f", {snapshot.failed} failed" if snapshot.failed else ""
+    open_ = sum(count.total - count.settled for count in (edits, scores, snapshot.controls))
+    rest = f", {open_} not done" if open_ else ""
+    return (
+        f"end: {edits.ok} of {edits.total} edits, {scores.ok} of {scores.total} scores{failed}{rest}, "
+        f"in {duration(snapshot.seconds)}"
+    )

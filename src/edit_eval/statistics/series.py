@@ -1,0 +1,89 @@
+"""A series: the values of one score by one judge, on the score's own scale.
+
+Every statistic goes over series. Which number is good, how far numbers can lie apart, and what a mean is taken over is
+read from the `Scale`, here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Results, Scale
+from edit_eval.statistics.intervals import Estimate, FloatArray, IntArray, cluster_codes
+
+
+class Series(NamedTuple):
+    """Which score of a judge, and what it is."""
+
+    score: str
+    scale: Scale
+
+
+def series_of(results: Results, score: str | None = None) -> dict[str, Series]:
+    """For each judge its headline; or, of the judges that give it, the `score` of that name.
+
+    Raises `ConfigurationError` for a name that no judge knows.
+    """
+    scoring = [(judge, results.scoring[judge]) for judge in results.judges]
+    found = {
+        judge: Series(name, of.scales[name]) for judge, of in scoring if (name := score or of.headline) in of.scales
+    }
+    if score is not None and not found:
+        known = ", ".join(dict.fromkeys(name for _, of in scoring for name in of.scales))
+        raise ConfigurationError(f"no judge of {results.name} gives a score {score!r}; there are: {known}")
+    return found
+
+
+def ends(scale: Scale) -> tuple[float, float]:
+    """The worst and the best value; infinite where that end is open."""
+    worst = -math.inf if scale.higher_is_better else math.inf
+    return worst if scale.worst is None else scale.worst, -worst if scale.best is None else scale.best
+
+
+def largest_difference(scale: Scale) -> float:
+    """How far two values can lie apart; infinite where an end is open.
+
+    Not the range that was observed: this bounds what was *not* drawn, and of that the values that were say nothing.
+    """
+    return math.inf if scale.span is None else scale.span
+
+
+def gain(scale: Scale) -> float:
+    """1.0 where higher is better, -1.0 where lower is: the factor that makes a difference a gain."""
+    return 1.0 if scale.higher_is_better else -1.0
+
+
+def finite(value: float | None) -> float | None:
+    """The value; None for one that is infinite, as a bound at an open end is."""
+    return None if value is None or math.isinf(value) else value
+
+
+def scaled_interval(found: Estimate, scale: Scale) -> list[float] | None:
+    """The interval of a mean, cut at the ends that the scale has."""
+    low = -math.inf if scale.lowest is None else scale.lowest
+    high = math.inf if scale.highest is None else scale.highest
+    return found.interval(lowest=low, highest=high)
+
+
+def groups_of(scale: Scale, categories: Sequence[str]) -> IntArray | None:
+    """The code of each value's category where the mean is over categories; None where it is over samples."""
+    return cluster_codes(categories) if scale.mean_over == "categories" else None
+
+
+def mean(values: FloatArray, groups: IntArray | None = None) -> float | None:
+    """The mean of the values that are there (NaN: none); with `groups` the mean of the groups' means.
+
+    None without any value, and where a group has none at all: one that failed altogether must not drop out in silence.
+    """
+    if groups is not None:
+        means = [mean(values[groups == group]) for group in np.unique(groups)]
+        known = [one for one in means if one is not None]
+        return math.fsum(known) / len(known) if known and len(known) == len(means) else None
+    there = values[~np.isnan(values)]
+    # math.fsum is exact, and so the same to the last bit whatever the order of the values.
+    return math.fsum(there.tolist()) / len(there) if len(there) else None

@@ -1,0 +1,158 @@
+"""How edits, judgements and cells are numbered, so that a number is all that scheduling needs to know.
+
+A cell is one question to one judge about one edit, in one reading of one repeat. Cells that differ only in question and
+reading make one judgement. Edits are numbered by (edit model, edit seed, sample), after them what is judged as a
+control; judgements by (edit, judge, repeat); cells by (judgement, reading, question)."""
+
+from __future__ import annotations
+
+from array import array
+from typing import NamedTuple
+
+from edit_eval.experiment import Control, Experiment
+from edit_eval.protocols.asked import Asked
+
+CONTROL = "control:"
+
+
+class Judged(NamedTuple):
+    """Which judgement it is."""
+
+    edit: int
+    judge: int
+    repeat: int
+
+
+class Cell(NamedTuple):
+    """Which cell it is."""
+
+    judgement: int
+    reading: int
+    question: int
+
+
+class Cells:
+    """All numbers of an experiment."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._samples = len(experiment.samples)
+        self.edits = len(experiment.edit_models) * experiment.edit_seeds * self._samples
+        """Edits that an edit model makes; the numbers behind them are controls."""
+        self.everything = self.edits + len(experiment.controls)
+        self._asked = [experiment.asked[judge.name] for judge in experiment.judges]
+        self._judgement_edit, self._judgement_judge = array("q"), array("q")
+        self._judgement_repeat = array("q")
+        self._first_judgement, self._first_cell = array("q", [0]), array("q", [0])
+        self._cell_judgement = array("q")
+        every = list(range(len(experiment.judges)))
+        controlled = [n for n in every if not experiment.judges[n].measures and not experiment.judges[n].replays]
+        for edit in range(self.everything):
+            control = edit >= self.edits
+            self._unfold(edit, controlled if control else every, 1 if control else experiment.repeats)
+
+    def _unfold(self, edit: int, judges: list[int], repeats: int) -> None:
+        sample, readings = self.sample(edit), self._experiment.readings
+        for judge in judges:
+            count = len(self._asked[judge][sample]) * readings
+            for repeat in range(repeats):
+                number = len(self._judgement_edit)
+                self._judgement_edit.append(edit)
+                self._judgement_judge.append(judge)
+                self._judgement_repeat.append(repeat)
+                self._cell_judgement.extend([number] * count)
+                self._first_cell.append(self._first_cell[-1] + count)
+        self._first_judgement.append(len(self._judgement_edit))
+
+    def __len__(self) -> int:
+        """How many cells there are."""
+        return len(self._cell_judgement)
+
+    @property
+    def judgements(self) -> int:
+        """How many judgements there are, controls included."""
+        return len(self._judgement_edit)
+
+    # -- edits --
+
+    def sample(self, edit: int) -> int:
+        """The position of the sample that an edit, or a control, is about."""
+        return edit % self._samples if edit < self.edits else self.control(edit).sample
+
+    def control(self, edit: int) -> Control:
+        """What is judged in place of an edit."""
+        return self._experiment.controls[edit - self.edits]
+
+    def edit(self, model: int, edit_seed: int, sample: int) -> int:
+        """The number of an edit; all arguments count from 0, in the order of the configuration and the samples."""
+        return (model * self._experiment.edit_seeds + edit_seed) * self._samples + sample
+
+    def edit_parts(self, edit: int) -> tuple[int, int, int]:
+        """Edit model, edit seed and sample of an edit that a model makes."""
+        rest, sample = divmod(edit, self._samples)
+        return *divmod(rest, self._experiment.edit_seeds), sample
+
+    # -- judgements --
+
+    def judgements_of(self, edit: int) -> range:
+        """The numbers of all judgements of an edit."""
+        return range(self._first_judgement[edit], self._first_judgement[edit + 1])
+
+    def judgement(self, edit: int, judge: int, repeat: int) -> int:
+        """The number of a judgement of an edit that a model makes."""
+        return self._first_judgement[edit] + judge * self._experiment.repeats + repeat
+
+    def judged(self, judgement: int) -> Judged:
+        """What a judgement's number stands for."""
+        return Judged(*self.parts(judgement))
+
+    def parts(self, judgement: int) -> tuple[int, int, int]:
+        """Edit, judge and repeat: a named tuple takes several times as long to make."""
+        return self._judgement_edit[judgement], self._judgement_judge[judgement], self._judgement_repeat[judgement]
+
+    # -- cells --
+
+    def asked(self, judgement: int) -> tuple[Asked, ...]:
+        """The questions that a judgement is made of."""
+        return self._asked[self._judgement_judge[judgement]][self.sample(self._judgement_edit[judgement])]
+
+    def cells_of(self, judgement: int) -> range:
+        """The numbers of all cells of a judgement."""
+        return range(self._first_cell[judgement], self._first_cell[judgement + 1])
+
+    def cells_of_edit(self, edit: int) -> range:
+        """The numbers of all cells about an edit."""
+        of = self.judgements_of(edit)
+        return range(self._first_cell[of.start], self._first_cell[of.stop])
+
+    def judgement_of(self, cell: int) -> int:
+        """The judgement that a cell belongs to."""
+        return self._cell_judgement[cell]
+
+    def cell(self, number: int) -> Cell:
+        """What a cell's number stands for."""
+        judgement = self._cell_judgement[number]
+        if self._first_cell[judgement + 1] - self._first_cell[judgement] == 1:  # as nearly all are
+            return Cell(judgement, 0, 0)
+        questions = len(self.asked(judgement))
+        return Cell(judgement, *divmod(number - self._first_cell[judgement], questions))
+
+    def before(self, number: int) -> dict[str, int]:
+        """The cells of the questions that a cell's question comes after, by their names: of the same reading."""
+        judgement, _, question = self.cell(number)
+        asked = self.asked(judgement)
+        if not asked[question].question.after:
+            return {}
+        names = [one.question.name for one in asked]
+        return {name: number - question + names.index(name) for name in asked[question].question.after}
+
+    def after(self, number: int) -> list[int]:
+        """The cells whose questions come after a cell's, be it by way of others, in their order."""
+        judgement, _, question = self.cell(number)
+        asked = self.asked(judgement)
+        names, found = {asked[question].question.name}, []
+        for place in range(question + 1, len(asked)):
+            if not names.isdisjoint(asked[place].question.after):
+                names.add(asked[place].question.name)
+                found.append(number - question + place)
+        return found

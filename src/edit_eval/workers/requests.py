@@ -1,0 +1,131 @@
+"""What a task is about, as a model is handed it: pictures opened, seen to be the right ones, and shown as asked.
+
+A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction`, `seed`, `sample`, `output` (path).
+A task to judge: `requests`, a list of `system`, `user`, `form`, `question`, `seed`, `sample`, `edit_model`,
+    `edit_seed`, `repeat`, `reading`, `instruction`, `category` and `pictures`. Each of these has a `name`, `steps` (see
+    `edit_eval.pictures.with_steps`; `["like", PICTURE]` for a size that is another picture's), and is
+
+    `path`, `digest`    a file, and the SHA-256 of its bytes; empty where nobody knows it
+    `path`, `pixels`    the file of an edit, and what its pixels were when it was reported
+    `blank_like`        either of these: grey all over, in its size
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from edit_eval.edit_models.contract import EditRequest
+from edit_eval.errors import PictureError, UnreadableError
+from edit_eval.judges.contract import JudgeRequest
+from edit_eval.pictures import blank, open_picture, pixel_digest, with_steps
+from edit_eval.workers.failures import one_line
+from edit_eval.workers.messages import Message
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    Opened = Image | str
+    """A picture, or why an edit is no longer what it was."""
+
+Request = TypeVar("Request", EditRequest, JudgeRequest)
+
+OPENING_THREADS = 8
+"""A batch's pictures are decoded at once: one thread opens 19 pairs a second, a GPU may judge 25."""
+
+TOLD = {field.name for field in fields(JudgeRequest)} - {"pictures", "sample_id"}
+"""What a request is told as it is."""
+
+
+class File(NamedTuple):
+    """Where a picture is, and what says that it is the right one."""
+
+    path: str
+    digest: str
+    pixels: str
+
+
+def open_edit_request(task: Message) -> EditRequest:
+    """The request with its pictures. Raises `PictureError`, and `UnreadableError` for what is not as it was."""
+    return EditRequest(
+        pictures={picture["name"]: _open(_file(picture)) for picture in task["pictures"]},
+        instruction=task["instruction"],
+        seed=task["seed"],
+        sample_id=task["sample"],
+    )
+
+
+def open_judge_requests(requests: Sequence[Message]) -> list[JudgeRequest | str]:
+    """Each request with its pictures, in order; in place of one whose edit is no longer what it was, a text saying so.
+
+    A picture that several requests show is opened once, and is one object in all of them. Raises `PictureError` for
+    pictures that cannot be opened, or not be shown as asked.
+    """
+    views = {_key(view): view for request in requests for view in request["pictures"]}
+    files = list(dict.fromkeys(file for view in views.values() for file in _files(view)))
+    with ThreadPoolExecutor(min(OPENING_THREADS, len(files) or 1, os.cpu_count() or 1)) as pool:
+        opened: dict[File, Opened] = dict(zip(files, pool.map(_open_unless_damaged, files), strict=True))
+        shown = dict(zip(views, pool.map(partial(_shown, opened), views.values()), strict=True))
+    return [_judge_request(request, shown) for request in requests]
+
+
+def with_own_pictures(request: Request) -> Request:
+    """The request with copies of its pictures, for a model that paints on them."""
+    return replace(request, pictures={name: picture.copy() for name, picture in request.pictures.items()})
+
+
+def _judge_request(request: Message, shown: Mapping[str, Opened]) -> JudgeRequest | str:
+    pictures: dict[str, Any] = {view["name"]: shown[_key(view)] for view in request["pictures"]}
+    if damage := next((picture for picture in pictures.values() if isinstance(picture, str)), ""):
+        return damage
+    told = {name: request[name] for name in TOLD}
+    return JudgeRequest(pictures=pictures, sample_id=request["sample"], **told)
+
+
+def _key(view: Message) -> str:
+    """The same for views that show the same, whatever they are called."""
+    return json.dumps({**view, "name": ""}, sort_keys=True)
+
+
+def _file(picture: Message) -> File:
+    """The file of a picture, or the one that a blank has its size of."""
+    picture = picture.get("blank_like", picture)
+    return File(picture["path"], picture.get("digest", ""), picture.get("pixels", ""))
+
+
+def _files(view: Message) -> Iterator[File]:
+    yield _file(view)
+    yield from (_file(step[1]) for step in view["steps"] if step[0] == "like")
+
+
+def _open(file: File) -> Image:
+    picture = open_picture(file.path, digest=file.digest)
+    if file.pixels and pixel_digest(picture) != file.pixels:
+        raise UnreadableError(f"{file.path}: the pixels are not those that were reported")
+    return picture
+
+
+def _open_unless_damaged(file: File) -> Opened:
+    try:
+        return _open(file)
+    except PictureError as error:
+        gone = error.__cause__ is None or isinstance(error.__cause__, FileNotFoundError)
+        if not file.pixels or (isinstance(error, UnreadableError) and not gone):
+            raise  # it may be whole: a disk that fails for a while is no reason to make it again
+        return one_line(error)
+
+
+def _shown(opened: Mapping[File, Opened], view: Message) -> Opened:
+    """The picture of a view, its steps applied."""
+    pictures: list[Any] = [opened[file] for file in _files(view)]
+    if damage := next((picture for picture in pictures if isinstance(picture, str)), ""):
+        return damage
+    picture, *others = pictures
+    sizes = iter([other.size for other in others])
+    steps = [("like", *next(sizes)) if step[0] == "like" else step for step in view["steps"]]
+    return with_steps(blank(picture.size) if "blank_like" in view else picture, steps)

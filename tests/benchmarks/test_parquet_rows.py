@@ -1,0 +1,67 @@
+"""Rows of Parquet files: in order, few at a time, and what is said of files that are none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
+from edit_eval.errors import ConfigurationError
+
+pyarrow = pytest.importorskip("pyarrow")
+from pyarrow import parquet  # noqa: E402
+
+
+def write(path: Path, first: int, count: int = 20) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    numbers = range(first, first + count)
+    rows = {
+        "key": list(numbers),
+        "image": [{"bytes": b"x" * n, "path": f"{n}.png"} for n in numbers],
+        "more": list(numbers),
+    }
+    parquet.write_table(pyarrow.table(rows), path, row_group_size=7)
+    return path
+
+
+def read(*files: Path, columns: tuple[str, ...] = ("key", "image")) -> list[dict[str, object]]:
+    return list(ParquetRows(files, columns).rows())
+
+
+def test_all_rows_of_a_folder_in_order_and_how_far_the_reading_is(tmp_path: Path) -> None:
+    write(tmp_path / "data" / "train-00001-of-00002.parquet", 20)
+    write(tmp_path / "data" / "train-00000-of-00002.parquet", 0)
+    rows = ParquetRows(parquet_files(str(tmp_path)), ["key", "image"])
+    shares = []
+    for number, row in enumerate(rows.rows()):
+        assert row == {"key": number, "image": {"bytes": b"x" * number, "path": f"{number}.png"}}
+        shares.append(rows.share)
+    assert shares == [(number + 1) / 40 for number in range(40)]
+
+
+def test_one_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", 3, 2)
+    assert parquet_files(str(path)) == [path]
+    assert [row["key"] for row in read(path)] == [3, 4]
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"has no \.parquet file in it"):
+        parquet_files(str(tmp_path))
+    path = write(tmp_path / "a.parquet", 0)
+    with pytest.raises(ConfigurationError, match=r"a\.parquet has no column `keys`; it has key, image, more"):
+        read(path, columns=("keys",))
+    whole = path.read_bytes()
+    for broken in (b"", b"{}", whole[: len(whole) // 2], whole[:40] + b"\0" * 40 + whole[80:]):
+        path.write_bytes(broken)
+        with pytest.raises(ConfigurationError, match=r"a\.parquet is no whole Parquet file \(") as caught:
+            read(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_without_pyarrow_the_way_to_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(ConfigurationError, match=r"needs pyarrow: install `edit-eval\[hub\]`"):
+        read(tmp_path / "a.parquet")

@@ -1,0 +1,163 @@
+"""What would keep a model from loading is said before anything is loaded or written."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
+
+from edit_eval import evaluate
+from edit_eval.config.loading import load_configuration
+from edit_eval.config.schema import ModelSection
+from edit_eval.errors import ConfigurationError
+from edit_eval.evaluation import examine, plan
+from edit_eval.execution.advice import obstacles
+from edit_eval.execution.advice.obstacles import Obstacle, hub_answers, no_gpu, no_weights
+from edit_eval.execution.machine.devices import LocalMachine
+from edit_eval.execution.machine.places import Place, places
+from fake_nvml import gpu, install
+from small_benchmark import configuration
+
+OFFLINE = {"HF_ENDPOINT": "http://127.0.0.1:9"}  # nobody listens there
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No GPU, an empty cache, no network; the current directory is the test's own."""
+    install(monkeypatch)
+    monkeypatch.setattr(LocalMachine, "fault", lambda self: "")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "huggingface"))
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("CUDA_VISIBLE_DEVICES", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_ENDPOINT", OFFLINE["HF_ENDPOINT"])
+    monkeypatch.chdir(tmp_path)
+
+
+def big(tmp_path: Path, **params: Any) -> dict[str, Any]:
+    raw = configuration(tmp_path)
+    raw["diffusion_model"] = {"type": "qwen_image_edit", "params": params}
+    return raw
+
+
+def editor(tmp_path: Path, **params: Any) -> ModelSection:
+    return load_configuration(big(tmp_path, **params)).edit_models["qwen_image_edit"]
+
+
+def here(section: ModelSection) -> tuple[tuple[Place, ...], LocalMachine]:
+    """Where it would run on this machine, and this machine."""
+    machine = LocalMachine({})
+    return places(section, machine)[0], machine
+
+
+def refusal(raw: dict[str, Any], **options: Any) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        evaluate(raw, **options)
+    assert not Path("runs").exists()
+    return str(caught.value)
+
+
+NO_GPU = (
+    "diffusion_model.params.device_ids: no GPU is visible to this command, and qwen_image_edit has 53.7 GiB of weights;"
+    " to run it on the CPU all the same, write `device: cpu` in its `params`, or give `--devices cpu`"
+)
+
+
+def test_without_a_gpu_a_large_model_is_refused_by_run_plan_and_doctor(tmp_path: Path) -> None:
+    assert refusal(big(tmp_path)) == NO_GPU
+    with pytest.raises(ConfigurationError) as caught:
+        plan(big(tmp_path))
+    assert str(caught.value) == f"{NO_GPU}; `plan --gpus N` imagines GPUs"
+    (found,) = [f for f in examine(big(tmp_path)) if f.area == "devices" and f.stops]
+    assert f"{found.text}; {found.advice}" == f"edit model qwen_image_edit: {NO_GPU}"
+
+
+def test_who_asks_for_the_cpu_gets_it(tmp_path: Path) -> None:
+    """The next obstacle is then the network."""
+    assert "cannot be reached" in refusal(big(tmp_path, device="cpu"))
+    assert "cannot be reached" in refusal(big(tmp_path), devices="cpu")
+
+
+def test_an_empty_variable_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, gpu(0, 80))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert "no GPU is visible to this command (CUDA_VISIBLE_DEVICES=), and" in refusal(big(tmp_path))
+
+
+def test_a_driver_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LocalMachine, "fault", lambda self: "Driver/library version mismatch")
+    assert "no GPU is visible to this command (Driver/library version mismatch), and" in refusal(big(tmp_path))
+
+
+def test_a_model_that_nobody_has_seen_is_as_large_as_that_of_its_class(tmp_path: Path) -> None:
+    section = editor(tmp_path, model_name="somebody/fine-tuned")
+    assert "53.7 GiB" in str(no_gpu(section, *here(section), {}))
+
+
+def test_small_models_and_those_without_weights_take_the_cpu(tmp_path: Path) -> None:
+    testing = load_configuration(configuration(tmp_path)).edit_models["testing"]
+    assert no_gpu(testing, *here(testing), {}) is None
+    (tmp_path / "tiny").mkdir()
+    tiny = editor(tmp_path, model_name=str(tmp_path / "tiny"))
+    assert no_gpu(tiny, *here(tiny), {}) is None
+    assert no_weights(tiny, OFFLINE) is None, "what is wrong with a folder, loading says"
+
+
+def test_weights_that_cannot_be_had_are_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, gpu(0, 140))
+    begin = time.monotonic()
+    cache = tmp_path / "huggingface" / "hub"
+    assert refusal(big(tmp_path, revision="v2")) == (
+        f"model_name: the weights of Qwen/Qwen-Image-Edit are not in the cache {cache}, and http://127.0.0.1:9 cannot"
+        " be reached; where there is a network run `hf download Qwen/Qwen-Image-Edit --revision v2`, or give a folder"
+    )
+    assert time.monotonic() - begin < 60
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert "HF_HUB_OFFLINE forbids asking the Hub; where" in refusal(big(tmp_path))
+
+
+def test_weights_that_are_there_ask_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = tmp_path / "huggingface" / "hub" / "models--Qwen--Qwen-Image-Edit" / "snapshots" / "main"
+    snapshot.mkdir(parents=True)
+    (snapshot / "model_index.json").write_text("{}")
+    monkeypatch.setattr(obstacles, "hub_answers", None)
+    assert no_weights(editor(tmp_path), {"HF_HOME": str(tmp_path / "huggingface")}) is None
+
+
+def test_half_a_download_needs_the_hub_too(tmp_path: Path) -> None:
+    snapshot = tmp_path / "huggingface" / "hub" / "models--Qwen--Qwen-Image-Edit" / "snapshots" / "main"
+    snapshot.mkdir(parents=True)
+    (snapshot / "model_index.json").write_text('{"vae": ["diffusers", "AutoencoderKLQwenImage"]}')
+    found = no_weights(editor(tmp_path), {"HF_HOME": str(tmp_path / "huggingface"), **OFFLINE})
+    assert f"are not whole in the cache ({snapshot / 'vae'} is missing), and http" in str(found)
+
+
+def test_an_address_that_lets_us_in() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert hub_answers({"HF_ENDPOINT": f"http://{address}"})
+        assert hub_answers({"HF_ENDPOINT": "https://nowhere.invalid", "HTTPS_PROXY": f"http://{address}"})
+    assert not hub_answers({"HF_ENDPOINT": f"http://{address}"})
+    assert not hub_answers({"HF_ENDPOINT": "http://127.0.0.1:port"})
+
+
+def test_only_models_that_have_something_to_do_are_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = configuration(tmp_path)
+    first = evaluate(raw, run_dir="run", report=False)
+    monkeypatch.setattr(
+        obstacles, "no_gpu", lambda section, *rest: Obstacle(f"no GPU for {section.parameters}", "buy one")
+    )
+    assert evaluate(raw, run_dir="run", report=False).reached
+    assert evaluate(raw, run_dir="other", reuse_from=[first.path], report=False).reached
+    raw["reward_model"]["params"]["default_answer"] = "Score: 6.000"
+    for options in ({"run_dir": "run"}, {"run_dir": "new", "reuse_from": [first.path]}):
+        with pytest.raises(ConfigurationError, match=r"no GPU for .*Score: 6\.000.*; buy one"):
+            evaluate(raw, report=False, **options)  # type: ignore[arg-type]
+    assert not Path("new").exists(), "what is refused leaves nothing behind"

@@ -1,0 +1,369 @@
+"""What a run will take: sums that can be done by hand, a bound that holds, and the rest of a run that has begun."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edit_eval.errors import Stopped
+from edit_eval.execution.advice import prediction
+from edit_eval.execution.advice.prediction import Durations, Prediction, lower_bound, predict_rest, simulate
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import State
+from edit_eval.scheduling.tasks import Model, Work
+
+LOAD, EDIT, JUDGE_LOAD, JUDGE = 10.0, 4.0, 6.0, 0.5
+
+
+def models(devices: int = 1, width: int = 1, editors: int = 1) -> list[Model]:
+    places = tuple(tuple(f"cuda:{i + k}" for k in range(width)) for i in range(0, devices, width))
+    return [*(Model(f"e{n}", "edit", places) for n in range(editors)), Model("j", "judge", places)]
+
+
+def durations(layout: list[Model], **more: Any) -> Durations:
+    load = {m.key: LOAD if m.kind == "edit" else JUDGE_LOAD for m in layout}
+    unit = {m.key: EDIT if m.kind == "edit" else JUDGE for m in layout}
+    return Durations(load, unit, **more)
+
+
+def run(layout: list[Model], samples: int, known: bool = False, **more: Any) -> Prediction:
+    categories = [("physical", "social")[n % 2] for n in range(samples)]
+    return simulate(layout, categories, durations(layout, known=known), keep_activities=True, **more)
+
+
+@pytest.mark.parametrize(
+    ("more", "edits", "judgements", "loads"),
+    [
+        ({}, 12, 12, 16),
+        ({"batch_size": 5}, 12, 12, 16),
+        ({"edit_seeds": 3}, 36, 36, 16),
+        ({"repeats": 4}, 12, 48, 16),
+        ({"edit_seeds": 2, "repeats": 2}, 24, 48, 16),
+        ({"order": "by_category"}, 12, 12, 32),
+        ({"schedule": "round_robin"}, 12, 12, 16),
+        ({"schedule": "batch_sync"}, 12, 12, 16),
+        ({"placement": "together"}, 12, 12, 10),  # the judge's load lies beside the edit model's
+        ({"pilot": True}, 12, 12, 32),  # editing, judging, editing, judging
+        ({"capacity": {"judge:j": 4}}, 12, 3, 16),  # four answers in the time of one
+        ({"capacity": {"judge:j": 4}, "batch_size": 3, "repeats": 2}, 12, 6, 16),  # eight batches, in two rounds
+    ],
+)
+def test_one_device_does_one_thing_after_the_other(
+    more: dict[str, Any], edits: int, judgements: int, loads: float
+) -> None:
+    result = run(models(), 12, **more)
+    assert result.makespan == pytest.approx(edits * EDIT + judgements * JUDGE + loads)
+    assert result.busy == {"cuda:0": pytest.approx(edits * EDIT + judgements * JUDGE)}
+    assert result.idle_share == pytest.approx(1 - result.busy["cuda:0"] / result.makespan)
+
+
+def test_seeds_are_edits_of_their_own_that_every_device_can_take() -> None:
+    """Not one longer edit: a sample with four seeds keeps four devices busy."""
+    result = run(models(4), 1, edit_seeds=4)
+    assert {a.device for a in result.activities if a.kind == "editing"} == {f"cuda:{n}" for n in range(4)}
+    assert result.makespan < LOAD + 2 * EDIT + JUDGE_LOAD + 4 * JUDGE
+
+
+def test_two_edit_models_are_loaded_and_judged_one_after_the_other() -> None:
+    result = run(models(editors=2), 6)
+    assert result.makespan == pytest.approx(2 * LOAD + 12 * EDIT + JUDGE_LOAD + 12 * JUDGE)
+
+
+def test_a_pilot_that_would_be_all_there_is_is_left_out() -> None:
+    assert run(models(), 3, pilot=True).makespan == run(models(), 3).makespan
+    assert run(models(), 4, pilot=True).makespan > run(models(), 4).makespan
+
+
+@pytest.mark.parametrize("schedule", ["pull", "batch_sync"])
+def test_nobody_waits_for_the_device_that_is_away_for_the_pilot(schedule: str) -> None:
+    """Two loads of one device in six, and what it would have done meanwhile; not six times as much.
+
+    With `batch_sync` what is dealt to it waits for it, so that it is done by so much later than the others.
+    """
+    layout = models(6)
+    timing = durations(layout, known=True)
+    with_, without = (
+        simulate(layout, ["a", "b", "c"] * 30, timing, schedule=schedule, pilot=pilot).makespan
+        for pilot in (True, False)
+    )
+    away = LOAD + JUDGE_LOAD + 3 * JUDGE
+    assert with_ - without < (away if schedule == "batch_sync" else away / 6) + 2 * EDIT
+
+
+def test_a_replica_on_two_devices_keeps_both_busy() -> None:
+    result = run(models(4, width=2), 8)
+    assert len(set(result.busy.values())) <= 2
+    assert sum(result.busy.values()) == pytest.approx(2 * (8 * EDIT + 8 * JUDGE))
+
+
+def test_the_same_seed_is_the_same_run_and_the_same_work_under_every_schedule() -> None:
+    layout = models(3)
+    jittered = durations(layout, jitter=0.3)
+    work = {}
+    for schedule in ("pull", "round_robin", "batch_sync"):
+        once, again = (simulate(layout, ["a"] * 30, jittered, schedule=schedule, seed=5) for _ in range(2))
+        assert (once.makespan, once.busy) == (again.makespan, again.busy)
+        work[schedule] = sum(once.busy.values())
+    assert work["pull"] == pytest.approx(work["round_robin"]) == pytest.approx(work["batch_sync"])
+    assert simulate(layout, ["a"] * 30, jittered, seed=6).makespan != once.makespan
+
+
+def test_activities_are_what_the_devices_did() -> None:
+    result = run(models(2), 8)
+    for device, busy in result.busy.items():
+        spans = [a.end - a.begin for a in result.activities if a.device == device and a.kind in ("editing", "judging")]
+        assert sum(spans) == pytest.approx(busy)
+    assert max(a.end for a in result.activities) <= result.makespan
+
+
+@pytest.mark.parametrize("placement", ["swap", "together"])
+@pytest.mark.parametrize("at_once", [1, 2, None])
+def test_a_load_lasts_from_its_order_to_its_end(at_once: int | None, placement: str) -> None:
+    """Not from the start of its process, and not while others load: four loads in turn are not 1, 2, 3 and 4 long."""
+    layout = models(4)
+    keys = [model.key for model in layout]
+    timing = durations(layout, prepare=dict.fromkeys(keys, 2.0), unload=dict.fromkeys(keys, 0.5))
+    more: dict[str, Any] = {"placement": placement, "load_concurrency": at_once}
+    activities = simulate(layout, ["a"] * 40, timing, keep_activities=True, **more).activities
+    loads = [one for one in activities if one.kind == "loading" and not one.what]
+    assert {(one.role, round(one.end - one.begin, 9)) for one in loads} == {("edit", LOAD), ("judge", JUDGE_LOAD)}
+    assert max(sum(b.begin <= a.begin < b.end for b in loads) for a in loads) <= (at_once or 8)
+    assert {one.end - one.begin for one in activities if one.kind == "starting"} == {2.0}
+    started = {(one.device, one.role, one.end) for one in activities if one.kind == "starting"}
+    assert all(any(s[:2] == (one.device, one.role) and s[2] <= one.begin for s in started) for one in loads)
+
+
+def test_nothing_to_do_takes_no_time() -> None:
+    result = run(models(), 0)
+    assert (result.makespan, result.idle_share) == (0.0, 0.0)
+
+
+# -- the bound --
+
+
+def test_the_bound_is_all_work_a_load_a_device_and_one_of_the_judge() -> None:
+    layout = models(4)
+    timing = durations(layout)
+    assert lower_bound(layout, 100, timing) == pytest.approx((400 + 50 + 4 * LOAD + JUDGE_LOAD) / 4)
+    assert lower_bound(layout, 100, timing, swap=False) == pytest.approx((400 + 50 + 4 * LOAD) / 4)
+    assert lower_bound(layout, 100, timing, edit_seeds=2, repeats=3) == pytest.approx(
+        (800 + 300 + 4 * LOAD + JUDGE_LOAD) / 4
+    )
+    two = models(4, editors=2)
+    assert lower_bound(two, 100, durations(two)) == pytest.approx((800 + 100 + 4 * LOAD + JUDGE_LOAD) / 4)
+    wide = models(4, width=2)
+    assert lower_bound(wide, 100, durations(wide)) == pytest.approx((800 + 100 + 4 * LOAD + JUDGE_LOAD) / 4)
+    assert lower_bound(layout, 1, timing) == pytest.approx((EDIT + JUDGE + LOAD + JUDGE_LOAD) / 4), "three stay empty"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_run_is_shorter_than_its_bound(seed: int) -> None:
+    draw = random.Random(seed)
+    layout = models(draw.choice([1, 2, 3, 8]), editors=draw.choice([1, 1, 2]))
+    timing = Durations(
+        {m.key: draw.choice([0.0, 1.0, 60.0]) for m in layout},
+        {m.key: draw.choice([0.05, 1.0, 25.0]) for m in layout},
+        known=draw.random() < 0.5,
+    )
+    result = simulate(
+        layout,
+        [draw.choice("abc") for _ in range(draw.randrange(1, 40))],
+        timing,
+        schedule=draw.choice(["pull", "round_robin", "batch_sync"]),
+        order=draw.choice(["by_stage", "by_category"]),
+        placement=draw.choice(["swap", "together"]),
+        batch_size=draw.choice([1, 3]),
+        edit_seeds=draw.choice([1, 2]),
+        repeats=draw.choice([1, 2]),
+        pilot=draw.random() < 0.5,
+        capacity={"judge:j": draw.choice([1, 4])},
+    )
+    assert 0 <= result.idle_share <= 1
+    assert result.makespan >= 0.999 * result.lower_bound > 0
+
+
+# -- the rest of a run --
+
+
+def begun(layout: list[Model], edits: dict[str, int], judgements: int) -> tuple[Work, Estimates]:
+    """So many edits of each model, and judgements, are left; the means are known."""
+    work, estimates = Work(), Estimates()
+    for model in layout:
+        count = edits.get(model.name, 0) if model.kind == "edit" else judgements
+        for number in range(count):
+            work.add(model.key, [number])
+        estimates.unit[model.key].add(EDIT if model.kind == "edit" else JUDGE)
+        estimates.load[model.key].add(LOAD if model.kind == "edit" else JUDGE_LOAD)
+    return work, estimates
+
+
+def rest(layout: list[Model], work: Work, estimates: Estimates, *loaded: tuple[str, str], **options: Any) -> float:
+    """What is left is predicted, with these models loaded on these devices."""
+    policy = Policy(layout, Work(), Estimates(), **options)
+    for replica in policy.replicas:
+        if (replica.key, *replica.place) in loaded:
+            replica.state = State.LOADED
+    return predict_rest(layout, work, estimates, policy)
+
+
+@pytest.mark.parametrize(
+    ("edits", "judgements", "seconds"),
+    [
+        (10, 10, 10 * EDIT + JUDGE_LOAD + 10 * JUDGE),
+        (10, 40, 10 * EDIT + JUDGE_LOAD + 40 * JUDGE),  # repeats, or edits that were there before
+        (0, 20, 20 * JUDGE),
+        (0, 0, 0.0),
+    ],
+)
+def test_what_is_left_on_one_device(edits: int, judgements: int, seconds: float) -> None:
+    layout = models()
+    work, estimates = begun(layout, {"e0": edits}, judgements)
+    there = ("edit:e0" if edits else "judge:j", "cuda:0")
+    assert rest(layout, work, estimates, there) == pytest.approx(seconds)
+
+
+def test_what_is_left_of_two_models_that_are_not_equally_far() -> None:
+    layout = models(editors=2)
+    work, estimates = begun(layout, {"e0": 4, "e1": 12}, 20)
+    assert rest(layout, work, estimates, ("edit:e0", "cuda:0")) == pytest.approx(
+        16 * EDIT + LOAD + JUDGE_LOAD + 20 * JUDGE
+    )
+
+
+def test_what_nobody_has_seen_yet_costs_nothing() -> None:
+    layout = models()
+    work, _ = begun(layout, {"e0": 5}, 5)
+    assert rest(layout, work, Estimates()) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("loaded", "seconds"),
+    [
+        ([("edit:e0", "cuda:0"), ("judge:j", "cuda:1")], 2 * EDIT + JUDGE),
+        ([("edit:e0", "cuda:0")], max(2 * EDIT, JUDGE_LOAD) + JUDGE),
+        ([("judge:j", "cuda:1")], LOAD + 2 * EDIT + JUDGE),
+    ],
+)
+def test_what_is_loaded_is_not_loaded_again(loaded: list[tuple[str, str]], seconds: float) -> None:
+    """Of a run of a few samples, a load that is behind it would be most of what is foretold."""
+    layout = models(2)
+    work, estimates = begun(layout, {"e0": 2}, 2)
+    assert rest(layout, work, estimates, *loaded) == pytest.approx(seconds, abs=2 * JUDGE)
+
+
+def test_the_rest_is_done_as_the_run_does_it() -> None:
+    layout, there = models(), ("edit:e0", "cuda:0")
+    work, estimates = begun(layout, {}, 0)
+    for phase in range(3):
+        for number in range(4):
+            work.add("edit:e0", [10 * phase + number], phase=phase)
+        work.add("judge:j", range(4), phase=phase)
+    busy = 12 * EDIT + 12 * JUDGE
+    assert rest(layout, work, estimates, there) == pytest.approx(busy + 3 * JUDGE_LOAD + 2 * LOAD)
+    both = (there, ("judge:j", "cuda:0"))
+    assert rest(layout, work, estimates, *both, placement="together") == pytest.approx(busy)
+
+
+def test_a_server_that_answers_several_at_a_time_takes_less() -> None:
+    layout = models()
+    work, estimates = begun(layout, {}, 40)
+    policy = Policy(layout, Work(), Estimates())
+    (judge,) = policy.of("judge:j")
+    judge.state, judge.capacity = State.LOADED, 8
+    assert predict_rest(layout, work, estimates, policy) == pytest.approx(40 * JUDGE / 8)
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "one stage": {"phases": [6_000]},
+    "categories of unequal size": {"phases": [3_500, 1_500, 800, 150, 37]},
+    "categories dealt out": {"phases": [3_500, 1_500, 800, 150, 37], "schedule": "round_robin"},
+    "categories with a barrier": {"phases": [3_500, 1_500, 800, 150, 37], "schedule": "batch_sync"},
+    "three judges": {"phases": [3_000], "judges": 3, "judge": 6.0},
+    "two edit models": {"phases": [2_500], "editors": 2},
+    "side by side": {"phases": [5_000], "placement": "together"},
+    "a split": {"phases": [5_000], "split": 1, "judge": 1.0},
+    "a split that the judge holds up": {"phases": [5_000], "split": 1, "judge": 4.0},
+    "a server": {"phases": [5_000], "split": 1, "judge": 4.0, "capacity": 8},
+    "a judge that takes longer than editing": {"phases": [5_000], "judge": 9.0},
+}
+
+
+def long_rest(
+    *,
+    phases: list[int],
+    judges: int = 1,
+    editors: int = 1,
+    judge: float = JUDGE,
+    split: int = 0,
+    capacity: int = 1,
+    **options: Any,
+) -> tuple[list[Model], Work, Estimates, Policy, Durations, dict[str, int]]:
+    """On five devices, of which `split` are the judges': so many samples in each phase, in batches of two."""
+    names = [(f"cuda:{n}",) for n in range(5)]
+    cut = len(names) - split
+    layout = [Model(f"e{n}", "edit", tuple(names[:cut])) for n in range(editors)]
+    layout += [Model(f"j{n}", "judge", tuple(names[cut:] or names)) for n in range(judges)]
+    work, estimates, timing = Work(), Estimates(), durations(layout)
+    timing.unit.update({model.key: judge for model in layout if model.kind == "judge"})
+    for key in timing.unit:  # more than a simulated load, that takes no time where it is there, can change
+        estimates.unit[key].add(1e9 * timing.unit[key], 10**9)
+        estimates.load[key].add(1e9 * timing.load[key], 10**9)
+    policy = Policy(layout, work, estimates, **options)
+    first = 0
+    for phase, samples in enumerate(phases):
+        for model in layout:
+            for number in range(first, first + samples * editors, 1 if model.kind == "edit" else 2):
+                if model.kind == "judge":
+                    pair = range(number, min(number + 2, first + samples * editors))
+                    work.add(model.key, pair, after=pair, phase=phase)
+                elif (number - first) // samples == int(model.name[1:]):
+                    work.add(model.key, [number], phase=phase)
+        first += samples * editors
+    return layout, work, estimates, policy, timing, {m.key: capacity for m in layout if m.kind == "judge"}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_long_rest_is_foretold_in_a_moment(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a fifth of the tasks or less, and within a hundredth of the whole simulation of what is left."""
+    layout, work, _, policy, timing, capacity = long_rest(**SHAPES[shape])
+    tasks = sum(sum(work.tasks_left(model.key).values()) for model in layout)
+    there = {("edit:e0", *place) for place in layout[0].places}
+    policy.resume(there)
+    exact = prediction._simulated(layout, work, policy, timing, loaded=there, capacity=capacity)[1]
+
+    simulated: list[int] = []
+    whole = prediction._simulated
+
+    def counted(models: Any, work: Work, *more: Any, **options: Any) -> Any:
+        simulated.append(sum(sum(work.tasks_left(model.key).values()) for model in models))
+        return whole(models, work, *more, **options)
+
+    monkeypatch.setattr(prediction, "_simulated", counted)
+    monkeypatch.setattr(prediction, "TASKS_OF_A_REST", 1_000)
+    layout, work, estimates, policy, _, _ = long_rest(**SHAPES[shape])
+    for replica in policy.replicas:
+        replica.capacity = capacity.get(replica.key, 1)
+        if replica.key == "edit:e0":
+            replica.state = State.LOADED
+    assert predict_rest(layout, work, estimates, policy) == pytest.approx(exact, rel=0.01)
+    assert simulated[0] < tasks / 5
+
+
+def test_nobody_waits_long_for_a_prediction(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout, work, estimates, policy, _, _ = long_rest(**next(iter(SHAPES.values())))
+    monkeypatch.setattr(prediction, "PATIENCE", 0.0)
+    with pytest.raises(Stopped, match="not simulated within 0 s"):
+        predict_rest(layout, work, estimates, policy)
+
+
+@given(st.integers(0, 5_000), st.integers(1, 40), st.integers(1, 50))
+def test_portions_are_all_there_is_and_end_with_single_ones(count: int, places: int, most: int) -> None:
+    portions = list(prediction._portions(count, places, most))
+    assert sum(portions) == count
+    assert all(1 <= portion <= most for portion in portions)
+    assert all(portion == 1 for portion in [*portions[:places], *portions[-places:]])

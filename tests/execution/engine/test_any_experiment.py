@@ -1,0 +1,110 @@
+"""Whatever is asked and whatever happens: every cell comes to an end, and a run that goes on comes to the same."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edit_eval.experiment import Experiment
+from edit_eval.protocols.contract import View
+from edit_eval.records import Judgement, Sample, Status
+from edit_eval.store.matrix import Matrix
+from execution.engine.imagined_workers import Journals, Start
+from small_matrix import Asking, ask, asked_judge, small_experiment, small_samples
+
+
+def not_of_social(sample: Sample, name: str) -> bool:
+    return name != "rare" or sample.category != "social"
+
+
+PLAIN = Asking([ask("plain", again="A number.")])
+UNLIKE = Asking([ask("rare"), ask("edit alone", shows=(View(picture="edit"),)), ask("words", gives=())], not_of_social)
+STEPS = Asking(
+    [
+        ask("a"),
+        ask("b", user="After {a}.", after=("a",), again="A number."),
+        ask("c", user="Like {b}?", after=("b",), shows=(View(picture="edit", steps=(("like", "source"),)),)),
+        ask("twin", user="The same."),
+        ask("other twin", user="The same."),
+        ask("d", user="{a}, {c}", after=("a", "c")),
+    ]
+)
+
+
+@st.composite
+def experiments(draw: st.DrawFn) -> Experiment:
+    count = draw(st.integers(1, 5))
+    numbers = st.integers(0, count - 1)
+    bad = draw(st.sets(numbers, max_size=1))
+    follows = draw(st.dictionaries(numbers, numbers, max_size=2))
+    samples = small_samples(count, bad, {one: before for one, before in follows.items() if one != before})
+    protocols = draw(st.lists(st.sampled_from([PLAIN, UNLIKE, STEPS]), min_size=1, max_size=2))
+    judges = []
+    for number, protocol in enumerate(protocols):
+        kind = draw(st.sampled_from([{}, {}, {"measures": True}, {"replays": True}]))
+        judges.append(asked_judge(f"j{number}", protocol, retries=draw(st.integers(0, 2)), **kind))
+    often: dict[str, Any] = {name: draw(st.integers(1, 2)) for name in ("edit_seeds", "repeats", "readings")}
+    models = ("a", "b")[: draw(st.integers(1, 2))]
+    return small_experiment(samples, models=models, judges=judges, controls=draw(st.integers(0, 3)), **often)
+
+
+def came_to(matrix: Matrix) -> list[tuple[Any, ...]]:
+    """All judgements, but for times, and how often somebody was asked: a twin's reply may have been taken."""
+
+    def told(one: Judgement) -> tuple[Any, ...]:
+        readings = [{name: (r.status, r.reason, r.text) for name, r in reading.items()} for reading in one.readings]
+        about = one.sample_id, one.edit_model, one.judge, one.edit_seed, one.repeat
+        reason = "" if one.status is Status.PENDING else one.reason
+        return *about, one.status, reason, dict(one.scores), dict(one.missing), readings
+
+    return [told(one) for one in (*matrix.judgements(), *matrix.controls())]
+
+
+def said(matrix: Matrix) -> list[list[str]]:
+    return [[reply.text for reply in replies] for replies in matrix.replies]
+
+
+@settings(max_examples=60, deadline=None)
+@given(experiments(), st.integers(0, 2**30), st.integers(1, 3), st.booleans())
+def test_every_cell_comes_to_an_end_and_the_journals_say_it_all(
+    experiment: Experiment, seed: int, size: int, by_category: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        journals = Journals(Path(folder))
+        done = Start(Matrix(experiment), journals, seed, size=size, by_category=by_category).run().matrix
+        assert done.pending == 0
+        assert not [edit for edit in done.edits if edit.status is Status.PENDING]
+        replies = [record for journal, record in journals.lines if journal == "replies"]
+        asked = {
+            tuple(record[name] for name in ("key", "sample", "edit_model", "ask", "question")) for record in replies
+        }
+        assert len(asked) == len(replies), "nobody was asked twice for the same"
+        assert sum(map(len, done.replies)) == len(replies)
+        again = journals.recall(Matrix(experiment))
+        assert said(again) == said(done)
+        assert came_to(again) == came_to(done)
+        other = Start(Matrix(experiment), Journals(Path(folder)), seed + 1).run().matrix
+        assert came_to(other) == came_to(done), "in another order, in other company"
+
+
+@settings(max_examples=60, deadline=None)
+@given(experiments(), st.integers(0, 2**30), st.integers(1, 3), st.booleans(), st.lists(st.floats(0, 1), max_size=3))
+def test_a_run_that_is_ended_anywhere_comes_to_the_same_whatever_happens_to_it(
+    experiment: Experiment, seed: int, size: int, by_category: bool, ends: list[float]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        undisturbed = Start(Matrix(experiment), Journals(Path(folder) / "quiet"), seed).run().matrix
+        journals = Journals(Path(folder) / "run")
+        for number, end in enumerate(ends):
+            matrix = journals.recall(Matrix(experiment))
+            Start(matrix, journals, seed + number, size=size, by_category=by_category, luck=0.9).run()
+            known = came_to(journals.recall(Matrix(experiment)))
+            for here, there in zip(came_to(matrix), known, strict=True):
+                assert here == there or Status.PENDING in here, "it was left, and a twin's reply was found"
+            del journals.lines[int(end * len(journals.lines)) :]
+        done = Start(journals.recall(Matrix(experiment)), journals, seed, size=size).run().matrix
+        assert came_to(done) == came_to(undisturbed)

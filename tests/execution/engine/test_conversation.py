@@ -1,0 +1,173 @@
+"""What a worker says is believed when it is whole and was asked for; anything else is one error, and never another."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edit_eval.execution.engine.conversation import EVENTS, Conversation
+from edit_eval.workers import messages
+from edit_eval.workers.messages import Lines, Message, encode
+
+EDITED = {"pixels": "ab", "width": 4, "height": 3, "file_bytes": 90, "flags": ["identical_to_source"]}
+GOOD: dict[str, Message] = {
+    "prepared": {},
+    "loaded": {"capacity": 1, "seconds": 0.5, "about": {"python": "3.11"}, "memory": {"host": 1}},
+    "broken": {"error": "no", "trace": "", "kind": "exception"},
+    "started": {"task": 7},
+    "step": {"task": 7, "step": 1, "steps": 4},
+    "done": {"task": 7, "results": [EDITED], "seconds": 0.5, "memory": {}},
+    "failed": {"task": 7, "error": "no", "trace": "", "kind": "exception", "memory": {}},
+    "ended": {"memory": {"host": 1}},
+}
+JUDGED = {**GOOD["done"], "task": 8, "results": [{"text": "Score: 5"}, {"damaged": "gone"}]}
+MEASURED = {"text": "", "values": {"psnr": 31.5, "l1": 0}, "ended": "judge_error", "final": True, "length": 9}
+
+
+def asked() -> Conversation:
+    """A worker that was told all there is to tell: to edit (task 7), and to judge two (task 8)."""
+    made = Conversation()
+    orders = [{"do": "prepare"}, {"do": "load"}, {"do": "run", "task": 7, "kind": "edit"}]
+    for order in [*orders, {"do": "run", "task": 8, "kind": "judge", "requests": [{}, {}]}, {"do": "stop"}]:
+        made.told(order)
+    return made
+
+
+@pytest.mark.parametrize("event", GOOD)
+def test_what_was_asked_for_is_news(event: str) -> None:
+    assert set(GOOD) == set(EVENTS)
+    assert asked().heard({"event": event, **GOOD[event]})
+    assert asked().heard({"event": "done", **JUDGED})
+    assert asked().heard({"event": "done", **JUDGED, "results": [MEASURED, MEASURED]})
+    assert asked().heard({"event": event, **GOOD[event], "more": [1]})
+
+
+WRONG: list[tuple[str, dict[str, Any]]] = [
+    ("started", {"task": 9}),
+    ("done", {"task": 9}),
+    ("failed", {"task": 9}),
+    ("done", {"results": []}),
+    ("done", {"results": [EDITED, EDITED]}),
+    ("done", {"results": [{"text": "8"}]}),
+    ("done", {"results": [{**EDITED, "width": "4"}]}),
+    ("done", {"results": 5}),
+    ("done", {"task": 8}),
+    ("done", {"task": 8, "results": [{"text": "8"}]}),
+    ("done", {"task": 8, "results": [{"text": "8"}, {"text": 8}]}),
+    *(
+        ("done", {"task": 8, "results": [{"text": "8"}, {**MEASURED, **wrong}]})
+        for wrong in (
+            {"values": {"psnr": float("nan")}},
+            {"values": {"psnr": True}},
+            {"values": {"psnr": "31.5"}},
+            {"values": [31.5]},
+            {"ended": "pending"},
+            {"final": 1},
+        )
+    ),
+    ("done", {"task": [7]}),
+    ("done", {"task": True}),
+    ("done", {"seconds": float("nan")}),
+    ("done", {"seconds": float("inf")}),
+    ("done", {"seconds": -1}),
+    ("done", {"seconds": "5"}),
+    ("done", {"seconds": 10**400}),
+    ("done", {"memory": {"host": 10**400}}),
+    ("step", {"step": None}),
+    ("loaded", {"capacity": 0}),
+    ("loaded", {"about": {"python": {}}}),
+    ("died", {"reason": "said by itself"}),
+    ("", {}),
+]
+
+
+@pytest.mark.parametrize(("event", "wrong"), WRONG)
+def test_what_is_not_whole_or_was_not_asked_for_is_an_error(event: str, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"not a message|without a proper|that it does not have|than were asked for"):
+        asked().heard({"event": event, **GOOD.get(event, {}), **wrong})
+
+
+@pytest.mark.parametrize(("event", "field"), [(event, field) for event in GOOD for field in GOOD[event]])
+def test_every_field_is_needed(event: str, field: str) -> None:
+    message = {name: value for name, value in GOOD[event].items() if name != field}
+    with pytest.raises(ValueError, match=field):
+        asked().heard({"event": event, **message})
+
+
+def test_nothing_is_said_twice_nor_before_it_is_asked_for() -> None:
+    talk = asked()
+    for event in ("prepared", "loaded", "done"):
+        assert talk.heard({"event": event, **GOOD[event]})
+        with pytest.raises(ValueError, match=r"nobody waits for|does not have"):
+            talk.heard({"event": event, **GOOD[event]})
+    with pytest.raises(ValueError, match="nobody waits for"):
+        Conversation().heard({"event": "prepared"})
+
+
+def test_a_step_of_a_task_that_is_over_is_no_news() -> None:
+    """From a thread that the model left behind: no sign of life of what runs now."""
+    talk = asked()
+    talk.heard({"event": "done", **GOOD["done"]})
+    assert not talk.heard({"event": "step", **GOOD["step"]})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def refusal(data: bytes) -> str:
+    """Why what comes through the pipe is not believed; empty where it is."""
+    talk = asked()
+    try:
+        for message in Lines().feed(data):
+            talk.heard(message)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(sorted(GOOD)), st.data())
+def test_whatever_stands_in_a_message_there_is_one_kind_of_error(event: str, data: st.DataObject) -> None:
+    changed = data.draw(st.dictionaries(st.sampled_from([*GOOD[event], "event", "else"]), JSON, max_size=3))
+    assert "\n" not in refusal(encode({"event": event, **GOOD[event], **changed}))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200))
+def test_whatever_bytes_come_there_is_one_kind_of_error(data: bytes) -> None:
+    assert "\n" not in refusal(data + b"\n")
+
+
+@pytest.mark.parametrize("line", [b"[" * 60_000, b'{"a":' * 60_000, b'{"a":' + b"9" * 10_000 + b"}"])
+def test_what_json_chokes_on_is_no_message(line: bytes) -> None:
+    with pytest.raises(ValueError, match="not a message"):
+        list(Lines().feed(line + b"\n"))
+
+
+def test_a_long_message_takes_a_time_that_grows_with_its_length_alone() -> None:
+    """As many parts as a pipe makes of it; put together anew for each part they would take minutes."""
+    data = encode({"text": "x" * 40_000_000})
+    lines, found = Lines(), []
+    began = time.process_time()
+    for start in range(0, len(data), 1 << 14):
+        found += lines.feed(data[start : start + (1 << 14)])
+    assert found == [json.loads(data)]
+    assert time.process_time() - began < 20
+
+
+def test_a_message_without_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "LONGEST_LINE", 1 << 20)
+    lines = Lines()
+    for _ in range(10):
+        assert not list(lines.feed(b"x" * 100_000))
+    with pytest.raises(ValueError, match="a message of more than 1 MiB"):
+        list(lines.feed(b"x" * 100_000))

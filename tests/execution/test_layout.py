@@ -1,0 +1,48 @@
+"""Models on devices: of the machine that is given, whatever this one has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edit_eval.config.loading import load_configuration
+from edit_eval.errors import ConfigurationError
+from edit_eval.execution.drivers.simulated import ImaginedMachine
+from edit_eval.execution.layout import lay_out
+from small_benchmark import configuration
+
+
+def test_models_are_laid_out_as_the_configuration_says(tmp_path: Path) -> None:
+    source = configuration(tmp_path, edit={"device_ids": "cpu:3"}, judge={"device_ids": None, "device": "cpu"})
+    layout = lay_out(load_configuration(source), ImaginedMachine())
+    assert [(m.key, m.places) for m in layout.models] == [
+        ("edit:testing", (("cpu:0",), ("cpu:1",), ("cpu:2",))),
+        ("judge:testing", (("cpu:0",),)),
+    ]
+    assert layout.devices == ("cpu:0", "cpu:1", "cpu:2")
+    assert layout.reasons == {"edit_model testing": "as configured", "judge testing": "as configured"}
+
+
+def test_each_replica_has_what_a_driver_must_know(tmp_path: Path) -> None:
+    split = {"device_ids": "auto", "devices_per_replica": 2}
+    source = configuration(tmp_path, edit=split, judge={"device_ids": [3]})
+    layout = lay_out(load_configuration(source), ImaginedMachine(5))
+    assert list(layout.specifications) == [
+        ("edit:testing", ("cuda:0", "cuda:1")),
+        ("edit:testing", ("cuda:2", "cuda:3")),
+        ("judge:testing", ("cuda:3",)),
+    ]
+    first = layout.specifications["edit:testing", ("cuda:0", "cuda:1")]
+    assert (first.name, first.role) == ("edit-testing-cuda0+cuda1", "edit_model")
+    assert (first.model, first.devices) == ("edit:testing", ("cuda:0", "cuda:1"))
+    assert layout.places == {
+        "edit:testing": ("cuda:0", "cuda:1", "cuda:2", "cuda:3"),
+        "judge:testing": ("cuda:3",),
+    }
+
+
+def test_a_gpu_that_the_machine_has_not_is_refused(tmp_path: Path) -> None:
+    source = configuration(tmp_path, judge={"device_ids": [5]})
+    with pytest.raises(ConfigurationError, match="cuda:5 is not there: 5 GPUs are visible"):
+        lay_out(load_configuration(source), ImaginedMachine(5))

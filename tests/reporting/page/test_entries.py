@@ -1,0 +1,54 @@
+from edit_eval.records import Scale
+from edit_eval.reporting.page.entries import category_names, choices, entries, series_names
+from reporting.reports import Report, headline
+
+
+def test_entries_are_those_of_the_summary(several: Report) -> None:
+    """The edit models of a judge stand together."""
+    parts = entries(several.summary["results"])
+    assert [(part.edit_model, part.judge) for part in parts] == [
+        ("first", "strict"),
+        ("second", "strict"),
+        ("first", "kind"),
+        ("second", "kind"),
+    ]
+    blocks = {(one["edit_model"], one["judge"]): headline(one) for one in several.summary["results"]}
+    for part in parts:
+        block = blocks[part.edit_model, part.judge]
+        assert (part.overall, part.coverage, part.categories) == (block, block["coverage"], block["categories"])
+        assert (part.leads, part.scale, part.digits) == (True, Scale(lowest=0.0, highest=10.0), 2)
+
+
+def test_the_headline_leads_and_other_scores_are_chosen_by_name(three_scores: Report) -> None:
+    parts = entries(three_scores.summary["results"])
+    assert [(part.judge, part.score, part.leads, part.digits) for part in parts if part.edit_model == "first"] == [
+        ("three", "quality", True, 2),
+        ("three", "drift", False, 3),
+        ("three", "psnr", False, 2),
+        ("kind", "score", True, 2),
+    ]
+    found = {choice.score: (choice.names, [part.judge for part in choice.parts]) for choice in choices(parts)}
+    assert found == {
+        "": (("quality", "score"), ["three", "three", "kind", "kind"]),
+        "drift": (("drift",), ["three", "three"]),
+        "psnr": (("psnr",), ["three", "three"]),
+    }
+
+
+def test_the_shortest_name_that_tells_them_apart() -> None:
+    assert series_names([("a", "j")]) == {("a", "j"): "a"}
+    assert series_names([("a", "j"), ("b", "j")]) == {("a", "j"): "a", ("b", "j"): "b"}
+    assert series_names([("a", "j"), ("a", "k")]) == {("a", "j"): "j", ("a", "k"): "k"}
+    assert series_names([("a", "j"), ("b", "k")]) == {("a", "j"): "a · j", ("b", "k"): "b · k"}
+
+
+def test_the_five_dimensions_stand_in_their_order(several: Report) -> None:
+    [part, *_] = entries(several.summary["results"])
+    blocks = {"own": {}, "指代": {}, "causal": {}, "another": {}, "physical": {}}
+    other = type(part)(**{**part.__dict__, "categories": blocks})
+    assert category_names([other]) == ["physical", "causal", "指代", "own", "another"]
+
+
+def test_a_summary_of_nothing_has_none() -> None:
+    assert entries([]) == []
+    assert choices([])[0].parts == ()

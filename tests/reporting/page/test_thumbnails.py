@@ -1,0 +1,95 @@
+import base64
+import io
+import random
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from edit_eval.reporting.page.thumbnails import PAGE_BUDGET, Size, size_for, thumbnail, thumbnails
+
+SIZE = Size(side=64, file_bytes=20_000)
+
+
+def noise(width: int, height: int) -> Image.Image:
+    return Image.frombytes("RGB", (width, height), random.Random(1).randbytes(width * height * 3))
+
+
+def opened(data: bytes | None) -> Image.Image:
+    assert data is not None
+    return Image.open(io.BytesIO(data))
+
+
+def test_a_thumbnail_is_a_small_webp_of_the_same_shape(tmp_path: Path) -> None:
+    Image.new("RGB", (400, 300), "teal").save(tmp_path / "a.png")
+    made = opened(thumbnail(tmp_path / "a.png", SIZE))
+    assert (made.format, made.size) == ("WEBP", (64, 48))
+    assert made.convert("RGB").getpixel((30, 30)) == pytest.approx((0, 128, 128), abs=4)
+
+
+def test_a_small_picture_is_not_enlarged(tmp_path: Path) -> None:
+    Image.new("RGB", (20, 10)).save(tmp_path / "a.png")
+    assert opened(thumbnail(tmp_path / "a.png", SIZE)).size == (20, 10)
+
+
+@pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "I;16", "1", "LA"])
+def test_every_mode_becomes_a_picture(mode: str, tmp_path: Path) -> None:
+    path = tmp_path / ("a.jpg" if mode == "CMYK" else "a.png")
+    picture = Image.new("L", (40, 30), 200).convert("RGB").convert("L" if mode == "I;16" else mode)
+    if mode == "I;16":
+        picture = Image.frombytes("I;16", (40, 30), (200 * 257).to_bytes(2, "little") * 1200)
+    picture.save(path)
+    made = opened(thumbnail(path, SIZE)).convert("RGB")
+    assert made.size == (40, 30)
+    if mode not in ("1", "P"):  # of a palette Pillow takes the nearest colour
+        assert made.getpixel((20, 15)) == pytest.approx((200, 200, 200), abs=6)
+
+
+def test_what_is_transparent_is_white(tmp_path: Path) -> None:
+    Image.new("RGBA", (40, 30), (0, 0, 0, 0)).save(tmp_path / "a.png")
+    assert opened(thumbnail(tmp_path / "a.png", SIZE)).convert("RGB").getpixel((5, 5)) == (255, 255, 255)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png"])
+def test_a_rotated_picture_stands_upright(suffix: str, tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned by a quarter
+    Image.new("RGB", (60, 30)).save(tmp_path / f"a.{suffix}", exif=exif)
+    assert opened(thumbnail(tmp_path / f"a.{suffix}", SIZE)).size == (30, 60)
+
+
+def test_a_picture_of_noise_stays_within_its_bytes(tmp_path: Path) -> None:
+    noise(600, 400).save(tmp_path / "a.png")
+    made = thumbnail(tmp_path / "a.png", Size(side=512, file_bytes=6_000))
+    assert made is not None
+    assert len(made) <= 6_000
+    assert opened(made).width / opened(made).height == pytest.approx(1.5, abs=0.05)
+
+
+def test_what_is_no_picture_is_none_and_does_not_stop_the_rest(tmp_path: Path) -> None:
+    Image.new("RGB", (9, 9)).save(tmp_path / "good.png")
+    (tmp_path / "bad.png").write_bytes(b"\x89PNG\r\n\x1a\n and then nothing")
+    paths = [tmp_path / name for name in ("good.png", "bad.png", "gone.png", "good.png")]
+    made = list(thumbnails(paths, SIZE))
+    assert [one is None for one in made] == [False, True, True, False]
+    assert opened(base64.b64decode(made[0] or "")).size == (9, 9)
+
+
+def test_many_pictures_stay_within_the_budget_of_the_page() -> None:
+    for count in (1, 100, 900, 3600, 20_000):
+        size = size_for(count)
+        assert size.file_bytes * count * 4 / 3 <= PAGE_BUDGET
+        assert 160 <= size.side <= 512
+    assert size_for(10).side == 512
+    assert size_for(3600).side >= 320
+
+
+def test_thumbnails_are_made_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from edit_eval.reporting.page import thumbnails as module
+
+    made = []
+    monkeypatch.setattr(module, "thumbnail", lambda path, size: made.append(path) or b"x")
+    coming = thumbnails([tmp_path / str(number) for number in range(500)], SIZE)
+    next(coming)
+    assert len(made) <= 2 * module._THREADS
+    assert len(list(coming)) == 499

@@ -1,0 +1,381 @@
+"""The live progress can neither stop a run nor hold it up; on a real pseudo-terminal it leaves everything as it was."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.execution.drivers.simulated import Fate
+from edit_eval.records import Status
+from edit_eval.reporting.progress import live
+from edit_eval.reporting.progress.live import Progress, choose, live_progress
+from edit_eval.reporting.progress.view import CategoryDone, Judged, Loaded, Snapshot
+from reporting.simulated_runs import Recording, SimulatedRun
+from small_benchmark import configuration, write_benchmark
+
+
+class Stream(io.StringIO):
+    """A stream that is a terminal, or is not."""
+
+    def __init__(self, is_terminal: bool = False) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+
+# -- the choice --
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_terminal", "term", "chosen", "reason"),
+    [
+        ("auto", True, "xterm", "rich", "stderr is a terminal"),
+        ("auto", True, "dumb", "plain", "TERM is dumb"),
+        ("auto", False, "xterm", "plain", "stderr is not a terminal"),
+        ("rich", True, "xterm", "rich", "stderr is a terminal"),
+        ("rich", False, "xterm", "plain", "stderr is not a terminal"),
+        ("plain", True, "xterm", "plain", "as configured"),
+        ("none", True, "xterm", "none", "as configured"),
+    ],
+)
+def test_choice(mode: str, is_terminal: bool, term: str, chosen: str, reason: str) -> None:
+    assert choose(mode, Stream(is_terminal), {"TERM": term}) == (chosen, reason)
+    progress = live_progress(mode, Stream(is_terminal), {"TERM": term})
+    assert (progress.mode, progress.reason) == (chosen, reason)
+
+
+def test_another_mode_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="`loud` is not known; use `auto`, `rich`, `plain`, `lines` or `none`"):
+        live_progress("loud", Stream())
+
+
+def environment() -> dict[str, str]:
+    """That of an ordinary terminal; stderr is buffered, as it is by default."""
+    unwanted = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "PYTHONUNBUFFERED")
+    return {name: value for name, value in os.environ.items() if name not in unwanted} | {"TERM": "xterm-256color"}
+
+
+# -- what is shown --
+
+
+def test_a_run_is_shown_whole(tmp_path: Path) -> None:
+    display = Recording()
+    progress = Progress(display, "rich", "")
+    run = SimulatedRun(tmp_path)
+    run.play(progress)
+    assert progress.failure is None
+    assert display.closed
+    assert len(display.of(Judged)) == 12
+    assert len(display.of(Loaded)) >= 3
+    assert len(display.of(CategoryDone)) == 2
+    assert display.snapshots[-1].judgements.ok == 12
+    assert not threading_names() & {"edit-eval progress"}
+
+
+def test_notes_outside_of_a_run_are_said_at_once() -> None:
+    stream = Stream()
+    progress = live_progress("auto", stream)
+    progress.note("nothing to do")
+    assert stream.getvalue().endswith(" note: nothing to do\n")
+
+
+def test_none_says_nothing(tmp_path: Path) -> None:
+    stream = Stream(is_terminal=True)
+    progress = live_progress("none", stream)
+    progress.note("before")
+    SimulatedRun(tmp_path, fates={"00001_物理_hard": Fate(1, "failed", "no")}).play(progress)
+    assert stream.getvalue() == ""
+    assert progress.failure is None
+
+
+def test_why_lines_are_plain_is_said(tmp_path: Path) -> None:
+    stream = Stream()
+    SimulatedRun(tmp_path, count=2).play(live_progress("auto", stream))
+    assert "note: progress: plain lines (stderr is not a terminal; `progress: lines` also shows" in stream.getvalue()
+    assert "end: 2 of 2 edits, 2 of 2 scores" in stream.getvalue()
+
+
+# -- what goes wrong --
+
+
+class Broken(Recording):
+    """A display that fails where it is told to."""
+
+    def __init__(self, where: str, error: BaseException) -> None:
+        super().__init__()
+        self._where, self._error = where, error
+
+    def _fail(self, where: str) -> None:
+        if where == self._where:
+            raise self._error
+
+    def write(self, lines: Any) -> None:
+        self._fail("write")
+        super().write(lines)
+
+    def draw(self, lines: Any, snapshot: Snapshot) -> None:
+        self._fail("draw")
+        super().draw(lines, snapshot)
+
+    def close(self, lines: Any, snapshot: Snapshot) -> None:
+        self._fail("close")
+        self.closed = True
+
+
+@pytest.mark.parametrize("where", ["write", "draw", "close"])
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), RuntimeError("a fault"), BrokenPipeError()])
+def test_a_display_that_fails_stops_no_run(tmp_path: Path, where: str, error: Exception) -> None:
+    display = Broken(where, error)
+    progress = Progress(display, "rich", "")
+    progress.note("first")
+    run = SimulatedRun(tmp_path)
+    run.play(progress)
+    progress.note("last")
+    assert progress.failure is error
+    assert all(judgement.status is Status.OK for judgement in run.matrix.judgements())
+    assert display.closed == (where != "close")
+
+
+def test_a_fault_in_what_is_told_stops_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def fail(name: str) -> Any:
+        def method(*arguments: Any) -> None:
+            told.append(name)
+            raise ValueError(name)
+
+        return method
+
+    methods = ("replica", "running", "step", "finished", "note", "edit", "judgement", "snapshot")
+    for name in methods:
+        monkeypatch.setattr(f"edit_eval.reporting.progress.state.ProgressState.{name}", fail(name))
+    progress = Progress(Recording(), "rich", "")
+    run = SimulatedRun(tmp_path, fates={"00001_物理_hard": Fate(1, "failed", "no")})
+    run.play(progress)
+    progress.note("something")
+    assert set(told) == set(methods)
+    assert isinstance(progress.failure, ValueError)
+    assert sum(judgement.status is Status.OK for judgement in run.matrix.judgements()) == 11
+
+
+class Hanging(Recording):
+    """A terminal that was paused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+
+    def draw(self, lines: Any, snapshot: Snapshot) -> None:
+        self.go_on.wait()
+
+
+def test_a_display_that_hangs_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "PATIENCE", 0.05)
+    display = Hanging()
+    progress = Progress(display, "rich", "")
+    run = SimulatedRun(tmp_path)
+    began = time.monotonic()
+    run.play(progress)
+    assert time.monotonic() - began < 60
+    assert all(judgement.status is Status.OK for judgement in run.matrix.judgements())
+    display.go_on.set()
+
+
+def test_nobody_reads_any_more(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stream:
+        progress = live_progress("plain", stream)
+        progress.note("hello")
+        run = SimulatedRun(tmp_path)
+        run.play(progress)
+    assert isinstance(progress.failure, BrokenPipeError)
+    assert all(judgement.status is Status.OK for judgement in run.matrix.judgements())
+
+
+def test_a_terminal_that_vanishes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    master, slave = pty.openpty()
+    with os.fdopen(slave, "w") as stream:
+        progress = live_progress("rich", stream, {"TERM": "xterm"})
+        assert progress.mode == "rich"
+        os.close(master)
+        run = SimulatedRun(tmp_path)
+        run.play(progress)
+    assert isinstance(progress.failure, OSError)
+    assert all(judgement.status is Status.OK for judgement in run.matrix.judgements())
+    print("stdout is still there")
+    assert capfd.readouterr().out == "stdout is still there\n"
+
+
+def test_a_broken_pipe_leaves_stdout_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stream, pytest.raises(BrokenPipeError):
+        live.terminal(stream).print("hello")
+    print("stdout is still there")
+    assert capfd.readouterr().out == "stdout is still there\n"
+
+
+VANISHED = """
+from edit_eval.reporting.progress.live import live_progress
+progress = live_progress("plain")
+progress.note("hello")
+print(type(progress.failure).__name__)
+"""
+
+
+def test_a_reader_that_has_gone_does_not_change_the_exit_code() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", VANISHED], stdout=subprocess.PIPE, stderr=writer, env=environment(), text=True
+    )
+    os.close(writer)
+    assert (done.stdout, done.returncode) == ("BrokenPipeError\n", 0)
+
+
+def test_a_terminal_that_somebody_made_non_blocking(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    os.set_blocking(slave, False)
+    taken = bytearray()
+
+    def take() -> None:
+        while not taken.endswith(b"end"):
+            taken.extend(os.read(master, 999))
+
+    reader = threading.Thread(target=take, daemon=True)
+    with os.fdopen(slave, "w") as stream:
+        file = live.unbuffered(stream)
+        file.write("line\n" * 20_000)
+        reader.start()
+        file.flush()
+        file.write("end")
+        file.flush()
+        reader.join(60)
+    os.close(master)
+    assert taken == b"line\r\n" * 20_000 + b"end"
+
+
+def threading_names() -> set[str]:
+    return {thread.name for thread in threading.enumerate()}
+
+
+# -- a real pseudo-terminal --
+
+PROGRAM = """
+import sys, termios
+from edit_eval.evaluation import evaluate
+from edit_eval.reporting.progress.live import live_progress
+
+class Pausing:
+    "A progress whose terminal is paused the moment that the run begins."
+    def __init__(self, progress):
+        self._progress = progress
+    def begin(self, *told):
+        termios.tcflow(2, termios.TCOOFF)
+        self._progress.begin(*told)
+    def __getattr__(self, name):
+        return getattr(self._progress, name)
+
+progress = live_progress("auto")
+sys.stderr.write(f"mode: {progress.mode}\\n")
+before = sys.stderr
+paused = sys.argv[3] == "paused"
+run = evaluate(sys.argv[1], run_dir=sys.argv[2], spectator=Pausing(progress) if paused else progress)
+assert progress.failure is None, repr(progress.failure)
+assert paused or sys.stderr is before
+print("scored", run.summary["coverage"]["scored"])
+"""
+
+
+class Terminal:
+    """A terminal with 80 columns and 24 lines, and a program whose stderr it is."""
+
+    def __init__(self, folder: Path, how: str, **models: Any) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        write_benchmark(folder)
+        written = yaml.safe_dump(configuration(folder, **models), allow_unicode=True)
+        (folder / "config.yaml").write_text(written, "utf-8")
+        self.program = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(folder / "config.yaml"), str(folder / "run"), how],
+            stdin=slave,
+            stdout=subprocess.PIPE,
+            stderr=slave,
+            env=environment(),
+            text=True,
+        )
+        os.close(slave)
+
+    def read(self) -> str:
+        """All that is shown, until the program is gone."""
+        data = b""
+        while True:
+            try:
+                part = os.read(self.master, 1 << 16)
+            except OSError:
+                part = b""
+            if not part:
+                return data.decode()
+            data += part
+
+
+@pytest.fixture
+def open_terminal() -> Iterator[Callable[..., Terminal]]:
+    opened: list[Terminal] = []
+
+    def open_one(*arguments: Any, **named: Any) -> Terminal:
+        opened.append(Terminal(*arguments, **named))
+        return opened[-1]
+
+    yield open_one
+    for one in opened:
+        one.program.kill()
+        one.program.wait()
+        os.close(one.master)
+
+
+def test_on_a_real_terminal(tmp_path: Path, open_terminal: Callable[..., Terminal]) -> None:
+    terminal = open_terminal(
+        tmp_path,
+        "watched",
+        edit={"seconds": 0.2, "steps": 4, "fail": ["00002_社会_easy"]},
+        judge={"default_answer": "Score: 6.500", "answers": {"00004_环境_easy": "\x1b[2J\x1b]0;owned\x07none"}},
+    )
+    seen = terminal.read()
+    out, _ = terminal.program.communicate(timeout=150)
+    assert terminal.program.returncode == 0, seen
+    assert out == "scored 7\n"
+    assert "mode: rich" in seen
+    assert seen.count("\x1b[?25l") == seen.count("\x1b[?25h") >= 1  # two, where the benchmark's reading was seen
+    assert seen.index("\x1b[?25l") < seen.rindex("overall") < seen.rindex("\x1b[?25h") < seen.rindex(" end")
+    assert "━" in seen
+    assert "00002_社会_easy" in seen
+    assert seen.count("6.500") >= 7
+    assert "\x1b[2J" not in seen
+    assert "8 of 9 edits, 7 of 9 scores, 2 failed" in seen
+    assert seen.endswith("\r\n")
+
+
+def test_a_terminal_that_is_paused_for_good(tmp_path: Path, open_terminal: Callable[..., Terminal]) -> None:
+    terminal = open_terminal(tmp_path, "paused", edit={"device_ids": "cpu:1"}, judge={"device_ids": "cpu:1"})
+    out, _ = terminal.program.communicate(timeout=150)
+    assert terminal.program.returncode == 0
+    assert out == "scored 9\n"

@@ -1,0 +1,312 @@
+"""Every statistic on other scales than 0 to 10: what is the same thing there has to come out as the same thing.
+
+A run on 0 to 10 is carried over to a scale from -1 to 1 of which less is better, and to scales with an open end. Means
+and intervals are carried over with it, tests and verdicts stay; only what an open end takes away is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from clustered_designs import disasters
+from edit_eval.records import Results, Scale, Scoring, Status
+from edit_eval.statistics.columns import columns_of
+from edit_eval.statistics.comparison import compare
+from edit_eval.statistics.intervals import estimate
+from edit_eval.statistics.paired import FEWEST_IMAGES, no_interval, paired_interval, paired_p_value
+from edit_eval.statistics.people import PersonScore, people_agreement
+from edit_eval.statistics.power import ALPHA, clusters_needed, detectable_difference
+from edit_eval.statistics.summary import judges_document, summarise
+
+
+@dataclass(frozen=True)
+class Other:
+    """A scale, and where it has what 0 to 10 has at x: `shift + factor * x`."""
+
+    scale: Scale
+    shift: float
+    factor: float
+
+    def at(self, value: float | None) -> float | None:
+        return None if value is None else self.shift + self.factor * value
+
+    def span(self, ends: Sequence[float] | None) -> list[float] | None:
+        return None if ends is None else pytest.approx(sorted(self.at(end) for end in ends))
+
+    def apart(self, difference: float | None) -> float | None:
+        return None if difference is None else pytest.approx(self.factor * difference)
+
+
+LOWER = Other(Scale(lowest=-1, highest=1, higher_is_better=False), 1.0, -0.2)
+PSNR = Other(Scale(lowest=0, highest=None), 0.0, 3.0)
+LOSS = Other(Scale(lowest=0, highest=None, higher_is_better=False), 30.0, -3.0)
+FREE = Other(Scale(), -5.0, 1.0)
+OTHERS = pytest.mark.parametrize("other", [LOWER, PSNR, LOSS, FREE], ids=["lower", "psnr", "loss", "free"])
+OPEN = pytest.mark.parametrize("other", [PSNR, LOSS, FREE], ids=["psnr", "loss", "free"])
+RANKS = 1e-3
+"""Two scores that are equal on one scale may differ in their last bit on another, and so in rank."""
+MODELS, JUDGES = ("a", "b", "c"), ("x", "y", "z")
+
+
+def carried(run: Results, other: Other) -> Results:
+    """The same run on another scale."""
+    scoring = {
+        judge: replace(of, scales=dict.fromkeys(of.scales, replace(other.scale, mean_over=of.scale.mean_over)))
+        for judge, of in run.scoring.items()
+    }
+    judgements = tuple(
+        replace(one, scores={name: other.at(score) for name, score in one.scores.items()}) for one in run.judgements
+    )
+    return replace(run, scoring=scoring, judgements=judgements)
+
+
+@pytest.fixture(params=["samples", "categories"])
+def run(request, make_sample, make_results) -> Results:
+    """Three models by three judges, twice each; 90 instructions on 45 images in two categories; few scores missing."""
+    generator = np.random.default_rng(2)
+    samples = [make_sample(n, category="physical" if n % 3 else "social", source=n // 2) for n in range(90)]
+    items = generator.uniform(4, 7, size=90)
+    lost = {("a", 3): Status.EDIT_FAILED, ("b", 8): Status.EDIT_FAILED, ("c", 9): Status.SKIPPED}
+    scores = {}
+    for place, model in enumerate(MODELS):
+        own = items + 0.7 * place + generator.normal(0, 0.6, size=90)
+        for judge in JUDGES:
+            said = np.clip(own + generator.normal(0, 0.4, size=(2, 90)), 0, 10).round(3)
+            rows = [[lost.get((model, n), float(score)) for score in of] for n, of in enumerate(said.T)]
+            rows[20 + place] = [rows[20 + place][0], Status.UNPARSEABLE]
+            scores[model, judge] = rows
+    scale = Scale(lowest=0, highest=10, mean_over=request.param)
+    return make_results(samples, scores, scoring=Scoring(protocol="p", headline="score", scales={"score": scale}))
+
+
+def only(run: Results, wanted) -> Results:
+    """The run as if it had had no other samples."""
+    parts = {
+        name: tuple(one for one in getattr(run, name) if wanted(int(one.sample_id[1:])))
+        for name in ("edits", "judgements")
+    }
+    return replace(run, samples=tuple(sample for sample in run.samples if wanted(sample.index)), **parts)
+
+
+def blocks(entries):
+    """Of every entry the score and its sub-groups."""
+    for entry in entries:
+        found = entry["scores"]["score"]
+        yield found
+        for kind in ("categories", "tags", "difficulties", "languages"):
+            yield from found[kind].values()
+
+
+def assert_carried(here, there, other: Other) -> None:
+    """A block of numbers on 0 to 10, and what is to be the same on another scale."""
+    for key in ("n", "images", "no_ci95", "coverage"):
+        assert there[key] == here[key]
+    low, high = ("min", "max") if other.factor > 0 else ("max", "min")
+    for ours, theirs in (("mean", "mean"), ("median", "median"), ("min", low), ("max", high)):
+        assert there[theirs] == pytest.approx(other.at(here[ours]))
+    assert there["std"] == pytest.approx(abs(other.factor) * here["std"])
+    assert there["ci95"] == other.span(here["ci95"])
+    missing = here["n"] < here["coverage"]["total"]
+    for key, end in (("worst_case_mean", other.scale.worst), ("best_case_mean", other.scale.best)):
+        assert there[key] == (None if missing and end is None else pytest.approx(other.at(here[key])))
+
+
+@OTHERS
+def test_a_summary(run, other):
+    here, there = summarise(run), summarise(carried(run, other))
+    assert there["coverage"] == here["coverage"]
+    for ours, theirs in zip(blocks(here["results"]), blocks(there["results"]), strict=True):
+        assert_carried(ours, theirs, other)
+    for ours, theirs in zip(here["results"], there["results"], strict=True):
+        for key in ("sample_mean", "category_mean"):
+            one, two = (entry["scores"]["score"][key] for entry in (ours, theirs))
+            assert (two["mean"], two["ci95"]) == (pytest.approx(other.at(one["mean"])), other.span(one["ci95"]))
+        score = theirs["scores"]["score"]
+        over = "sample_mean" if other.scale.mean_over == run.scoring["x"].scale.mean_over else "category_mean"
+        assert {key: score[key] for key in ("mean", "ci95", "no_ci95")} == score[over]
+    assert json.loads(json.dumps(there, allow_nan=False)) == there
+
+
+@OTHERS
+def test_the_judges_and_their_median(run, other):
+    here, there = judges_document(run), judges_document(carried(run, other))
+    for judge, card in there["judges"].items():
+        before = here["judges"][judge]
+        assert card["unscored"] == before["unscored"]
+        assert card["retest"]["sd"] == pytest.approx(abs(other.factor) * before["retest"]["sd"])
+        assert card["retest"]["icc"] == pytest.approx(before["retest"]["icc"])
+        assert (card["ceiling"] is None, card["floor"] is None) == (other.scale.highest is None, other is FREE)
+    ours, theirs = here["between_judges"], there["between_judges"]
+    assert theirs["alpha"] == pytest.approx(ours["alpha"], abs=RANKS)
+    assert theirs["ci95"] == pytest.approx(ours["ci95"], abs=RANKS)
+    for one, two in zip(blocks(here["median"]), blocks(there["median"]), strict=True):
+        assert two["mean"] == pytest.approx(other.at(one["mean"]))
+        assert two["ci95"] == other.span(one["ci95"])
+
+
+@OTHERS
+def test_people_agree_as_much_whichever_way_the_scale_runs(run, other):
+    generator = np.random.default_rng(1)
+    people = [
+        PersonScore(sample_id=sample.id, edit_model=model, score=float(generator.uniform(0, 3) + place), rater=rater)
+        for place, sample in enumerate(run.samples)
+        for model in MODELS
+        for rater in ("ann", "bo")
+    ]
+    here, there = (people_agreement(one, people, resamples=50) for one in (run, carried(run, other)))
+    for judge in JUDGES:
+        assert there["judges"][judge]["spearman"] == pytest.approx(here["judges"][judge]["spearman"], abs=RANKS)
+    assert there["median"]["spearman"] == pytest.approx(here["median"]["spearman"], abs=RANKS)
+    assert there["raters"] == here["raters"]
+
+
+# -- comparisons --
+
+
+def compared(run: Results, **how):
+    return compare(columns_of(run, {judge: {"judge": judge} for judge in JUDGES}), **how)
+
+
+@OTHERS
+def test_a_comparison(run, other):
+    here = compared(run, detect=0.4)
+    there = compared(carried(run, other), detect=0.4 * abs(other.factor))
+    assert {pair.better for pair in here.pairs} == {"run/b", "run/c"}
+    for ours, theirs in zip(here.pairs, there.pairs, strict=True):
+        for key in ("n", "total", "clusters", "wins", "ties", "losses", "identical", "testable", "no_ci95", "failures"):
+            assert getattr(theirs, key) == getattr(ours, key)
+        for key in ("better", "scores_better", "fails_more", "trade"):
+            assert getattr(theirs, key) == getattr(ours, key)
+        assert (theirs.p, theirs.p_adjusted) == pytest.approx((ours.p, ours.p_adjusted))
+        assert theirs.mean_a == pytest.approx(other.at(ours.mean_a))
+        assert theirs.difference == other.apart(ours.difference)
+        assert theirs.ci95 == pytest.approx(sorted(other.factor * end for end in ours.ci95))
+        assert theirs.detectable == pytest.approx(abs(other.factor) * ours.detectable)
+        assert (theirs.needed["samples"], theirs.needed["clusters"]) == pytest.approx(
+            (ours.needed["samples"], ours.needed["clusters"]), abs=1
+        )
+        for name, part in theirs.categories.items():
+            assert part.difference == other.apart(ours.categories[name].difference)
+            assert part.p_adjusted == pytest.approx(ours.categories[name].p_adjusted)
+        assert {one.sample_id for one in theirs.largest} == {one.sample_id for one in ours.largest}
+    assert [one.rank for one in there.columns] == [one.rank for one in here.columns]
+    for ours, theirs in zip(here.columns, there.columns, strict=True):
+        assert theirs.mean == pytest.approx(other.at(ours.mean))
+        assert theirs.ci95 == other.span(ours.ci95)
+    assert json.loads(json.dumps(there.document(), allow_nan=False)) == there.document()
+
+
+def test_bounds_and_whether_missing_scores_could_turn_a_verdict(run):
+    here, there = compared(run), compared(carried(run, LOWER))
+    for ours, theirs in zip(here.pairs, there.pairs, strict=True):
+        assert theirs.worst_case_difference == LOWER.apart(ours.worst_case_difference)
+        assert theirs.best_case_difference == LOWER.apart(ours.best_case_difference)
+        assert theirs.better_whatever_is_missing == ours.better_whatever_is_missing is True
+        assert theirs.worst_case_difference > theirs.difference > theirs.best_case_difference, "less is better"
+    for other in (PSNR, LOSS, FREE):
+        for pair in compared(carried(run, other)).pairs:
+            assert pair.worst_case_difference is pair.best_case_difference is None
+            assert pair.better is not None
+            assert pair.better_whatever_is_missing is False
+
+
+@OPEN
+def test_where_nothing_is_missing_an_open_end_bounds_nothing(run, other):
+    short = carried(only(run, lambda number: number > 30), other)
+    for pair in compared(short).pairs:
+        assert pair.worst_case_difference == pair.best_case_difference == pytest.approx(pair.difference)
+        assert pair.better_whatever_is_missing is True
+    for found in blocks(summarise(short)["results"]):
+        assert found["worst_case_mean"] == found["best_case_mean"] == found["mean"]
+
+
+@OTHERS
+@pytest.mark.parametrize("margin", [None, 0.1, 0.4, 5.0])
+def test_the_gate(run, other, margin):
+    for first in (run, replace(run, edit_models=MODELS[::-1])):
+        edits = tuple(replace(one, status=Status.OK, image="x") for one in first.edits)
+        made = replace(first, edits=edits)  # failed edits are another test
+        here = compared(made, margin=margin).gate
+        there = compared(carried(made, other), margin=margin and margin * abs(other.factor)).gate
+        assert there.passed == here.passed
+        for ours, theirs in zip(here.candidates, there.candidates, strict=True):
+            assert [one.kind for one in theirs.reasons] == [one.kind for one in ours.reasons]
+            assert theirs.difference == pytest.approx(abs(other.factor) * ours.difference)
+            if margin is not None:
+                assert theirs.lower == pytest.approx(abs(other.factor) * ours.lower)
+
+
+def test_a_failed_edit_counts_as_the_worst_score_where_there_is_one(run):
+    def reasons(of, margin):
+        return [[reason.kind for reason in one.reasons] for one in compared(of, margin=margin).gate.candidates]
+
+    twelve = {f"s{n:04d}" for n in range(40, 46)}
+    judgements = tuple(
+        replace(one, status=Status.EDIT_FAILED, scores={})
+        if (one.edit_model == "b" and one.sample_id in twelve)
+        else one
+        for one in run.judgements
+    )
+    edits = tuple(
+        replace(one, status=Status.EDIT_FAILED, image="")
+        if (one.edit_model == "b" and one.sample_id in twelve)
+        else one
+        for one in run.edits
+    )
+    failing = replace(run, judgements=judgements, edits=edits)
+    assert reasons(failing, 0.3)[0] == reasons(carried(failing, LOWER), 0.06)[0] == ["cannot_say_with_failures"]
+    assert reasons(carried(failing, PSNR), 0.9)[0] == ["cannot_say_with_failures"], "the worst PSNR is 0"
+    for other in (LOSS, FREE):
+        found = compared(carried(failing, other), margin=0.3 * abs(other.factor)).gate.candidates[0]
+        assert [reason.kind for reason in found.reasons] == ["no_worst"]
+        assert found.reasons[0].values["b"] == 7
+        assert found.lower_with_failures is None
+        assert found.lower > -0.3 * abs(other.factor), "by the scores alone it would have passed"
+    columns = columns_of(carried(failing, LOSS), {judge: {} for judge in JUDGES})
+    b_and_c = [one for one in columns if one.judge == "x" and one.edit_model != "a"]
+    assert compare(b_and_c, margin=1.0).gate.passed, "failures of the first count against nobody else"
+
+
+@OPEN
+def test_with_few_images_nothing_is_called_on_an_open_scale(run, other):
+    """One image that nobody drew might outweigh all that were."""
+    few = only(run, lambda number: number // 2 < FEWEST_IMAGES - 1)
+    here, there = compared(carried(few, LOWER), detect=0.1), compared(carried(few, other), detect=1.0)
+    assert all(pair.testable and pair.p < 1 for pair in here.pairs)
+    for pair in there.pairs:
+        assert (pair.p, pair.better, pair.ci95, pair.no_ci95) == (1.0, None, None, "few_images")
+        assert (pair.testable, pair.detectable) == (False, None)
+        assert pair.needed is None or pair.needed["clusters"] >= FEWEST_IMAGES
+    assert {reason.kind for one in there.gate.candidates for reason in one.reasons} == {"too_few"}
+
+
+@pytest.mark.parametrize("runs", [50, pytest.param(2_000, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize("count", [10, 24, 50])
+def test_on_an_open_scale_a_test_is_the_same_or_says_nothing(count, runs):
+    generator = np.random.default_rng(15)
+    called = []
+    for _ in range(runs):
+        found = estimate(disasters(generator, count, 0.5), np.arange(count))
+        p, closed = paired_p_value(found, math.inf), paired_p_value(found, 10.0)
+        assert p == (closed if no_interval(found) is None else 1.0)
+        ends = paired_interval(found, math.inf)
+        assert (ends is None) == (no_interval(found) is not None)
+        assert ends is None or (ends[0] <= 0 <= ends[1]) == (p > ALPHA)
+        called.append(p <= ALPHA)
+    assert np.mean(called) <= (0.08 if runs > 50 else 0.2)
+
+
+def test_how_many_images_an_open_scale_needs_is_never_too_few():
+    found = estimate(np.random.default_rng(3).normal(size=40), np.arange(40))
+    assert clusters_needed(found, 8.0, 10.0) < FEWEST_IMAGES
+    assert clusters_needed(found, 8.0, math.inf) == FEWEST_IMAGES
+    assert clusters_needed(found, 80.0, math.inf) == FEWEST_IMAGES
+    few = estimate(np.random.default_rng(3).normal(size=10), np.arange(10))
+    assert detectable_difference(few, 10.0) is not None
+    assert detectable_difference(few, math.inf) is None

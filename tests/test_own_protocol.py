@@ -1,0 +1,186 @@
+"""A protocol of the user's own, three questions with three scales: run, killed, resumed, compared, drawn, changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edit_eval import evaluate
+from edit_eval.errors import RunDirectoryError
+from edit_eval.evaluation import compare
+from edit_eval.records import Status
+from edit_eval.run import Run
+from faults.faulty_runs import Ears, lines
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def configuration(folder: Path, protocol: Path | None = None, **more: Any) -> dict[str, Any]:
+    """That of the examples, with everything written into `folder`."""
+    written = yaml.safe_load((EXAMPLES / "all_of_it.yaml").read_text("utf-8"))
+    for section in (
+        written["benchmark"],
+        written["protocol"],
+        *written["edit_models"].values(),
+        written["judges"]["colour"],
+    ):
+        section["class_path"] = str(EXAMPLES.parent / section["class_path"])
+    written["benchmark"]["folder"] = str(folder / "discs")
+    written["execution"] = {"pilot": False, "progress": "none"}
+    if protocol is not None:
+        written["protocol"]["class_path"] = f"{protocol}:ThreeQuestions"
+    return {**written, **more}
+
+
+def run(folder: Path, protocol: Path | None = None, ears: Ears | None = None, **more: Any) -> Run:
+    return evaluate(
+        configuration(folder, protocol, **more), run_dir=folder / "run", report=False, spectator=ears or Ears()
+    )
+
+
+def own_copy(folder: Path, *changes: tuple[str, str]) -> Path:
+    """The example's protocol as a file of its own, changed."""
+    text = (EXAMPLES / "protocol.py").read_text("utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "protocol.py"
+    path.write_text(text, "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run(tmp_path_factory.mktemp("own"))
+
+
+def test_it_takes_sixty_lines() -> None:
+    assert len((EXAMPLES / "protocol.py").read_text("utf-8").splitlines()) <= 60
+
+
+def test_every_score_has_its_scale_and_the_headline_is_named(made: Run) -> None:
+    [careful, careless] = made.summary["results"]
+    assert careful["headline"] == "overall"
+    scales = {name: (score["scale"]["lowest"], score["scale"]["highest"]) for name, score in careful["scores"].items()}
+    assert scales == {"overall": (0, 1), "followed": (1, 5), "kept": (0, 100), "looks_real": (0, 1)}
+    assert careful["scores"]["overall"]["scale"]["mean_over"] == "categories"
+    assert careful["scores"]["overall"]["mean"] > careless["scores"]["overall"]["mean"]
+    assert careful["scores"]["looks_real"]["mean"] == pytest.approx(1 / 9)
+    assert careful["coverage"]["scored"] == 8
+    first = made.results.judgements[0]
+    both = first.scores["followed"], first.scores["kept"], first.scores["looks_real"]
+    assert first.score == pytest.approx(((both[0] - 1) / 4 + both[1] / 100 + both[2]) / 3)
+
+
+def test_controls_are_judged_and_counted_apart(made: Run) -> None:
+    assert len(made.results.judgements) == 16
+    kinds = [one.edit_model for one in made.results.controls]
+    assert kinds == ["control:source", "control:blank", "control:shuffled"] * 4
+    assert {one.status for one in made.results.controls} == {Status.OK}
+    [careful, _] = made.summary["results"]
+    assert {kind: block["n"] for kind, block in careful["controls"].items()} == {"source": 4, "blank": 4, "shuffled": 4}
+    assert made.summary["coverage"]["total"] == 16
+
+
+KILLED = """
+import os, sys, json
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+import edit_eval.execution.engine.recorder as recorder
+from test_own_protocol import configuration
+from edit_eval import evaluate
+from faults.faulty_runs import Ears
+kept, left = recorder.Recorder._answered, [int(sys.argv[2])]
+def answered(self, *arguments):
+    if not left[0]:
+        os.kill(os.getpid(), 9)
+    left[0] -= 1
+    return kept(self, *arguments)
+recorder.Recorder._answered = answered
+folder = Path(sys.argv[1])
+evaluate(configuration(folder), run_dir=folder / "run", report=False, spectator=Ears())
+"""
+
+
+@pytest.mark.parametrize("replies", [1, 20, 70])
+def test_killed_and_resumed_it_is_what_it_was(made: Run, tmp_path: Path, replies: int) -> None:
+    path = os.pathsep.join([str(EXAMPLES.parent / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(replies), str(Path(__file__).parent)]
+    killed = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, timeout=240)
+    assert killed.returncode == -9, killed.stderr.decode()
+    before = len(lines(tmp_path / "run", "replies"))
+    assert replies - 2 <= before <= replies
+    again = run(tmp_path)
+    assert [(one.sample_id, one.scores) for one in again.results.judgements] == [
+        (one.sample_id, one.scores) for one in made.results.judgements
+    ]
+    asked = [(r["key"], r["sample"], r["edit_model"]) for r in lines(tmp_path / "run", "replies")]
+    assert len(asked) == len(set(asked)), "nothing was asked twice"
+    # Equal requests share replies: the same edit, as itself and as a control, may have been asked about once.
+    assert {key for key, *_ in asked} == {r["key"] for r in lines(made.path, "replies")}
+
+
+def test_two_edit_models_are_compared_by_the_headline_or_by_another_score(made: Run) -> None:
+    document = compare([made]).document()
+    [pair] = document["pairs"]
+    assert pair["difference"] == pytest.approx(
+        made.summary["results"][0]["scores"]["overall"]["mean"]
+        - made.summary["results"][1]["scores"]["overall"]["mean"]
+    )
+    [followed] = compare([made], score="followed").document()["pairs"]
+    assert followed["mean_a"] > followed["mean_b"] >= 1
+
+
+def test_a_changed_score_asks_nobody(made: Run, tmp_path: Path) -> None:
+    first = run(tmp_path, own_copy(tmp_path))
+    asked = len(lines(first.path, "replies"))
+    changed = own_copy(tmp_path, ('+ v["yes"]) / 3', '+ 2 * v["yes"]) / 4'), ("highest=5)", "highest=5.0)"))
+    again = run(tmp_path, changed)
+    assert len(lines(first.path, "replies")) == asked
+    assert again.results.judgements[0].scores["overall"] != made.results.judgements[0].scores["overall"]
+
+
+def test_a_changed_wording_asks_that_question_again_and_no_other(tmp_path: Path) -> None:
+    first = run(tmp_path, own_copy(tmp_path))
+    asked = len(lines(first.path, "replies"))
+    ears = Ears()
+    run(tmp_path, own_copy(tmp_path, ("How many percent of all else", "How many percent of everything else")), ears)
+    new = lines(first.path, "replies")[asked:]
+    assert {line["question"] for line in new} == {"kept"}
+    assert len(new) == asked / 3
+
+
+def test_a_machine_without_the_protocol_says_so(made: Run, tmp_path: Path) -> None:
+    own = own_copy(tmp_path)
+    first = run(tmp_path, own)
+    own.unlink()
+    with pytest.raises(RunDirectoryError, match=r"its replies cannot be read here: .*protocol\.py"):
+        _ = Run(first.path).results
+
+
+def test_its_page_is_drawn(made: Run) -> None:
+    made.draw()
+    page = made.page.read_text("utf-8")
+    for name in ("overall", "followed", "kept", "looks_real"):
+        assert name in page
+    assert json.loads((made.path / "report" / "summary.json").read_text("utf-8"))["schema"] == 2
+
+
+def test_code_that_lies_in_a_run_directory_is_not_run(tmp_path: Path) -> None:
+    first = run(tmp_path, own_copy(tmp_path))
+    described = first.path / "config" / "0001.json"
+    asked = json.loads(described.read_text("utf-8"))
+    evil = first.path / "logs" / "protocol.py"
+    evil.write_text("open(__file__ + '.ran', 'w')\n", "utf-8")
+    asked["judges"][0]["protocol"]["class_path"] = f"{evil}:ThreeQuestions"
+    described.write_text(json.dumps(asked), "utf-8")
+    with pytest.raises(RunDirectoryError, match="came with a run is not executed"):
+        _ = Run(first.path).results
+    assert not evil.with_name("protocol.py.ran").exists()
