@@ -1,17 +1,32 @@
-"""What every adapter of a diffusers pipeline needs: its parts loaded whole and in place, offload, checked pictures."""
+"""What every adapter of a diffusers pipeline needs: its parts loaded whole and in place, offload, checked pictures, and
+two repairs of what the pipelines do."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+import inspect
+import types
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from edit_eval.errors import PictureError
+from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained.folders import Location
-from edit_eval.pretrained.loading import check_complete, check_value, device_map, dtype_named, on_cpu
+from edit_eval.pretrained.loading import (
+    check_complete,
+    check_value,
+    device_map,
+    dtype_named,
+    library_versions,
+    on_cpu,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+STOCK_CANVAS = 1024 * 1024
+"""Pixels that pipelines with a function `calculate_dimensions` scale every source to, whatever its size."""
+SHORTEST_SIDE = 32
+"""Sides are multiples of this, or of half of it."""
 
 
 def load_part(
@@ -22,8 +37,8 @@ def load_part(
     `load` is further keywords of `from_pretrained`; a `dtype` among them is this part's own. Raises `LoadError` where
     weights are missing from the files.
     """
-    library, class_name = location.index[name]
-    part_class = getattr(importlib.import_module(library), class_name)
+    library, _ = location.index[name]
+    part_class = class_of_part(location, name)
     settings: dict[str, Any] = {"use_safetensors": True, **location.keywords, **load}
     settings[_dtype_keyword(library)] = dtype_named(settings.pop("dtype", dtype))
     if offload == "none":
@@ -35,8 +50,15 @@ def load_part(
     return part.eval()
 
 
+def class_of_part(location: Location, name: str) -> Any:
+    """The class that `model_index.json` names for a part; a library it does not know is a folder of diffusers' own."""
+    library, class_name = location.index[name]
+    inside = library in ("diffusers", "transformers") or "." in library
+    return getattr(importlib.import_module(library if inside else f"diffusers.pipelines.{library}"), class_name)
+
+
 def _dtype_keyword(library: str) -> str:
-    if library == "diffusers":
+    if library != "transformers":
         import diffusers
 
         if tuple(int(number) for number in diffusers.__version__.split(".")[:2]) < (0, 40):
@@ -93,12 +115,95 @@ def check_finite(numbers: Any, what: str) -> None:
         raise PictureError(f"the edit model returned {kind} ({what}); with dtype float16 try bfloat16")
 
 
-def to_picture(pipeline: Any, numbers: Any) -> Image:
-    """Makes a picture of one (1, 3, height, width) tensor of 0 to 1, as the pipeline itself would, bit for bit.
+def to_picture(numbers: Any) -> Image:
+    """Makes a picture of one (1, channels, height, width) tensor of 0 to 1, as the pipeline would, bit for bit.
 
     Raises `PictureError` for NaN, which the cast to 8 bits would hide.
     """
+    from diffusers.image_processor import VaeImageProcessor as processor
+
     check_finite(numbers, "pixels")
-    processor = pipeline.image_processor
     picture: Image = processor.numpy_to_pil(processor.pt_to_numpy(numbers))[0]
     return picture
+
+
+def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any]:
+    """The pipeline's `__call__`, working on `canvas` pixels instead of its own 1048576 (and in proportion where it
+    scales the picture for the text encoder).
+
+    Some pipelines take their sizes from the function `calculate_dimensions` of their module, and no argument changes
+    that. The call is therefore made anew with the same code and another function under that name; the module and the
+    class stay as they are. Raises `LoadError` where this diffusers has no such function.
+    """
+    stock: Callable[..., Any] = pipeline_class.__call__
+    if canvas is None:
+        return stock
+    import torch
+
+    code = inspect.unwrap(stock)
+    scale = canvas / STOCK_CANVAS
+    sizes = code.__globals__.get("calculate_dimensions")
+    if sizes is None or "calculate_dimensions" not in code.__code__.co_names:
+        version = library_versions("diffusers")["diffusers"]
+        raise LoadError(f"canvas: {pipeline_class.__name__} of diffusers {version} cannot be given another one")
+
+    def calculate_dimensions(target_area: float, ratio: float) -> Any:
+        width, height, *rest = sizes(target_area * scale, ratio)
+        # On a small canvas a long picture's short side is rounded to 0.
+        return max(width, SHORTEST_SIDE), max(height, SHORTEST_SIDE), *rest
+
+    names = {**code.__globals__, "calculate_dimensions": calculate_dimensions}
+    own = types.FunctionType(code.__code__, names, code.__name__, code.__defaults__, code.__closure__)
+    own.__kwdefaults__ = code.__kwdefaults__
+    on_canvas: Callable[..., Any] = torch.no_grad()(own)
+    return on_canvas
+
+
+class _Seen(Exception):
+    """Ends a probe."""
+
+
+def repair_token_types(pipeline: Any) -> bool:
+    """Passes `mm_token_type_ids` to the text encoder where the pipeline drops them; returns whether it does.
+
+    transformers 5 needs them to give picture tokens their positions in rows and columns, and without them counts in one
+    line, in silence; the pipelines of diffusers drop them (diffusers issue 14194). Whether this pair of libraries is
+    concerned is seen in a probe that ends before anything is computed.
+    """
+    from PIL import Image
+
+    encoder = pipeline.text_encoder
+    if "mm_token_type_ids" not in inspect.signature(type(encoder).forward).parameters:
+        return False
+    seen: list[dict[str, Any]] = []
+
+    def look(module: Any, given: Any, keywords: dict[str, Any]) -> None:
+        seen.append(keywords)
+        raise _Seen
+
+    probe = encoder.register_forward_pre_hook(look, with_kwargs=True)
+    try:
+        pipeline.encode_prompt(prompt="", image=[Image.new("RGB", (64, 64))])
+    except _Seen:
+        pass
+    finally:
+        probe.remove()
+    if not seen or seen[0].get("image_grid_thw") is None or seen[0].get("mm_token_type_ids") is not None:
+        return False
+
+    pass_token_types(encoder)
+    return True
+
+
+def pass_token_types(encoder: Any) -> None:
+    """Has a text encoder of the Qwen-VL family given `mm_token_type_ids` wherever a caller leaves them out."""
+
+    def add(module: Any, given: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        ids = keywords.get("input_ids")
+        if ids is None or keywords.get("image_grid_thw") is None or keywords.get("mm_token_type_ids") is not None:
+            return given, keywords
+        config = module.config
+        kinds = (ids == config.image_token_id).int() + 2 * (ids == config.video_token_id).int()
+        return given, {**keywords, "mm_token_type_ids": kinds}
+
+    encoder.register_forward_pre_hook(add, with_kwargs=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,11 +17,14 @@ from edit_eval.edit_models.acceleration.single_frame_vae import use_single_frame
 from edit_eval.edit_models.acceleration.source_cache import remember_sources
 from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.edit_models.diffusers_pipeline import (
+    SHORTEST_SIDE,
+    call_on_canvas,
     check_finite,
     check_load,
     keywords_for,
     load_part,
     offload_weights,
+    repair_token_types,
     to_picture,
 )
 from edit_eval.errors import LoadError, PictureError
@@ -41,10 +42,6 @@ REGISTERED = {"qwen_image_edit": "QwenImageEdit"}
 PIPELINES = ("QwenImageEditPipeline", "QwenImageEditPlusPipeline")
 PARTS = ("transformer", "text_encoder", "vae")
 
-STOCK_CANVAS = 1024 * 1024
-"""Pixels that both pipelines scale every source to, whatever its size."""
-SHORTEST_SIDE = 32
-"""Sides are multiples of this."""
 LARGEST_RATIO = 200
 """The text encoder's processor takes no picture that is more than 200 times as long as wide."""
 
@@ -280,84 +277,8 @@ class QwenImageEdit:
             output_type="pt",
             **parameters.call,
         )
-        return to_picture(self._pipeline, result.images)
+        return to_picture(result.images)
 
     def about(self) -> dict[str, str]:
         """Versions, the pipeline's class, kernels, the commit of the weights, and the repairs made."""
         return dict(self._about)
-
-
-def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any]:
-    """The pipeline's `__call__`, working on `canvas` pixels instead of its own 1048576 (and in proportion where it
-    scales the picture for the text encoder).
-
-    Both pipelines take their sizes from the function `calculate_dimensions` of their module, and no argument changes
-    that. The call is therefore made anew with the same code and another function under that name; the module and the
-    class stay as they are. Raises `LoadError` where this diffusers has no such function.
-    """
-    stock: Callable[..., Any] = pipeline_class.__call__
-    if canvas is None:
-        return stock
-    import torch
-
-    code = inspect.unwrap(stock)
-    scale = canvas / STOCK_CANVAS
-    sizes = code.__globals__.get("calculate_dimensions")
-    if sizes is None or "calculate_dimensions" not in code.__code__.co_names:
-        version = library_versions("diffusers")["diffusers"]
-        raise LoadError(f"canvas: {pipeline_class.__name__} of diffusers {version} cannot be given another one")
-
-    def calculate_dimensions(target_area: float, ratio: float) -> Any:
-        width, height, *rest = sizes(target_area * scale, ratio)
-        # On a small canvas a long picture's short side is rounded to 0.
-        return max(width, SHORTEST_SIDE), max(height, SHORTEST_SIDE), *rest
-
-    names = {**code.__globals__, "calculate_dimensions": calculate_dimensions}
-    own = types.FunctionType(code.__code__, names, code.__name__, code.__defaults__, code.__closure__)
-    own.__kwdefaults__ = code.__kwdefaults__
-    on_canvas: Callable[..., Any] = torch.no_grad()(own)
-    return on_canvas
-
-
-class _Seen(Exception):
-    """Ends a probe."""
-
-
-def repair_token_types(pipeline: Any) -> bool:
-    """Passes `mm_token_type_ids` to the text encoder where the pipeline drops them; returns whether it does.
-
-    transformers 5 needs them to give picture tokens their positions in rows and columns, and without them counts in one
-    line, in silence; the pipelines of diffusers drop them (diffusers issue 14194). Whether this pair of libraries is
-    concerned is seen in a probe that ends before anything is computed.
-    """
-    from PIL import Image
-
-    encoder = pipeline.text_encoder
-    if "mm_token_type_ids" not in inspect.signature(type(encoder).forward).parameters:
-        return False
-    seen: list[dict[str, Any]] = []
-
-    def look(module: Any, given: Any, keywords: dict[str, Any]) -> None:
-        seen.append(keywords)
-        raise _Seen
-
-    probe = encoder.register_forward_pre_hook(look, with_kwargs=True)
-    try:
-        pipeline.encode_prompt(prompt="", image=[Image.new("RGB", (64, 64))])
-    except _Seen:
-        pass
-    finally:
-        probe.remove()
-    if not seen or seen[0].get("image_grid_thw") is None or seen[0].get("mm_token_type_ids") is not None:
-        return False
-
-    def add(module: Any, given: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        ids = keywords.get("input_ids")
-        if ids is None or keywords.get("image_grid_thw") is None:
-            return given, keywords
-        config = module.config
-        kinds = (ids == config.image_token_id).int() + 2 * (ids == config.video_token_id).int()
-        return given, {**keywords, "mm_token_type_ids": kinds}
-
-    encoder.register_forward_pre_hook(add, with_kwargs=True)
-    return True

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def local_folder(name: str) -> Path | None:
     return folder if name and folder.is_dir() else None
 
 
-def revision(name: str, revision: str | None) -> str:
+def revision(name: str, revision: str | None, parameter: str = "model_name", kind: str = "the model") -> str:
     """What decides the weights besides the model's name: a digest of the folder, or the revision asked for.
 
     For a folder: SHA-256 over every file's path, size and content; of files above 16 MiB over 256 blocks of 64 KiB,
@@ -51,26 +51,32 @@ def revision(name: str, revision: str | None) -> str:
     unseen; a change of a few weights in a large file may. Raises `ConfigurationError` for the path of no folder.
     """
     folder = local_folder(name)
-    if folder is None and not _may_be_on_the_hub(name):
-        raise ConfigurationError(_no_folder(name, "the model"))
+    if folder is None and not is_hub_name(name):
+        raise ConfigurationError(_no_folder(name, kind, parameter))
     return folder_digest(folder) if folder else revision or ""
 
 
-def _may_be_on_the_hub(name: str) -> bool:
-    return re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) is not None and not name.startswith(".")
-
-
-def _no_folder(name: str, kind: str) -> str:
+def _no_folder(name: str, kind: str, parameter: str = "model_name") -> str:
     there = os.path.abspath(os.path.expanduser(name))
-    return f"model_name: there is no folder {there}; give the folder of {kind}, or a name on the Hugging Face Hub"
+    return f"{parameter}: there is no folder {there}; give the folder of {kind}, or a name on the Hugging Face Hub"
 
 
 def folder_digest(folder: Path) -> str:
     """SHA-256, hexadecimal, over the files of a folder of weights; pictures, `.md` and hidden files do not count."""
+    files = sorted(_files(folder), key=lambda path: path.relative_to(folder).as_posix())
+    return _digest({path.relative_to(folder).as_posix(): path for path in files})
+
+
+def file_digest(path: Path) -> str:
+    """The same of one file, wherever it lies."""
+    return _digest({path.name: path})
+
+
+def _digest(files: Mapping[str, Path]) -> str:
     digest = hashlib.sha256()
-    for path in sorted(_files(folder), key=lambda path: path.relative_to(folder).as_posix()):
+    for name, path in files.items():
         size = path.stat().st_size
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
+        digest.update(f"{name}\0{size}\0".encode())
         with path.open("rb", buffering=0) as file:
             for start in _block_starts(size):
                 file.seek(start)
@@ -108,14 +114,15 @@ def locate(name: str, revision: str | None, index_file: str, kind: str) -> Locat
     if folder:
         if not (folder / index_file).is_file():
             raise LoadError(f"model_name: {folder} holds no {index_file}, so it is not {kind}")
-        return Location(str(folder), "", _read(folder / index_file))
-    if not _may_be_on_the_hub(name):
+        return Location(str(folder), "", read_index(folder / index_file))
+    if not is_hub_name(name):
         raise LoadError(_no_folder(name, kind))
     path = _from_hub(name, revision, index_file, kind)
-    return Location(name, path.parent.name, _read(path))
+    return Location(name, path.parent.name, read_index(path))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_index(path: Path) -> dict[str, Any]:
+    """The JSON object in a file that says what a model is made of. Raises `LoadError`."""
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -149,3 +156,36 @@ def _from_hub(name: str, revision: str | None, index_file: str, kind: str) -> Pa
         ) from error
     except errors.EntryNotFoundError as error:
         raise LoadError(f"model_name: {at} holds no {index_file}, so it is not {kind}") from error
+
+
+# -- the Hugging Face cache --
+
+
+def hub_cache(environment: Mapping[str, str]) -> Path:
+    """The folder in which the Hub's files are kept."""
+    for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        if environment.get(variable):
+            return Path(environment[variable]).expanduser()
+    home = environment.get("HF_HOME") or str(
+        Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
+    )
+    return Path(home).expanduser() / "hub"
+
+
+def cached_folder(name: str, revision: str | None, environment: Mapping[str, str]) -> Path | None:
+    """The snapshot of a Hub repository in the cache, or None. Asks no network."""
+    if not is_hub_name(name):
+        return None
+    repository = hub_cache(environment) / f"models--{name.replace('/', '--')}"
+    wanted = revision or "main"
+    try:
+        commit = (repository / "refs" / wanted).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        commit = wanted
+    folder = repository / "snapshots" / commit
+    return folder if commit and folder.is_dir() else None
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether a text may be the name of a repository on the Hub."""
+    return bool(re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name)) and ".." not in name

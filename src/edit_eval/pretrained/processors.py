@@ -65,6 +65,19 @@ def load_processor(source: str, class_name: str, pixels: dict[str, int], **keywo
     return processor
 
 
+def load_any_processor(source: str, class_name: str, **keywords: str) -> Any:
+    """Loads a processor of any class of transformers so that it scales pictures with Pillow and needs no torchvision.
+
+    Returns None for a class that does neither (a tokenizer): whoever loads the whole may load it. `keywords` as above.
+    """
+    import transformers
+
+    if class_name in PROCESSORS.values():
+        return load_processor(source, class_name, {}, **keywords)
+    images = getattr(transformers, f"{class_name.removesuffix('Fast')}Pil", None)
+    return None if images is None else images.from_pretrained(source, **keywords)
+
+
 def _load_image_processor(source: str, pixels: dict[str, int], keywords: dict[str, str]) -> Any:
     images = image_processor_class()
     settings, _ = images.get_image_processor_dict(source, **keywords)

@@ -9,14 +9,12 @@ import pytest
 
 from edit_eval.execution.machine.weights import (
     PUBLISHED,
-    cached_folder,
     find_weights,
-    hub_cache,
-    is_hub_name,
     loaded_bytes,
     offline,
     quantised_share,
 )
+from edit_eval.pretrained.folders import cached_folder, hub_cache, is_hub_name
 
 BITS = {"F32": 32, "BF16": 16, "F16": 16, "F64": 64, "I8": 8, "U8": 8, "F8_E4M3": 8, "I64": 64}
 

@@ -32,8 +32,9 @@ from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_
 from edit_eval.execution.machine.fitting import Wanted, fit_findings, host_findings, together_findings, weights_of
 from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, host_finding
 from edit_eval.execution.machine.places import places
-from edit_eval.execution.machine.weights import hub_cache, is_hub_name, offline
+from edit_eval.execution.machine.weights import offline
 from edit_eval.experiment import Experiment, Listener, load_samples
+from edit_eval.pretrained.folders import hub_cache, is_hub_name
 from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import fault

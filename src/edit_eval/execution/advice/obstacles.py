@@ -17,7 +17,8 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import Machine
 from edit_eval.execution.machine.fitting import gib, weights_of
-from edit_eval.execution.machine.weights import PUBLISHED, hub_cache, is_hub_name, offline
+from edit_eval.execution.machine.weights import PUBLISHED, offline
+from edit_eval.pretrained.folders import hub_cache, is_hub_name
 from edit_eval.workers.model_class import find_class
 
 LARGE = 2 * 10**9

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from edit_eval.pretrained.folders import cached_folder
 
 GIB = 1 << 30
 BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
@@ -162,39 +163,6 @@ def quantised_share(load: Mapping[str, Any], part: str) -> float | None:
         if config.get("load_in_8bit") or config.get("bits") == 8:
             return 0.55
     return None
-
-
-# -- the Hugging Face cache --
-
-
-def hub_cache(environment: Mapping[str, str]) -> Path:
-    """The folder in which the Hub's files are kept."""
-    for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
-        if environment.get(variable):
-            return Path(environment[variable]).expanduser()
-    home = environment.get("HF_HOME") or str(
-        Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
-    )
-    return Path(home).expanduser() / "hub"
-
-
-def cached_folder(name: str, revision: str | None, environment: Mapping[str, str]) -> Path | None:
-    """The snapshot of a Hub repository in the cache, or None. Asks no network."""
-    if not is_hub_name(name):
-        return None
-    repository = hub_cache(environment) / f"models--{name.replace('/', '--')}"
-    wanted = revision or "main"
-    try:
-        commit = (repository / "refs" / wanted).read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
-        commit = wanted
-    folder = repository / "snapshots" / commit
-    return folder if commit and folder.is_dir() else None
-
-
-def is_hub_name(name: str) -> bool:
-    """Whether a text may be the name of a repository on the Hub."""
-    return bool(re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name)) and ".." not in name
 
 
 def offline(environment: Mapping[str, str]) -> str:

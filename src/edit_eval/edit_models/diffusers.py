@@ -1,0 +1,495 @@
+"""Any pipeline of diffusers that edits by instruction: which class it is, the model's own `model_index.json` says."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from edit_eval.edit_models.contract import EditRequest, OnStep
+from edit_eval.edit_models.diffusers_pipeline import (
+    SHORTEST_SIDE,
+    call_on_canvas,
+    check_load,
+    class_of_part,
+    keywords_for,
+    load_part,
+    offload_weights,
+    pass_token_types,
+    to_picture,
+)
+from edit_eval.edit_models.loras import Lora, apply, known_to, lora_revision
+from edit_eval.edit_models.preset_table import PIPELINE, RELEASE, RELEASES
+from edit_eval.edit_models.presets import PROMPTS, UNKNOWN, Canvas, Pipeline, Settings, settle, size_for
+from edit_eval.errors import ConfigurationError, LoadError, PictureError
+from edit_eval.pretrained import folders
+from edit_eval.pretrained.language_attention import without_cudnn
+from edit_eval.pretrained.loading import check_call, check_value, library_versions, load_errors, prepare_devices
+from edit_eval.pretrained.processors import IMAGE_BACKEND, load_any_processor
+from edit_eval.pretrained.reading_ahead import load_in_parallel, read_ahead
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+REGISTERED = {"diffusers": "DiffusersModel"}
+
+PARTS = (
+    "transformer",
+    "unet",
+    "text_encoder",
+    "text_encoder_2",
+    "vision_language_encoder",
+    "image_encoder",
+    "siglip",
+    "safety_checker",
+    "vae",
+)
+"""What the networks of pipelines are called; of these names `load` may have an entry."""
+LARGE = ("transformer", "unet", "text_encoder", "text_encoder_2", "vision_language_encoder")
+"""Those that are spread over several devices; all others lie on the first."""
+TAKEN = ("prompt", "generator", "output_type", "return_dict", "num_images_per_prompt", "num_inference_steps")
+PICTURE_ARGUMENTS = ("image", "images", "input_images", "input_image")
+RESULTS = ("images", "image", "frames")
+INDEX = "model_index.json"
+CUT = "the source is cropped, so the edit shows less than it does; metrics outside a mask are refused"
+
+
+class DiffusersModel:
+    """Any pipeline of diffusers that edits by instruction: FLUX, Qwen-Image, GLM-Image, LongCat, OmniGen, ...
+
+    What its class takes and what is recommended for its weights stands in two tables. A class that is not in them
+    works if it takes a picture and a prompt; what was guessed of it is recorded.
+
+    The noise is drawn on the CPU, so that the pixels depend on no GPU's random numbers. On the CPU one thread computes.
+    """
+
+    @dataclass
+    class Parameters:
+        """What decides the pixels."""
+
+        __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+        model_name: str
+        """A folder, or a name on the Hugging Face Hub."""
+        revision: str | None = None
+        """Branch, tag or commit on the Hub."""
+        pipeline: str | None = None
+        """Class of diffusers, for a name on the Hub that is in no table and not here yet; null: as the model says."""
+        num_inference_steps: int | None = None
+        """Steps of denoising; null: what is recommended."""
+        guidance: dict[str, float] = field(default_factory=dict)
+        """Weights by the names that the pipeline's call has for them; what is left out is as recommended."""
+        negative_prompt: str | None = None
+        """null: what is recommended, which may be none."""
+        size: list[int] | None = None
+        """Width and height of every edit; null: the pipeline's own rule, which keeps the source's shape."""
+        canvas: int | None = None
+        """Area in pixels on which the pipeline works, in the source's shape; null: its own."""
+        dtype: str = "bfloat16"
+        """bfloat16, float16 or float32."""
+        loras: list[Lora] = field(default_factory=list)
+        """Adapters: `name`, `file`, `weight`, and the `num_inference_steps`, `guidance`, `scheduler` trained for."""
+        load: dict[str, Any] = field(default_factory=dict)
+        """Keywords of `from_pretrained`; under the name of a part (`transformer`, `text_encoder`, ...) for it alone."""
+        call: dict[str, Any] = field(default_factory=dict)
+        """Further keywords of the pipeline's call."""
+
+        def __post_init__(self) -> None:
+            check_value("dtype", self.dtype)
+            check_call(self.call, TAKEN)
+            check_load(self.load, PARTS)
+            if self.num_inference_steps is not None and self.num_inference_steps < 1:
+                raise ValueError(f"num_inference_steps: {self.num_inference_steps}, but at least 1 step is needed")
+            if self.size is not None and (len(self.size) != 2 or min(self.size) < 1):
+                raise ValueError(f"size: {self.size}, but it takes [width, height]")
+            if self.canvas is not None and self.canvas < SHORTEST_SIDE**2:
+                raise ValueError(f"canvas: {self.canvas} pixels; at least {SHORTEST_SIDE**2} are needed")
+            if self.size is not None and self.canvas is not None:
+                raise ValueError("size: it stands beside `canvas`; give one of the two")
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self._pipeline: Any = None
+        self._call: Callable[..., Any] | None = None
+        self._settings: Settings | None = None
+        self._about: dict[str, str] = {}
+
+    # -- what is known before anything is loaded --
+
+    @staticmethod
+    def revision(parameters: Parameters) -> str:
+        """A digest of a local folder's files, or the Hub's revision; and likewise of each adapter."""
+        weights = folders.revision(parameters.model_name, _revision(parameters))
+        return " ".join([weights, *(lora_revision(lora) for lora in parameters.loras)]).strip()
+
+    @staticmethod
+    def effective(parameters: Parameters) -> dict[str, Any]:
+        """What is passed to the pipeline's call for every edit, wherever it comes from."""
+        return _settings(parameters, _index(parameters)).plain
+
+    @staticmethod
+    def sources(parameters: Parameters) -> int | None:
+        """How many sources an edit may have at most; None: any number."""
+        return _row(_index(parameters)).most_sources
+
+    @staticmethod
+    def cuts_source(parameters: Parameters) -> bool:
+        """Whether the edit shows less than the source does."""
+        return _row(_index(parameters)).cuts_source
+
+    @staticmethod
+    def card(parameters: Parameters) -> dict[str, str]:
+        """What is known of these weights: pipeline, licence, terms, steps, canvas, environment, notes."""
+        settings = _settings(parameters, _index(parameters))
+        return _card(settings)
+
+    @staticmethod
+    def presets() -> list[dict[str, str]]:
+        """All published weights that are in the table, each with what is known of it."""
+        return [
+            {"model_name": release.name, **_card(settle({}, PIPELINE[release.pipeline], release, {}))}
+            for release in RELEASES
+        ]
+
+    # -- loading --
+
+    def prepare(self) -> None:
+        """Imports the libraries and has the weights read into the host's page cache; takes no device memory."""
+        parameters = self.parameters
+        with load_errors(parameters.model_name):
+            read_ahead(parameters.model_name, _revision(parameters))
+            load_in_parallel()
+            import diffusers
+            import transformers
+
+            location = folders.locate(parameters.model_name, _revision(parameters), INDEX, "a diffusers pipeline")
+            getattr(diffusers, str(location.index.get("_class_name")), None)  # the libraries import the rest when asked
+            for entry in location.index.values():
+                if isinstance(entry, list) and entry[0] == "transformers":
+                    getattr(transformers, entry[1], None)
+
+    def load(self, devices: Sequence[str], offload: str = "none") -> None:
+        """Loads the pipeline; over several devices its large networks are spread layer by layer.
+
+        `offload` keeps the weights in host memory: `model` or `group`. Raises `LoadError`; want of memory passes as it
+        is.
+        """
+        parameters = self.parameters
+        name = parameters.model_name
+        with load_errors(name):
+            location = folders.locate(name, _revision(parameters), INDEX, "a diffusers pipeline")
+            prepare_devices(devices, offload)
+            load_in_parallel()
+            pipeline_class = _pipeline_class(location.index, parameters)
+            settings = _settings(parameters, location.index, pipeline_class)
+            by_function = parameters.canvas if settings.pipeline.canvas.lever == "calculate_dimensions" else None
+            self._call = call_on_canvas(pipeline_class, by_function)  # before minutes of loading: is there a way?
+            known_to(pipeline_class, parameters.loras)
+            pipeline = pipeline_class.from_pretrained(
+                location.name, **self._parts(location, settings.pipeline, devices, offload), **location.keywords
+            )
+            repaired = _repair(pipeline)
+            apply(pipeline, parameters.loras)
+            if offload != "none":
+                offload_weights(pipeline, devices, offload)
+        self._pipeline, self._settings = pipeline, settings
+        self._about = {
+            "pipeline": type(pipeline).__name__,
+            "commit": location.commit,
+            "dtype": parameters.dtype,
+            "offload": offload,
+            **{key: _shown(value) for key, value in settings.plain.items() if key not in ("pipeline", "load")},
+            **_card(settings),
+            "loras": "; ".join(f"{lora.name} {lora.weight:g}" for lora in parameters.loras),
+            "scheduler": type(pipeline.scheduler).__name__ if hasattr(pipeline, "scheduler") else "",
+            "image_backend": IMAGE_BACKEND,
+            "repairs": repaired,
+            **library_versions("torch", "diffusers", "transformers", "accelerate", "peft", "safetensors", "pillow"),
+        }
+
+    def _parts(self, location: folders.Location, row: Pipeline, devices: Sequence[str], offload: str) -> dict[str, Any]:
+        """The networks, where they are to compute, and the processors that would need torchvision."""
+        import torch
+
+        parameters = self.parameters
+        parts: dict[str, Any] = {}
+        for name, entry in location.index.items():
+            if name.startswith("_") or not isinstance(entry, list) or None in entry:
+                continue
+            part_class = class_of_part(location, name)
+            if isinstance(part_class, type) and issubclass(part_class, torch.nn.Module):
+                keywords = {**row.load.get(name, {}), **keywords_for(name, PARTS, parameters.load)}
+                places = devices if name in LARGE else devices[:1]
+                parts[name] = load_part(location, name, parameters.dtype, places, offload, keywords)
+            elif entry[0] == "transformers":
+                processor = load_any_processor(location.name, entry[1], subfolder=name, **location.keywords)
+                parts |= {name: processor} if processor is not None else {}
+        return parts
+
+    # -- editing --
+
+    def edit(self, request: EditRequest, on_step: OnStep) -> Image:
+        """Returns the edited picture, by the pipeline's own canvas rule unless `size` or `canvas` say otherwise.
+
+        A pipeline that paints alpha gives an RGBA picture, which is composited over white where it is written
+        (`edit_eval.pictures.as_rgb`). Raises `PictureError` for too many sources, and for NaN or infinite numbers.
+        """
+        import torch
+
+        if self._pipeline is None or self._call is None or self._settings is None:
+            raise LoadError("the edit model is not loaded: call load(devices) first")
+        parameters, settings = self.parameters, self._settings
+        row, pictures = settings.pipeline, [picture.convert("RGB") for picture in sources_of(request)]
+        if row.most_sources is not None and len(pictures) > row.most_sources:
+            raise PictureError(f"{len(pictures)} sources, but {row.name} takes {row.most_sources} at most")
+        given: dict[str, Any] = {**settings.call, **settings.guidance}
+        if settings.steps is not None:
+            given["num_inference_steps"] = settings.steps
+        if settings.negative is not None:
+            given[row.negative_argument] = settings.negative
+        size = parameters.size or size_for(row.canvas, settings.canvas, pictures[0].size)
+        if size is not None:
+            given["width"], given["height"] = size
+        given[row.source] = pictures if row.most_sources != 1 else pictures[0]
+        given |= parameters.call
+        with _steps_told(self._pipeline, on_step), _seeded(request.seed):
+            result = self._call(
+                self._pipeline,
+                prompt=PROMPTS[row.prompt](request.instruction, len(pictures)),
+                generator=torch.Generator("cpu").manual_seed(request.seed),
+                output_type="pt",
+                **given,
+            )
+        return to_picture(_numbers(result, row))
+
+    def about(self) -> dict[str, str]:
+        """Versions, the pipeline's class, what is passed to its call, the commit of the weights, what was guessed."""
+        return dict(self._about)
+
+
+def sources_of(request: EditRequest) -> list[Image]:
+    """`source`, `source_2`, ... of a request, in order."""
+    names = [name for name in request.pictures if name == "source" or name.startswith("source_")]
+    return [request.pictures[name] for name in sorted(names, key=lambda name: int(name.partition("_")[2] or 1))]
+
+
+# -- the tables --
+
+
+def _revision(parameters: DiffusersModel.Parameters) -> str | None:
+    release = RELEASE.get(parameters.model_name)
+    return parameters.revision or (release.revision if release else None)
+
+
+def _index(parameters: DiffusersModel.Parameters) -> Mapping[str, Any]:
+    """`model_index.json`, as far as it is known without asking the Hub: of a release the table has it.
+
+    Raises `ConfigurationError` for a name of which nobody knows which pipeline it is.
+    """
+    name, release = parameters.model_name, RELEASE.get(parameters.model_name)
+    if release is not None:
+        return {"_class_name": release.pipeline}
+    folder = folders.local_folder(name) or folders.cached_folder(name, parameters.revision, os.environ)
+    if folder is not None and (folder / INDEX).is_file():
+        return folders.read_index(folder / INDEX)
+    if folder is not None and folders.local_folder(name):
+        raise ConfigurationError(
+            f"model_name: {Path(name).absolute()} holds no {INDEX}, so it is not a diffusers pipeline"
+        )
+    if parameters.pipeline:
+        return {"_class_name": parameters.pipeline}
+    folders.revision(name, None)  # a path that leads nowhere
+    raise ConfigurationError(
+        f"model_name: nothing is known of {name} before it is here: give `pipeline` (the class in its {INDEX}), or run "
+        f"`hf download {name} {INDEX}`; `edit-eval describe diffusers` lists the names that need neither"
+    )
+
+
+def _row(index: Mapping[str, Any], pipeline_class: Any = None) -> Pipeline:
+    """The row of the table, or for a class that it lacks what its signature tells, once the class is there."""
+    name = str(index.get("_class_name"))
+    if name in PIPELINE:
+        return PIPELINE[name]
+    if pipeline_class is None:
+        canvas = Canvas(rule="as the class has it")
+        return Pipeline(name=name, family=name, canvas=canvas, figures="guessed from its signature", guessed=True)
+    return guessed_row(name, inspect.signature(pipeline_class.__call__).parameters)
+
+
+def guessed_row(name: str, arguments: Mapping[str, Any]) -> Pipeline:
+    """What the arguments of a pipeline's call tell. Raises `LoadError` where it takes no picture, or no prompt."""
+    source = next((one for one in PICTURE_ARGUMENTS if one in arguments), "")
+    if not source or "prompt" not in arguments:
+        raise LoadError(f"model_name: {name} takes no picture with a prompt, so it does not edit by instruction")
+    several = source.endswith("s")
+    return Pipeline(
+        name=name,
+        family=name,
+        source=source,
+        most_sources=None if several else 1,
+        negative_argument="negative_prompt" if "negative_prompt" in arguments else "",
+        sized={"height", "width"} <= set(arguments),
+        canvas=Canvas(rule="as the class has it"),
+        notes=(
+            f"{name} is in no table: from its signature it was guessed that `{source}` takes "
+            f"{'a list of sources' if several else 'the source'}, and that all else is best left as it is",
+        ),
+        figures="guessed from its signature",
+        guessed=True,
+    )
+
+
+def _settings(parameters: DiffusersModel.Parameters, index: Mapping[str, Any], pipeline_class: Any = None) -> Settings:
+    """What is passed to the call. Raises `ConfigurationError` for what the class does not take."""
+    row, wanted = _row(index, pipeline_class), parameters
+    steps = next((lora.num_inference_steps for lora in reversed(wanted.loras) if lora.num_inference_steps), None)
+    guidance: dict[str, float] = {}
+    for lora in wanted.loras:
+        guidance |= lora.guidance
+    if wanted.size is not None and not row.sized:
+        raise ConfigurationError(f"size: {row.name} takes none ({row.canvas.rule})")
+    return settle(
+        index,
+        row,
+        RELEASE.get(wanted.model_name),
+        {
+            "num_inference_steps": wanted.num_inference_steps or steps,
+            "guidance": guidance | wanted.guidance,
+            "negative_prompt": wanted.negative_prompt,
+            "canvas": wanted.canvas,
+        },
+    )
+
+
+def _card(settings: Settings) -> dict[str, str]:
+    row, release = settings.pipeline, settings.release
+    terms = {True: "have to be accepted on the Hub", False: "none to accept", None: UNKNOWN}
+    rewrites = "off" if settings.call.get(row.rewriting) is None else f"on ({row.rewriting})"
+    cut = (CUT,) if row.cuts_source else ()
+    return {
+        "family": row.family,
+        "pipeline": row.name,
+        "licence": release.licence if release else UNKNOWN,
+        "terms": terms[release.gated if release else None],
+        "steps": str(settings.steps or "as the class has it"),
+        "guidance": _shown(settings.guidance) or "none",
+        "canvas_rule": row.canvas.rule,
+        "sources": str(row.most_sources or "any number"),
+        "prompt_rewriting": rewrites if row.rewriting else "none",
+        "environment": release.environment if release else "",
+        "notes": "; ".join((*cut, *row.notes)),
+        "figures": "; ".join(dict.fromkeys((row.figures, *((release.figures,) if release else ())))),
+    }
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {one}" for key, one in value.items())
+    return "" if value is None else str(value)
+
+
+# -- the pipeline --
+
+
+def _pipeline_class(index: Mapping[str, Any], parameters: DiffusersModel.Parameters) -> Any:
+    import diffusers
+
+    name = str(index.get("_class_name"))
+    release = RELEASE.get(parameters.model_name)
+    expected = parameters.pipeline or (release.pipeline if release else name)
+    if name != expected:
+        raise LoadError(f"pipeline: {expected} was expected, but {parameters.model_name} is a {name}")
+    found = getattr(diffusers, name, None)
+    if found is None:
+        version = library_versions("diffusers").get("diffusers", "")
+        raise LoadError(f"model_name: {parameters.model_name} is a {name}, which diffusers {version} does not have")
+    return found
+
+
+def _repair(pipeline: Any) -> str:
+    """Text encoders of the Qwen-VL family are given what pipelines drop, and read without cuDNN; returns what for."""
+    said = []
+    for name, part in pipeline.components.items():
+        forward = getattr(part, "forward", None)
+        if forward is None or not name.endswith("encoder"):
+            continue
+        language_model = getattr(getattr(part, "model", None), "language_model", None)
+        if language_model is not None:
+            without_cudnn(language_model)
+        if "mm_token_type_ids" in inspect.signature(type(part).forward).parameters:
+            pass_token_types(part)
+            said.append(name)
+    return f"mm_token_type_ids passed to {', '.join(said)} where the pipeline drops them" if said else ""
+
+
+class _Bar:
+    """Stands where a pipeline has its progress bar, and tells the steps on."""
+
+    def __init__(self, on_step: OnStep, steps: int) -> None:
+        self._on_step, self._steps, self._done = on_step, steps, 0
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def update(self, count: int = 1) -> None:
+        self._done += count
+        self._on_step(self._done, self._steps)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None  # what a progress bar is told besides
+
+
+@contextlib.contextmanager
+def _steps_told(pipeline: Any, on_step: OnStep) -> Iterator[None]:
+    """Every pipeline has a progress bar; a callback after each step not every one has."""
+
+    def progress_bar(iterable: Any = None, total: int | None = None) -> Any:
+        if iterable is None:
+            return _Bar(on_step, total or 0)
+        everything = list(iterable)
+
+        def told() -> Iterator[Any]:
+            for number, one in enumerate(everything, start=1):
+                yield one
+                on_step(number, len(everything))
+
+        return told()
+
+    pipeline.progress_bar = progress_bar
+    try:
+        yield
+    finally:
+        del pipeline.progress_bar
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """The process's own random numbers begin at `seed` inside, and are afterwards as they were."""
+    import torch
+
+    used = torch.cuda.is_available() and torch.cuda.is_initialized()
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if used else ()):
+        torch.manual_seed(seed)
+        yield
+
+
+def _numbers(result: Any, row: Pipeline) -> Any:
+    """The edit as one (1, channels, height, width) tensor."""
+    import torch
+
+    names = RESULTS if row.guessed else (row.result,)
+    found = next((getattr(result, name) for name in names if getattr(result, name, None) is not None), None)
+    while isinstance(found, (list, tuple)) and found:
+        found = found[-1] if row.video else found[0]
+    if not isinstance(found, torch.Tensor):
+        raise PictureError(f"{row.name} returned no pictures in {' or '.join(names)}")
+    while found.ndim > 3:  # of a batch the only one, of a video the last frame
+        found = found[-1]
+    return found[None]

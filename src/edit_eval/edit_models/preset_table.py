@@ -1,0 +1,448 @@
+"""The pipelines of diffusers that edit by instruction, and the published weights of each: data.
+
+Arguments and defaults are those of the signatures of diffusers 0.42.1, against which a test holds each row; canvas
+rules were read in the same sources. What stands beside a release has its source in `figures`; what nobody has looked up
+in a primary source is not there.
+"""
+
+from __future__ import annotations
+
+from edit_eval.edit_models.presets import Canvas, Pipeline, Release
+
+MEGAPIXEL = 1024 * 1024
+SIGNATURE = "the signature in diffusers 0.42.1"
+COUNTED = {"transformer": 20.43, "text_encoder": 8.29, "vae": 0.127}
+"""Counted by building the models from their published configurations without weights."""
+
+_QWEN_NOTE = "several sources: the last one decides the shape of the edit"
+_FLUX_2_CANVAS = Canvas(rule="the first source's size, at most 1 megapixel, sides cut to multiples of 16", multiple=16)
+_FLUX_2_NOTE = "several sources: the first one decides the shape of the edit"
+
+PIPELINES = (
+    Pipeline(
+        name="QwenImageEditPipeline",
+        family="Qwen-Image-Edit",
+        steps=50,
+        guidance={"true_cfg_scale": 4.0},
+        negative=" ",
+        without_negative="true_cfg_scale",
+        canvas=Canvas(rule="about 1 megapixel in the source's shape, multiples of 32", lever="calculate_dimensions"),
+        notes=("`qwen_image_edit` runs the same weights, with its own measures for speed",),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="QwenImageEditPlusPipeline",
+        family="Qwen-Image-Edit-2509, -2511",
+        most_sources=None,
+        steps=40,
+        guidance={"true_cfg_scale": 4.0, "guidance_scale": 1.0},
+        negative=" ",
+        without_negative="true_cfg_scale",
+        canvas=Canvas(
+            rule="about 1 megapixel in the last source's shape, multiples of 32", lever="calculate_dimensions"
+        ),
+        notes=(_QWEN_NOTE,),
+        figures="40 steps, weights 4.0 and 1.0, a negative prompt of one space: the model cards",
+    ),
+    Pipeline(
+        name="QwenImage21Pipeline",
+        family="Qwen-Image-2.1",
+        most_sources=10,
+        steps=40,
+        guidance={"true_cfg_scale": 1.0},
+        without_negative="true_cfg_scale",
+        canvas=Canvas(
+            rule="about 1 megapixel in the last source's shape, multiples of 32 (the authors recommend 2048 x 2048: "
+            "`canvas: 4194304`)",
+            lever="output_resolution",
+            unit="side",
+        ),
+        call={"use_kv_cache": True},
+        notes=(
+            _QWEN_NOTE,
+            "the edit may be transparent; it is composited over white before it is judged",
+            "`use_kv_cache` changes the last bits; it is in the key",
+            "`sample_sigmas` in a scheduler's configuration overrides the number of steps",
+            "the authors' prompt rewriter (Qwen-Image-2.1-PE-I2I) is another model; it is not used",
+        ),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="FluxKontextPipeline",
+        family="FLUX.1 Kontext",
+        steps=28,
+        guidance={"guidance_scale": 3.5, "true_cfg_scale": 1.0},
+        without_negative="true_cfg_scale",
+        canvas=Canvas(rule="1 megapixel in the source's shape, multiples of 16", area=MEGAPIXEL, lever="max_area"),
+        notes=(
+            "left to itself the pipeline makes every edit square; height and width are passed for that",
+            "the source is scaled to the nearest of 17 shapes",
+        ),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="Flux2Pipeline",
+        family="FLUX.2 dev",
+        most_sources=None,
+        steps=50,
+        guidance={"guidance_scale": 4.0},
+        negative_argument="",
+        canvas=_FLUX_2_CANVAS,
+        rewriting="caption_upsample_temperature",
+        notes=(_FLUX_2_NOTE,),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="Flux2KleinPipeline",
+        family="FLUX.2 klein",
+        most_sources=None,
+        steps=50,
+        guidance={"guidance_scale": 4.0},
+        negative_argument="",
+        canvas=_FLUX_2_CANVAS,
+        variants={"is_distilled": {"num_inference_steps": 4, "guidance_scale": 1.0}},
+        notes=(_FLUX_2_NOTE, "distilled weights take 4 steps and ignore guidance, base weights take 50"),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="Flux2KleinKVPipeline",
+        family="FLUX.2 klein with a cache",
+        most_sources=None,
+        steps=4,
+        negative_argument="",
+        canvas=_FLUX_2_CANVAS,
+        notes=(_FLUX_2_NOTE,),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="LongCatImageEditPipeline",
+        family="LongCat-Image-Edit",
+        steps=50,
+        guidance={"guidance_scale": 4.5},
+        sized=False,
+        canvas=Canvas(rule="about 1 megapixel in the source's shape, multiples of 16", lever="calculate_dimensions"),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="JoyImageEditPipeline",
+        family="JoyAI-Image-Edit",
+        steps=40,
+        guidance={"guidance_scale": 4.0},
+        canvas=Canvas(rule="the nearest of a table of shapes of 1 megapixel"),
+        cuts_source=True,
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="JoyImageEditPlusPipeline",
+        family="JoyAI-Image-Edit-Plus",
+        source="images",
+        most_sources=6,
+        steps=30,
+        guidance={"guidance_scale": 4.0},
+        canvas=Canvas(rule="the nearest of a table of shapes of 1 megapixel, by the last source"),
+        cuts_source=True,
+        notes=(_QWEN_NOTE,),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="GlmImagePipeline",
+        family="GLM-Image",
+        most_sources=None,
+        steps=50,
+        guidance={"guidance_scale": 1.5},
+        negative_argument="",
+        canvas=Canvas(rule="the first source's size, cut to multiples of 32", source_sized=True, multiple=32),
+        notes=(
+            "its first stage writes tokens, drawn with the process's random numbers, which are seeded for each edit; "
+            "on a GPU they are the GPU's own, so another kind of GPU gives another edit",
+        ),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="Kandinsky5I2IPipeline",
+        family="Kandinsky 5 I2I",
+        steps=50,
+        guidance={"guidance_scale": 3.5},
+        canvas=Canvas(rule="the nearest of 7 shapes of about 1 megapixel"),
+        result="image",
+        notes=("the source is scaled to the nearest shape, and so a little stretched",),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="BriaFiboEditPipeline",
+        family="Fibo-Edit",
+        steps=30,
+        guidance={"guidance_scale": 5.0},
+        canvas=Canvas(rule="the nearest of a table of shapes of 1 megapixel"),
+        prompt="json",
+        notes=(
+            "the prompt is a JSON document: an instruction in words becomes its `edit_instruction`, and nothing else "
+            "is filled in (the authors' converter asks an outside model)",
+        ),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="BriaFibo2Pipeline",
+        family="Fibo 2",
+        most_sources=5,
+        steps=30,
+        guidance={"guidance_scale": 5.0},
+        canvas=Canvas(rule="of the shapes it was trained with, of about 1 megapixel, the nearest to the first source"),
+        cuts_source=True,
+        notes=("the prompt may be an instruction in words, or a JSON document with an `edit_instruction`",),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="OmniGenPipeline",
+        family="OmniGen",
+        source="input_images",
+        most_sources=None,
+        steps=50,
+        guidance={"guidance_scale": 2.5, "img_guidance_scale": 1.6},
+        negative_argument="",
+        canvas=Canvas(
+            rule="the first source's size, at most 1024 on its longer side, multiples of 16",
+            lever="max_input_image_size",
+            unit="side",
+        ),
+        prompt="tags",
+        call={"use_input_image_size_as_output": True},
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="DreamLitePipeline",
+        family="DreamLite",
+        steps=30,
+        guidance={"guidance_scale": 3.5, "image_guidance_scale": 1.5},
+        canvas=Canvas(rule="the source's size, cut to multiples of its VAE's factor"),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="DreamLiteMobilePipeline",
+        family="DreamLite mobile",
+        steps=4,
+        negative_argument="",
+        canvas=Canvas(rule="the source's size, cut to multiples of its VAE's factor"),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="ZImageOmniPipeline",
+        family="Z-Image Omni",
+        most_sources=None,
+        steps=50,
+        guidance={"guidance_scale": 5.0},
+        canvas=Canvas(rule="the last source's size, at most 1 megapixel, sides cut to multiples of 16"),
+        notes=(_QWEN_NOTE,),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="ChronoEditPipeline",
+        family="ChronoEdit",
+        steps=50,
+        guidance={"guidance_scale": 5.0},
+        canvas=Canvas(rule="about 720 x 1280 pixels in the source's shape, multiples of 16", area=720 * 1280),
+        result="frames",
+        video=True,
+        call={"num_frames": 5},
+        load={"vae": {"dtype": "float32"}, "image_encoder": {"dtype": "float32"}},
+        notes=(
+            "a video of 5 frames is made, of which the last is the edit",
+            "left to itself the pipeline makes every edit 832 x 480; height and width are passed for that",
+        ),
+        figures="5 frames, the area, and both dtypes: the example in diffusers' documentation (58eb52c)",
+    ),
+    Pipeline(
+        name="StableDiffusionInstructPix2PixPipeline",
+        family="InstructPix2Pix",
+        steps=100,
+        guidance={"guidance_scale": 7.5, "image_guidance_scale": 1.5},
+        sized=False,
+        canvas=Canvas(rule="the source's size, cut to multiples of 8"),
+        notes=("weights with a safety checker: it paints an edit black, which counts as a failed one",),
+        figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="StableDiffusionXLInstructPix2PixPipeline",
+        family="InstructPix2Pix SDXL",
+        steps=100,
+        guidance={"guidance_scale": 5.0, "image_guidance_scale": 1.5},
+        canvas=Canvas(rule="1 megapixel in the source's shape, multiples of 32", area=MEGAPIXEL, multiple=32),
+        notes=("left to itself the pipeline makes every edit square; height and width are passed for that",),
+        figures=SIGNATURE,
+    ),
+)
+
+_QWEN_REPO = "QwenLM/Qwen-Image-2.1 at 0f0715e"
+_FLUX_2 = "huggingface.co/black-forest-labs, model cards"
+_APACHE, _FLUX_1_DEV, _FLUX_2_DEV = "Apache-2.0", "FLUX.1-dev, non-commercial", "FLUX.2-dev, non-commercial"
+_FLUX_9B = "FLUX non-commercial v2.1"
+_DISTILLED = {"num_inference_steps": 4, "guidance_scale": 1.0}
+_DOCUMENTED = "diffusers' documentation (58eb52c)"
+
+RELEASES = (
+    Release(
+        name="Qwen/Qwen-Image-Edit",
+        pipeline="QwenImageEditPipeline",
+        licence=_APACHE,
+        parts=COUNTED,
+        figures="model card; parts counted",
+    ),
+    Release(
+        name="Qwen/Qwen-Image-Edit-2509",
+        pipeline="QwenImageEditPlusPipeline",
+        licence=_APACHE,
+        parts=COUNTED,
+        figures="model card; parts counted",
+    ),
+    Release(
+        name="Qwen/Qwen-Image-Edit-2511",
+        pipeline="QwenImageEditPlusPipeline",
+        licence=_APACHE,
+        parts=COUNTED,
+        figures="model card; parts counted",
+    ),
+    *(
+        Release(
+            name=f"FireRedTeam/FireRed-Image-Edit-{version}",
+            pipeline="QwenImageEditPlusPipeline",
+            licence=_APACHE,
+            parts=COUNTED,
+            figures="FireRedTeam/FireRed-Image-Edit at 2aa84aa: Qwen-Image's architecture, 40 steps, 4.0",
+        )
+        for version in ("1.0", "1.1")
+    ),
+    Release(
+        name="Qwen/Qwen-Image-2.1",
+        pipeline="QwenImage21Pipeline",
+        licence="Qwen Research License",
+        parts={"transformer": 7.0, "text_encoder": 8.77},
+        environment="transformers 5.17 or newer",
+        figures=_QWEN_REPO,
+    ),
+    Release(
+        name="black-forest-labs/FLUX.1-Kontext-dev",
+        pipeline="FluxKontextPipeline",
+        licence=_FLUX_1_DEV,
+        gated=True,
+        settings={"guidance_scale": 2.5},
+        environment="sentencepiece and protobuf, for its T5 tokenizer",
+        figures="weight 2.5: the model card; 3.5 is the signature's",
+    ),
+    Release(
+        name="black-forest-labs/FLUX.2-dev",
+        pipeline="Flux2Pipeline",
+        licence=_FLUX_2_DEV,
+        gated=True,
+        parts={"transformer": 32.0, "text_encoder": 24.0},
+        environment="torchvision, for its Pixtral processor",
+        figures=_FLUX_2,
+    ),
+    *(
+        Release(
+            name=f"black-forest-labs/FLUX.2-klein-{base}{size}B",
+            pipeline="Flux2KleinPipeline",
+            licence=_APACHE if size == 4 else _FLUX_9B,
+            gated=None if size == 9 else False,
+            parts={"transformer": float(size), "text_encoder": float(encoder)},
+            settings={} if base else _DISTILLED,
+            figures=_FLUX_2,
+        )
+        for size, encoder in ((4, 4), (9, 8))
+        for base in ("", "base-")
+    ),
+    Release(
+        name="black-forest-labs/FLUX.2-klein-9b-kv",
+        pipeline="Flux2KleinKVPipeline",
+        licence=_FLUX_9B,
+        gated=None,
+        parts={"transformer": 9.0, "text_encoder": 8.0},
+        figures=_FLUX_2,
+    ),
+    Release(
+        name="meituan-longcat/LongCat-Image-Edit",
+        pipeline="LongCatImageEditPipeline",
+        licence=_APACHE,
+        parts={"transformer": 6.0, "text_encoder": 8.29},
+        figures="meituan-longcat/LongCat-Image; the text encoder is Qwen-Image-Edit's, counted",
+    ),
+    Release(
+        name="jdopensource/JoyAI-Image-Edit-Diffusers",
+        pipeline="JoyImageEditPipeline",
+        licence=_APACHE,
+        parts={"transformer": 16.0, "text_encoder": 8.0},
+        figures=_DOCUMENTED,
+    ),
+    Release(
+        name="jdopensource/JoyAI-Image-Edit-Plus-Diffusers",
+        pipeline="JoyImageEditPlusPipeline",
+        licence=_APACHE,
+        parts={"transformer": 16.0, "text_encoder": 8.0},
+        figures=_DOCUMENTED,
+    ),
+    Release(
+        name="zai-org/GLM-Image",
+        pipeline="GlmImagePipeline",
+        parts={"transformer": 7.0, "vision_language_encoder": 9.0},
+        figures=f"{_DOCUMENTED}; its example takes 30 steps",
+    ),
+    Release(
+        name="kandinskylab/Kandinsky-5.0-I2I-Lite-sft-Diffusers",
+        pipeline="Kandinsky5I2IPipeline",
+        parts={"transformer": 6.0, "text_encoder": 8.29},
+        figures=_DOCUMENTED,
+    ),
+    Release(
+        name="briaai/Fibo-Edit",
+        pipeline="BriaFiboEditPipeline",
+        gated=True,
+        parts={"transformer": 8.0},
+        figures=_DOCUMENTED,
+    ),
+    Release(
+        name="briaai/Fibo-2.0-edit-turbo",
+        pipeline="BriaFibo2Pipeline",
+        gated=None,
+        parts={"transformer": 8.0},
+        settings={"num_inference_steps": 4, "guidance_scale": 1.0},
+        figures="4 steps without guidance: the model card",
+    ),
+    Release(
+        name="Shitao/OmniGen-v1-diffusers",
+        pipeline="OmniGenPipeline",
+        figures=_DOCUMENTED,
+    ),
+    Release(
+        name="carlofkl/DreamLite-base",
+        pipeline="DreamLitePipeline",
+        settings={"num_inference_steps": 28},
+        revision="diffusers",
+        figures=f"28 steps: {_DOCUMENTED}, whose example edits at 1024 x 1024",
+    ),
+    Release(
+        name="carlofkl/DreamLite-mobile",
+        pipeline="DreamLiteMobilePipeline",
+        revision="diffusers",
+        figures=_DOCUMENTED,
+    ),
+    Release(
+        name="nvidia/ChronoEdit-14B-Diffusers",
+        pipeline="ChronoEditPipeline",
+        parts={"transformer": 14.0},
+        environment="ftfy, with which it cleans prompts",
+        figures=_DOCUMENTED,
+    ),
+    Release(
+        name="timbrooks/instruct-pix2pix",
+        pipeline="StableDiffusionInstructPix2PixPipeline",
+        figures=SIGNATURE,
+    ),
+    Release(
+        name="diffusers/sdxl-instructpix2pix-768",
+        pipeline="StableDiffusionXLInstructPix2PixPipeline",
+        settings={"area": 768 * 768},
+        figures="768: its name",
+    ),
+)
+
+PIPELINE = {row.name: row for row in PIPELINES}
+RELEASE = {row.name: row for row in RELEASES}

@@ -1,0 +1,534 @@
+"""More editing pipelines of diffusers with tiny random weights: the real classes, built offline in seconds.
+
+`build(folder)` makes a folder for each, named after its class. Sides of 64 pixels keep an edit of two steps within a
+fraction of a second; where a pipeline insists on a megapixel, `shrink` changes its tables of shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from edit_eval.testing.tiny_models import (
+    _processor,
+    _qwen2_5_vl,
+    _qwen3_vl,
+    _reproducible,
+    _save_video_settings,
+    _text_settings,
+)
+from edit_eval.testing.tiny_tokenizer import tiny_tokenizer
+from edit_eval.testing.written_weights import WIDTH
+
+SMALL = 64
+"""Pixels of the shapes that `shrink` leaves."""
+
+
+def build(folder: Path | str, names: Sequence[str] | None = None) -> dict[str, Path]:
+    """Builds the pipelines of these classes (all of them by default) under `folder`; returns each one's folder."""
+    import diffusers
+
+    built = {}
+    for name in names or tuple(BUILDERS):
+        target = built[name] = Path(folder) / name
+        with _reproducible():
+            parts, settings = BUILDERS[name]()
+            pipeline = getattr(diffusers, name)(**parts, **settings)
+            for part in pipeline.components.values():
+                if hasattr(part, "eval"):
+                    part.eval()
+            pipeline.save_pretrained(target)
+        for part, processor in parts.items():
+            if hasattr(getattr(processor, "image_processor", None), "merge_size"):
+                _save_video_settings(target / part, processor)
+    return built
+
+
+def shrink(pipeline: Any) -> None:
+    """Leaves a pipeline with a table of shapes only one small shape of it."""
+    from diffusers.pipelines.joyimage import image_processor as joy
+
+    if hasattr(pipeline, "resolutions"):
+        pipeline.resolutions = [(SMALL, SMALL)]
+    if type(pipeline).__name__.startswith("JoyImage"):
+        joy.BUCKETS[SMALL] = [(SMALL, SMALL)]
+        for name in ("image_processor", "vae_image_processor"):
+            if hasattr(pipeline, name):
+                getattr(pipeline, name).register_to_config(basesize=SMALL)
+
+
+# -- what several share --
+
+
+def _flow(**settings: Any) -> Any:
+    import diffusers
+
+    return diffusers.FlowMatchEulerDiscreteScheduler(**settings)
+
+
+def _vae(channels: int, levels: int = 2, **settings: Any) -> Any:
+    """A VAE of the usual kind that halves the sides `levels - 1` times."""
+    import diffusers
+
+    return diffusers.AutoencoderKL(
+        block_out_channels=(8,) * levels,
+        down_block_types=("DownEncoderBlock2D",) * levels,
+        up_block_types=("UpDecoderBlock2D",) * levels,
+        layers_per_block=1,
+        latent_channels=channels,
+        norm_num_groups=4,
+        **settings,
+    )
+
+
+def _flux_vae(channels: int = 16, levels: int = 2) -> Any:
+    return _vae(channels, levels, use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.1, scaling_factor=0.4)
+
+
+def _wan_vae(**settings: Any) -> Any:
+    import diffusers
+
+    return diffusers.AutoencoderKLWan(
+        base_dim=4, z_dim=16, dim_mult=[1, 1, 1, 1], num_res_blocks=1, temperal_downsample=[False, True, True], **settings
+    )
+
+
+def _clip_tokenizer() -> Any:
+    from transformers import CLIPTokenizer
+
+    letters = [letter + end for letter in "abcdefghijklmnopqrstuvwxyz" for end in ("", "</w>")]
+    tokens = ["<|startoftext|>", "<|endoftext|>", *letters]
+    return CLIPTokenizer(vocab={token: n for n, token in enumerate(tokens)}, merges=[], model_max_length=77)
+
+
+def _clip_text(class_name: str = "CLIPTextModel") -> Any:
+    import transformers
+
+    config = transformers.CLIPTextConfig(
+        vocab_size=len(_clip_tokenizer()),
+        hidden_size=32,
+        intermediate_size=32,
+        num_attention_heads=4,
+        num_hidden_layers=2,
+        projection_dim=32,
+        bos_token_id=0,
+        eos_token_id=1,
+        pad_token_id=1,
+    )
+    return getattr(transformers, class_name)(config)
+
+
+def _t5_text(tokenizer: Any, class_name: str = "T5") -> Any:
+    import transformers
+
+    config = getattr(transformers, f"{class_name}Config")(
+        vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=32, num_layers=1, num_heads=4, pad_token_id=0
+    )
+    return getattr(transformers, f"{class_name}EncoderModel")(config)
+
+
+def _qwen3_text(tokenizer: Any, class_name: str, layers: int) -> Any:
+    import transformers
+
+    settings = _text_settings(tokenizer) | {"num_hidden_layers": layers, "head_dim": 16}
+    return getattr(transformers, class_name)(transformers.Qwen3Config(**settings))
+
+
+def _qwen3_vl_processor(tokenizer: Any) -> Any:
+    half = [0.5, 0.5, 0.5]
+    size = {"shortest_edge": 64 * 64, "longest_edge": 128 * 128}
+    return _processor("Qwen3VLProcessor", tokenizer, size=size, patch_size=16, image_mean=half, image_std=half)
+
+
+def _qwen2_vl_processor(tokenizer: Any, class_name: str = "Qwen2VLProcessor") -> Any:
+    return _processor(class_name, tokenizer, size={"shortest_edge": 56 * 56, "longest_edge": 112 * 112})
+
+
+# -- the pipelines: their parts, and further settings --
+
+Built = tuple[dict[str, Any], dict[str, Any]]
+
+
+def _qwen_image_21() -> Built:
+    import diffusers
+
+    tokenizer = tiny_tokenizer()
+    transformer = diffusers.QwenImage21Transformer2DModel(
+        in_channels=4,
+        out_channels=4,
+        num_layers=1,
+        attention_head_dim=16,
+        num_attention_heads=2,
+        joint_attention_dim=WIDTH,
+        axes_dims_rope=(4, 6, 6),
+    )
+    vae = diffusers.AutoencoderKLQwenImage21()
+    parts = {"processor": _qwen3_vl_processor(tokenizer), "text_encoder": _qwen3_vl(tokenizer, experts=False)}
+    return {**parts, "transformer": transformer, "vae": vae, "scheduler": _flow(use_dynamic_shifting=True)}, {}
+
+
+def _flux_kontext() -> Built:
+    import diffusers
+
+    tokenizer = tiny_tokenizer()
+    transformer = diffusers.FluxTransformer2DModel(
+        patch_size=1,
+        in_channels=16,
+        num_layers=1,
+        num_single_layers=1,
+        attention_head_dim=16,
+        num_attention_heads=2,
+        joint_attention_dim=32,
+        pooled_projection_dim=32,
+        axes_dims_rope=(4, 4, 8),
+        guidance_embeds=True,
+    )
+    return {
+        "transformer": transformer,
+        "vae": _flux_vae(4),
+        "text_encoder": _clip_text(),
+        "tokenizer": _clip_tokenizer(),
+        "text_encoder_2": _t5_text(tokenizer),
+        "tokenizer_2": tokenizer,
+        "scheduler": _flow(use_dynamic_shifting=True),
+    }, {}
+
+
+def _flux_2_klein(**settings: Any) -> Built:
+    import diffusers
+
+    tokenizer = tiny_tokenizer()
+    transformer = diffusers.Flux2Transformer2DModel(
+        patch_size=1,
+        in_channels=16,
+        num_layers=1,
+        num_single_layers=1,
+        attention_head_dim=16,
+        num_attention_heads=2,
+        joint_attention_dim=3 * WIDTH,
+        timestep_guidance_channels=16,
+        axes_dims_rope=(4, 4, 4, 4),
+        guidance_embeds=False,
+    )
+    vae = diffusers.AutoencoderKLFlux2(
+        block_out_channels=(8, 8),
+        down_block_types=("DownEncoderBlock2D",) * 2,
+        up_block_types=("UpDecoderBlock2D",) * 2,
+        layers_per_block=1,
+        latent_channels=4,
+        norm_num_groups=4,
+    )
+    return {
+        "transformer": transformer,
+        "vae": vae,
+        "text_encoder": _qwen3_text(tokenizer, "Qwen3ForCausalLM", 28),
+        "tokenizer": tokenizer,
+        "scheduler": _flow(use_dynamic_shifting=True),
+    }, settings
+
+
+def _longcat() -> Built:
+    import diffusers
+
+    tokenizer = tiny_tokenizer()
+    transformer = diffusers.LongCatImageTransformer2DModel(
+        patch_size=1,
+        in_channels=64,
+        num_layers=1,
+        num_single_layers=1,
+        attention_head_dim=16,
+        num_attention_heads=2,
+        joint_attention_dim=WIDTH,
+        pooled_projection_dim=WIDTH,
+        axes_dims_rope=(4, 4, 8),
+    )
+    return {
+        "transformer": transformer,
+        "vae": _flux_vae(16, 4),
+        "text_encoder": _qwen2_5_vl(tokenizer),
+        "tokenizer": tokenizer,
+        "text_processor": _qwen2_vl_processor(tokenizer),
+        "scheduler": _flow(use_dynamic_shifting=True),
+    }, {}
+
+
+def _joy(plus: bool) -> Built:
+    import diffusers
+
+    tokenizer = tiny_tokenizer()
+    name = "JoyImageEditPlusTransformer3DModel" if plus else "JoyImageEditTransformer3DModel"
+    transformer = getattr(diffusers, name)(
+        patch_size=[1, 2, 2],
+        in_channels=16,
+        hidden_size=32,
+        num_attention_heads=2,
+        text_dim=WIDTH,
+        num_layers=1,
+        rope_dim_list=[4, 6, 6],
+        theta=256,
+    )
+    return {
+        "transformer": transformer,
+        "vae": _wan_vae(),
+        "text_encoder": _qwen3_vl(tokenizer, experts=False),
+        "tokenizer": tokenizer,
+        "processor": _qwen3_vl_processor(tokenizer),
+        "scheduler": _flow(),
+    }, {}
+
+
+def _kandinsky() -> Built:
+    import diffusers
+
+    tokenizer = tiny_tokenizer()
+    transformer = diffusers.Kandinsky5Transformer3DModel(
+        in_visual_dim=16,
+        in_text_dim=WIDTH,
+        in_text_dim2=32,
+        time_dim=16,
+        out_visual_dim=16,
+        patch_size=(1, 2, 2),
+        model_dim=16,
+        ff_dim=32,
+        num_text_blocks=1,
+        num_visual_blocks=1,
+        axes_dims=(1, 1, 2),
+        visual_cond=True,
+        attention_type="regular",
+    )
+    return {
+        "transformer": transformer,
+        "vae": _flux_vae(16, 4),
+        "text_encoder": _qwen2_5_vl(tokenizer),
+        "tokenizer": _qwen2_vl_processor(tokenizer),
+        "text_encoder_2": _clip_text(),
+        "tokenizer_2": _clip_tokenizer(),
+        "scheduler": _flow(shift=7.0),
+    }, {}
+
+
+def _fibo_edit() -> Built:
+    import diffusers
+    from transformers import SmolLM3Config, SmolLM3ForCausalLM
+
+    tokenizer = tiny_tokenizer()
+    transformer = diffusers.BriaFiboTransformer2DModel(
+        patch_size=1,
+        in_channels=16,
+        num_layers=1,
+        num_single_layers=1,
+        attention_head_dim=8,
+        num_attention_heads=2,
+        joint_attention_dim=2 * WIDTH,
+        text_encoder_dim=WIDTH,
+        pooled_projection_dim=None,
+        axes_dims_rope=[0, 4, 4],
+    )
+    vae = _wan_vae(
+        decoder_base_dim=4, in_channels=12, out_channels=12, patch_size=2, is_residual=True, scale_factor_spatial=16
+    )
+    return {
+        "transformer": transformer,
+        "vae": vae,
+        "text_encoder": SmolLM3ForCausalLM(SmolLM3Config(**_text_settings(tokenizer))),
+        "tokenizer": tokenizer,
+        "scheduler": _flow(),
+    }, {}
+
+
+def _omnigen() -> Built:
+    import diffusers
+
+    tokenizer = tiny_tokenizer()
+    transformer = diffusers.OmniGenTransformer2DModel(
+        hidden_size=16,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        intermediate_size=32,
+        num_layers=1,
+        in_channels=4,
+        time_step_dim=4,
+        vocab_size=len(tokenizer),
+        pad_token_id=tokenizer.pad_token_id,
+        rope_scaling={"long_factor": [1, 2], "short_factor": [1, 2]},
+    )
+    scheduler = _flow(invert_sigmas=True, num_train_timesteps=1)
+    return {"transformer": transformer, "vae": _vae(4, 4), "tokenizer": tokenizer, "scheduler": scheduler}, {}
+
+
+def _dreamlite() -> Built:
+    import diffusers
+
+    tokenizer = tiny_tokenizer()
+    unet = diffusers.DreamLiteUNetModel(
+        sample_size=8,
+        in_channels=4,
+        out_channels=4,
+        down_block_types=("DreamLiteCrossAttnNoSelfAttnDownBlock2D", "DreamLiteCrossAttnDownBlock2D"),
+        up_block_types=("DreamLiteCrossAttnUpBlock2D", "DreamLiteUpBlock2D"),
+        block_out_channels=(16, 16),
+        cross_attention_dim=WIDTH,
+        attention_head_dim=8,
+        layers_per_block=1,
+        norm_num_groups=8,
+        transformer_layers_per_block=1,
+    )
+    vae = diffusers.AutoencoderTiny(
+        encoder_block_out_channels=(8, 8),
+        decoder_block_out_channels=(8, 8),
+        num_encoder_blocks=(1, 1),
+        num_decoder_blocks=(1, 1),
+    )
+    return {
+        "unet": unet,
+        "vae": vae,
+        "text_encoder": _qwen3_vl(tokenizer, experts=False),
+        "tokenizer": tokenizer,
+        "processor": _qwen3_vl_processor(tokenizer),
+        "scheduler": _flow(),
+    }, {}
+
+
+def _z_image_omni() -> Built:
+    import diffusers
+    import torch
+    import transformers
+
+    tokenizer = tiny_tokenizer()
+    transformer = diffusers.ZImageTransformer2DModel(
+        all_patch_size=(2,),
+        all_f_patch_size=(1,),
+        in_channels=16,
+        dim=32,
+        n_layers=1,
+        n_refiner_layers=1,
+        n_heads=2,
+        n_kv_heads=2,
+        qk_norm=True,
+        cap_feat_dim=WIDTH,
+        siglip_feat_dim=16,
+        rope_theta=256.0,
+        axes_dims=[8, 4, 4],
+        axes_lens=[1536, 32, 32],
+    )
+    with torch.no_grad():  # made without a value
+        for name, weight in transformer.named_parameters():
+            if name.endswith("pad_token"):
+                weight.fill_(1.0)
+    vision = transformers.Siglip2VisionConfig(
+        hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, patch_size=16, num_patches=16
+    )
+    return {
+        "transformer": transformer,
+        "vae": _flux_vae(16, 4),
+        "text_encoder": _qwen3_text(tokenizer, "Qwen3Model", 2),
+        "tokenizer": tokenizer,
+        "siglip": transformers.Siglip2VisionModel(vision),
+        "siglip_processor": transformers.Siglip2ImageProcessorPil(patch_size=16, max_num_patches=16),
+        "scheduler": _flow(use_dynamic_shifting=True),
+    }, {}
+
+
+def _chronoedit() -> Built:
+    import diffusers
+    import transformers
+
+    tokenizer = tiny_tokenizer()
+    transformer = diffusers.ChronoEditTransformer3DModel(
+        patch_size=(1, 2, 2),
+        num_attention_heads=2,
+        attention_head_dim=12,
+        in_channels=36,
+        out_channels=16,
+        text_dim=32,
+        freq_dim=16,
+        ffn_dim=32,
+        num_layers=1,
+        rope_max_seq_len=32,
+        image_dim=8,
+    )
+    vision = transformers.CLIPVisionConfig(
+        hidden_size=8, projection_dim=8, num_hidden_layers=2, num_attention_heads=2, image_size=32, patch_size=16
+    )
+    return {
+        "transformer": transformer,
+        "vae": _wan_vae(),
+        "text_encoder": _t5_text(tokenizer, "UMT5"),
+        "tokenizer": tokenizer,
+        "image_encoder": transformers.CLIPVisionModel(vision),
+        "image_processor": transformers.CLIPImageProcessorPil(crop_size=32, size=32),
+        "scheduler": _flow(shift=7.0),
+    }, {}
+
+
+def _unet(**settings: Any) -> Any:
+    import diffusers
+
+    return diffusers.UNet2DConditionModel(
+        sample_size=32,
+        in_channels=8,
+        out_channels=4,
+        block_out_channels=(8, 16),
+        layers_per_block=1,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        attention_head_dim=4,
+        norm_num_groups=4,
+        **settings,
+    )
+
+
+def _instruct_pix2pix() -> Built:
+    import diffusers
+
+    parts = {"safety_checker": None, "feature_extractor": None}
+    return {
+        "unet": _unet(cross_attention_dim=32),
+        "vae": _vae(4),
+        "text_encoder": _clip_text(),
+        "tokenizer": _clip_tokenizer(),
+        "scheduler": diffusers.EulerAncestralDiscreteScheduler(),
+        **parts,
+    }, {"requires_safety_checker": False}
+
+
+def _instruct_pix2pix_xl() -> Built:
+    import diffusers
+
+    unet = _unet(
+        cross_attention_dim=64,
+        addition_embed_type="text_time",
+        addition_time_embed_dim=8,
+        projection_class_embeddings_input_dim=80,
+        use_linear_projection=True,
+    )
+    return {
+        "unet": unet,
+        "vae": _vae(4),
+        "text_encoder": _clip_text(),
+        "tokenizer": _clip_tokenizer(),
+        "text_encoder_2": _clip_text("CLIPTextModelWithProjection"),
+        "tokenizer_2": _clip_tokenizer(),
+        "scheduler": diffusers.EulerDiscreteScheduler(),
+    }, {"add_watermarker": False}
+
+
+BUILDERS: dict[str, Callable[[], Built]] = {
+    "QwenImage21Pipeline": _qwen_image_21,
+    "FluxKontextPipeline": _flux_kontext,
+    "Flux2KleinPipeline": lambda: _flux_2_klein(is_distilled=False),
+    "Flux2KleinKVPipeline": _flux_2_klein,
+    "LongCatImageEditPipeline": _longcat,
+    "JoyImageEditPipeline": lambda: _joy(plus=False),
+    "JoyImageEditPlusPipeline": lambda: _joy(plus=True),
+    "Kandinsky5I2IPipeline": _kandinsky,
+    "BriaFiboEditPipeline": _fibo_edit,
+    "OmniGenPipeline": _omnigen,
+    "DreamLitePipeline": _dreamlite,
+    "DreamLiteMobilePipeline": _dreamlite,
+    "ZImageOmniPipeline": _z_image_omni,
+    "ChronoEditPipeline": _chronoedit,
+    "StableDiffusionInstructPix2PixPipeline": _instruct_pix2pix,
+    "StableDiffusionXLInstructPix2PixPipeline": _instruct_pix2pix_xl,
+}
