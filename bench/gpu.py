@@ -32,7 +32,7 @@ sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 from PIL import ImageChops  # noqa: E402
 
 import gpu_work  # noqa: E402
-from edit_eval.edit_models.qwen_image_edit import QwenImageEdit  # noqa: E402
+from edit_eval.edit_models.qwen_image_edit import Advanced  # noqa: E402
 from edit_eval.pictures import open_picture  # noqa: E402
 from gpu_architectures import architecture  # noqa: E402
 from gpu_models import ANSWER, write_folders  # noqa: E402
@@ -177,7 +177,7 @@ class Bench:
         found = {}
         for name, ms in self.results.get("attention", {}).items():
             try:
-                QwenImageEdit.Parameters(attention=name)
+                Advanced(attention=name)
             except (TypeError, ValueError):
                 continue
             if isinstance(ms, float):
@@ -301,7 +301,9 @@ class Bench:
         else:
             class_name, steps = "RandomQwenImageEdit", self.arguments.steps
             parameters.update(model_name=str(self.edit_folder), num_inference_steps=steps, canvas=self.canvas)
-            parameters.update(switches)
+            advanced = {field.name for field in fields(Advanced)} & set(switches)
+            parameters.update({key: value for key, value in switches.items() if key not in advanced})
+            parameters["advanced"] = {key: switches[key] for key in advanced}
         path, log = f"{HERE / 'gpu_models.py'}:{class_name}", self.scratch / f"{name}.log"
         return self.alive.enter_context(worker(path, parameters, self.arguments.device, log, self.deadline))
 
@@ -429,8 +431,8 @@ class Bench:
 
 
 def all_switches() -> dict[str, Any]:
-    """The adapter's parameters that are off by default, turned on."""
-    return {field.name: True for field in fields(QwenImageEdit.Parameters) if field.default is False}
+    """The adapter's advanced measures that are off by default, turned on."""
+    return {field.name: True for field in fields(Advanced) if field.default is False}
 
 
 def read_marks(path: Path) -> list[dict[str, Any]]:

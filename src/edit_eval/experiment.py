@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from typing import Protocol as Shape
 
 from edit_eval.benchmarks.selection import refuse_bad, select
-from edit_eval.config.components import import_class, staying_here
+from edit_eval.config.components import NotHere, import_class, staying_here
 from edit_eval.config.identity import Identity, digest, identity
-from edit_eval.config.schema import Configuration, ProtocolSection
+from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import Asked, AskedJudge, ask, asked_judges, make_protocol
 from edit_eval.protocols.contract import Question, fault
@@ -73,7 +73,7 @@ class Experiment:
         seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
         if section.on_bad_sample == "error":
             refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source)
-        return cls(
+        made = cls(
             samples=seen,
             edit_models=tuple(identity(one, folder, "edit_model") for one in configuration.edit_models.values()),
             judges=tuple(judges),
@@ -83,6 +83,9 @@ class Experiment:
             readings=evaluation.readings,
             control_samples=evaluation.controls,
         ).refusing_too_much()
+        for one in configuration.edit_models.values():
+            _refuse_what_it_does_not_do(made, one, folder)
+        return made
 
     @classmethod
     def recorded(cls, plain: Mapping[str, Any], samples: Sequence[Sample]) -> Experiment:
@@ -246,6 +249,33 @@ class Experiment:
 
 
 # -- from a configuration --
+
+
+def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, folder: Path) -> None:
+    """Raises `ConfigurationError` for an edit model that takes fewer sources than a sample has, and for one that crops
+    them where a judge measures outside of a mask. A class that only its own environment can import is not asked."""
+    try:
+        model_class = import_class("edit_model", section.class_path, folder)
+    except NotHere:
+        return
+    parameters = make_parameters(model_class, section.parameters)
+    most = model_class.sources(parameters) if hasattr(model_class, "sources") else None
+    for sample in experiment.samples:
+        count = sum(name.startswith("source") for name in sample.pictures) + bool(sample.follows)
+        if most is not None and count > most and not sample.fault:
+            raise ConfigurationError(
+                f"{section.name} takes {most} source{'s' * (most > 1)} at most, and sample {sample.index} "
+                f"({sample.id}) has {count}; leave the model out, or such samples (benchmark.filters)"
+            )
+    if not (hasattr(model_class, "cuts_source") and model_class.cuts_source(parameters)):
+        return
+    for judge in experiment.judges:
+        asked = (one.question for some in experiment.asked[judge.name] for one in some)
+        if judge.measures and any(view.picture == "mask" for question in asked for view in question.shows):
+            raise ConfigurationError(
+                f"{section.name} crops its sources, so what {judge.name} measures outside of a mask would be of other "
+                "places; leave one of the two out"
+            )
 
 
 class Listener(Shape):

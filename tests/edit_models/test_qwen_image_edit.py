@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
-from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
+from edit_eval.edit_models.qwen_image_edit import Advanced, QwenImageEdit
 from edit_eval.errors import LoadError, PictureError
 from edit_models.tiny_edits import edited, levels_apart, loaded, no_step, picture, pixels, request
 
@@ -45,12 +45,8 @@ class TestParameters:
         assert (given.num_inference_steps, given.true_cfg_scale, given.negative_prompt) == (50, 4.0, " ")
         assert (given.dtype, given.canvas, given.load, given.call) == ("bfloat16", None, {}, {})
         # What changes pixels, be it in rounding, is off.
-        assert (given.attention, given.compile, given.shared_prefix, given.single_frame_vae) == (
-            "native",
-            False,
-            False,
-            False,
-        )
+        assert given.advanced == Advanced()
+        assert set(vars(given.advanced).values()) == {"native", False}
         assert (given.source_cache, given.modulation) == (True, "table")  # bitwise equal
         with pytest.raises(ValidationError, match="num_steps"):
             adapter.validate_python({"num_steps": 3})
@@ -65,7 +61,6 @@ class TestParameters:
             ({"load": {"vae": "fp32"}}, "load.vae: 'fp32' is no mapping"),
             ({"load": {"vae": {"dtype": "fp32"}}}, "'fp32' is none of bfloat16"),
             ({"load": {"device_map": "auto"}}, "load: device_map cannot be given there"),
-            ({"attention": "flash2"}, "attention: 'flash2' is none of auto, native"),
             ({"modulation": "tables"}, "modulation: 'tables' is none of live, table, table_only"),
         ],
     )
@@ -74,6 +69,14 @@ class TestParameters:
             TypeAdapter(Parameters).validate_python(wrong)
         with pytest.raises(ValueError, match=text):
             Parameters(**wrong)
+
+    def test_advanced_measures_are_checked_likewise(self) -> None:
+        for wrong, text in (
+            ({"attention": "flash2"}, "'flash2' is none of auto, native"),
+            ({"compil": True}, "compil"),
+        ):
+            with pytest.raises(ValidationError, match=text):
+                TypeAdapter(Parameters).validate_python({"advanced": wrong})
 
 
 @pytest.mark.real_models
@@ -373,7 +376,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
+from edit_eval.edit_models.qwen_image_edit import Advanced, QwenImageEdit
 from edit_models.tiny_edits import loaded, pixels
 folder = Path(sys.argv[1])
 QwenImageEdit(QwenImageEdit.Parameters(model_name=str(folder))).prepare()
@@ -410,10 +413,10 @@ def test_the_same_pixels_in_another_process_prepared_first_with_weights_read_by_
     [
         {"source_cache": False},
         {"modulation": "live"},
-        {"attention": "_native_math"},
-        {"compile": True},
-        {"shared_prefix": True},
-        {"single_frame_vae": True},
+        {"advanced": {"attention": "_native_math"}},
+        {"advanced": {"compile": True}},
+        {"advanced": {"shared_prefix": True}},
+        {"advanced": {"single_frame_vae": True}},
     ],
 )
 def test_a_changed_switch_changes_the_key(switch: dict[str, Any], copy: Path, tmp_path: Path) -> None:

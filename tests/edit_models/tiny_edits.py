@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 from PIL import Image
 
 from edit_eval.edit_models.contract import EditRequest
-from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
+from edit_eval.edit_models.qwen_image_edit import Advanced, QwenImageEdit
 
 PIPELINES = ("qwen-image-edit", "qwen-image-edit-plus")
+ADVANCED = {field.name for field in dataclasses.fields(Advanced)}
 PLAIN = {"source_cache": False, "modulation": "live"}
 """What switches off every measure that is on by default."""
 
@@ -31,7 +33,8 @@ def request(source: Image.Image, instruction: str = "make the sky red", seed: in
 
 
 def loaded(folder: Path, offload: str = "none", **parameters: Any) -> QwenImageEdit:
-    settings = {"num_inference_steps": 2, "dtype": "float32", "canvas": 4096} | parameters
+    advanced = Advanced(**{name: parameters.pop(name) for name in ADVANCED & set(parameters)})
+    settings = {"num_inference_steps": 2, "dtype": "float32", "canvas": 4096, "advanced": advanced} | parameters
     model = QwenImageEdit(QwenImageEdit.Parameters(model_name=str(folder), **settings))
     model.load(["cpu"], offload)
     return model

@@ -14,7 +14,7 @@ import importlib.util
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -78,6 +78,8 @@ class Description:
     scores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Of a protocol, the scale of each score (`edit_eval.records.Scale`); none where only its parameters say them."""
     headline: str = ""
+    presets: Sequence[Mapping[str, str]] = ()
+    """Of an edit model, the models that it knows by name, and what it knows of each."""
 
 
 @cache
@@ -268,7 +270,8 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
         else:
             scores, headline = _scores(cls) if kind == "protocol" else ({}, "")
             summary = _first_line(cls.__doc__)
-            found.append(Description(kind, name, path, summary, parameters, beside, "", scores, headline))
+            presets = cls.presets() if hasattr(cls, "presets") else ()
+            found.append(Description(kind, name, path, summary, parameters, beside, "", scores, headline, presets))
             if not registered:
                 break
     if not found:

@@ -66,6 +66,9 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
         parameters = key_parameters(model_class, parameters)
         if hasattr(model_class, "revision"):
             revision = str(model_class.revision(make_parameters(model_class, section.parameters)))
+        if hasattr(model_class, "effective"):
+            made = make_parameters(model_class, section.parameters)
+            parameters = {**parameters, **json.loads(canonical_json(model_class.effective(made)))}
     except NotHere:
         pass  # a class that only its own environment can import
     except ConfigurationError as error:  # it begins with the name of a parameter, of which only we know the place

@@ -42,6 +42,17 @@ class EditModel(Protocol):
 
     * `revision(parameters) -> str`, a static method that imports nothing heavy: what else decides the pixels, for
       instance a digest of a local folder of weights. It becomes part of the key.
+    * static and as light: `effective(parameters) -> dict`, parameters as they are meant that are null or left out
+      until the model is known. They enter the key in the place of those of the same name.
+    * static and as light: `sources(parameters) -> int | None`, how many sources an edit may have at most (None: any
+      number). A benchmark with more is refused before anything is loaded.
+    * static and as light: `cuts_source(parameters) -> bool`, whether the edit shows less than the source does. A judge
+      that measures outside of a mask is refused then.
+    * static and as light: `card(parameters) -> dict[str, str]`, what is known of the model before it is loaded
+      (`licence`, `terms`, `canvas_rule`, `notes`, ...), which `doctor` and `plan` tell; `presets() -> list` of such,
+      each with its `model_name`, for all that it knows by name, which `describe` lists.
+    * static and as light: `duration(parameters) -> tuple[float, float, str] | None`, seconds of a load and of an edit
+      as others have measured them, and who; for `plan`.
     * a keyword `offload` in `load`, if it can keep weights in host memory (`none`, `model`, `group`).
     * `prepare()`, called before `load`: imports, and all else that takes no device memory. It runs while the device
       still works for another model.

@@ -23,8 +23,9 @@ from edit_eval.edit_models.diffusers_pipeline import (
     to_picture,
 )
 from edit_eval.edit_models.loras import Lora, apply, known_to, lora_revision
-from edit_eval.edit_models.preset_table import PIPELINE, RELEASE, RELEASES
+from edit_eval.edit_models.preset_table import COUNTED, PIPELINE, RELEASE, RELEASES
 from edit_eval.edit_models.presets import PROMPTS, UNKNOWN, Canvas, Pipeline, Settings, settle, size_for
+from edit_eval.edit_models.published_durations import of_qwen_image
 from edit_eval.errors import ConfigurationError, LoadError, PictureError
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.language_attention import without_cudnn
@@ -155,6 +156,14 @@ class DiffusersModel:
             for release in RELEASES
         ]
 
+    @staticmethod
+    def duration(parameters: Parameters) -> tuple[float, float, str] | None:
+        """Seconds of a load and of an edit where somebody has published them: of Qwen-Image-Edit's architecture."""
+        settings = _settings(parameters, _index(parameters))
+        if settings.release is None or settings.release.parts is not COUNTED or settings.steps is None:
+            return None
+        return of_qwen_image(settings.steps, settings.guidance["true_cfg_scale"])
+
     # -- loading --
 
     def prepare(self) -> None:
@@ -243,7 +252,7 @@ class DiffusersModel:
         if self._pipeline is None or self._call is None or self._settings is None:
             raise LoadError("the edit model is not loaded: call load(devices) first")
         parameters, settings = self.parameters, self._settings
-        row, pictures = settings.pipeline, [picture.convert("RGB") for picture in sources_of(request)]
+        row, pictures = settings.pipeline, [picture.convert("RGB") for picture in request.pictures.values()]
         if row.most_sources is not None and len(pictures) > row.most_sources:
             raise PictureError(f"{len(pictures)} sources, but {row.name} takes {row.most_sources} at most")
         given: dict[str, Any] = {**settings.call, **settings.guidance}
@@ -269,12 +278,6 @@ class DiffusersModel:
     def about(self) -> dict[str, str]:
         """Versions, the pipeline's class, what is passed to its call, the commit of the weights, what was guessed."""
         return dict(self._about)
-
-
-def sources_of(request: EditRequest) -> list[Image]:
-    """`source`, `source_2`, ... of a request, in order."""
-    names = [name for name in request.pictures if name == "source" or name.startswith("source_")]
-    return [request.pictures[name] for name in sorted(names, key=lambda name: int(name.partition("_")[2] or 1))]
 
 
 # -- the tables --

@@ -35,14 +35,14 @@ PIPELINES = (
         family="Qwen-Image-Edit-2509, -2511",
         most_sources=None,
         steps=40,
-        guidance={"true_cfg_scale": 4.0, "guidance_scale": 1.0},
+        guidance={"true_cfg_scale": 4.0},
         negative=" ",
         without_negative="true_cfg_scale",
         canvas=Canvas(
             rule="about 1 megapixel in the last source's shape, multiples of 32", lever="calculate_dimensions"
         ),
         notes=(_QWEN_NOTE,),
-        figures="40 steps, weights 4.0 and 1.0, a negative prompt of one space: the model cards",
+        figures="40 steps, weight 4.0, a negative prompt of one space: the model cards",
     ),
     Pipeline(
         name="QwenImage21Pipeline",
@@ -62,7 +62,7 @@ PIPELINES = (
             _QWEN_NOTE,
             "the edit may be transparent; it is composited over white before it is judged",
             "`use_kv_cache` changes the last bits; it is in the key",
-            "`sample_sigmas` in a scheduler's configuration overrides the number of steps",
+            "`sample_sigmas` in its model_index.json overrides the number of steps",
             "the authors' prompt rewriter (Qwen-Image-2.1-PE-I2I) is another model; it is not used",
         ),
         figures=SIGNATURE,
@@ -232,7 +232,8 @@ PIPELINES = (
         steps=50,
         guidance={"guidance_scale": 5.0},
         canvas=Canvas(rule="the last source's size, at most 1 megapixel, sides cut to multiples of 16"),
-        notes=(_QWEN_NOTE,),
+        load={"vae": {"dtype": "bfloat16"}},
+        notes=(_QWEN_NOTE, "the pipeline hands its VAE bfloat16, whatever the dtype of all else"),
         figures=SIGNATURE,
     ),
     Pipeline(
@@ -383,6 +384,7 @@ RELEASES = (
         name="zai-org/GLM-Image",
         pipeline="GlmImagePipeline",
         parts={"transformer": 7.0, "vision_language_encoder": 9.0},
+        environment="an older transformers than transformers 5.23, with which diffusers 0.42.1 cannot edit by it",
         figures=f"{_DOCUMENTED}; its example takes 30 steps",
     ),
     Release(
@@ -409,6 +411,7 @@ RELEASES = (
     Release(
         name="Shitao/OmniGen-v1-diffusers",
         pipeline="OmniGenPipeline",
+        environment="torchvision",
         figures=_DOCUMENTED,
     ),
     Release(

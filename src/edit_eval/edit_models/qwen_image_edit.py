@@ -27,6 +27,7 @@ from edit_eval.edit_models.diffusers_pipeline import (
     repair_token_types,
     to_picture,
 )
+from edit_eval.edit_models.published_durations import of_qwen_image
 from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
@@ -58,6 +59,29 @@ TAKEN = (
     "callback_on_step_end",
     "callback_on_step_end_tensor_inputs",
 )
+
+
+@dataclass
+class Advanced:
+    """Measures that change pixels by no more than rounding. None of them has been measured on a GPU: all are off."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    attention: str = "native"
+    """Kernel of the transformer's attention, by diffusers' name, or `auto`."""
+    compile: bool = False
+    """Compile the transformer's blocks."""
+    shared_prefix: bool = False
+    """Read what both prompts share once."""
+    single_frame_vae: bool = False
+    """The VAE's convolutions in two dimensions."""
+    short_last_layer: bool = False
+    """The last layer for the noise alone."""
+    fused_gelu: bool = False
+    """On a GPU, the GELUs within the products before them."""
+
+    def __post_init__(self) -> None:
+        check_value("attention", self.attention, (AUTO, *BACKENDS))
 
 
 class QwenImageEdit:
@@ -96,24 +120,13 @@ class QwenImageEdit:
         """Compute once what consecutive edits of one source share; bitwise equal."""
         modulation: str = "table"
         """`table`: once a schedule, bitwise equal; `table_only`: its 13.6 GB lie in host memory; `live`: each step."""
-        attention: str = "native"
-        """Kernel of the transformer's attention, by diffusers' name, or `auto`; another one rounds differently."""
-        compile: bool = False
-        """Compile the transformer's blocks; equal up to rounding. Its gain on a GPU is not measured."""
-        shared_prefix: bool = False
-        """Read what both prompts share once; equal up to rounding. Its gain on a GPU is not measured."""
-        single_frame_vae: bool = False
-        """The VAE's convolutions in two dimensions; equal up to rounding. Its gain on a GPU is not measured."""
-        short_last_layer: bool = False
-        """The last layer for the noise alone; equal up to rounding. Its gain on a GPU is not measured."""
-        fused_gelu: bool = False
-        """On a GPU, the GELUs within the products before them; equal up to rounding. Its gain is not measured here."""
+        advanced: Advanced = field(default_factory=Advanced)
+        """What rounds differently and may be faster: `attention`, `compile`, `fused_gelu`, ...; measured on no GPU yet."""
 
         def __post_init__(self) -> None:
             check_value("dtype", self.dtype)
             check_call(self.call, TAKEN)
             check_load(self.load, PARTS)
-            check_value("attention", self.attention, (AUTO, *BACKENDS))
             check_value("modulation", self.modulation, MODES)
             if self.num_inference_steps < 1:
                 raise ValueError(f"num_inference_steps: {self.num_inference_steps}, but at least 1 step is needed")
@@ -130,6 +143,16 @@ class QwenImageEdit:
     def revision(parameters: Parameters) -> str:
         """What decides the pixels besides the parameters: a digest of a local folder's files, or the Hub's revision."""
         return folders.revision(parameters.model_name, parameters.revision)
+
+    @staticmethod
+    def sources(parameters: Parameters) -> int:
+        """One: of several only the first would be seen. `diffusers` hands -Plus all of them."""
+        return 1
+
+    @staticmethod
+    def duration(parameters: Parameters) -> tuple[float, float, str]:
+        """Seconds of a load and of an edit, as others have measured them."""
+        return of_qwen_image(parameters.num_inference_steps, parameters.true_cfg_scale)
 
     def prepare(self) -> None:
         """Imports the libraries and has the weights read into the host's page cache; takes no device memory."""
@@ -190,8 +213,9 @@ class QwenImageEdit:
     def _make_ready(self, pipeline: Any, devices: Sequence[str], offload: str) -> None:
         """The repairs, the measures that the parameters ask for, and the offload, in the order in which they fit."""
         parameters = self.parameters
+        advanced = parameters.advanced
         by_layer = offload == "group"  # layer after layer, in the order of the first call: nothing may be left out
-        if parameters.compile and (by_layer or len(devices) > 1):
+        if advanced.compile and (by_layer or len(devices) > 1):
             raise LoadError(
                 "compile: weights that move while the model computes cannot be compiled; set compile to false, or "
                 "devices_per_replica to 1 and offload to none or model"
@@ -199,25 +223,25 @@ class QwenImageEdit:
         self._call = call_on_canvas(type(pipeline), parameters.canvas)
         repaired = repair_token_types(pipeline)
         device = "cpu" if on_cpu(devices) else devices[0]
-        attention = use_attention(pipeline.transformer, parameters.attention, device)
+        attention = use_attention(pipeline.transformer, advanced.attention, device)
         without_cudnn(pipeline.text_encoder.model.language_model)
-        if parameters.single_frame_vae:
+        if advanced.single_frame_vae:
             use_single_frame_convolutions(pipeline.vae)
-        if parameters.shared_prefix and not by_layer:
+        if advanced.shared_prefix and not by_layer:
             SharedPrefix(pipeline.text_encoder)
         if parameters.source_cache:
             remember_sources(pipeline, vision=not by_layer)
         # Layers for which several devices have no room lie in host memory, and are fetched as they compute.
         spilled = any(weight.is_meta for weight in pipeline.transformer.parameters())
         stays = not (by_layer or spilled or len(devices) > 1)  # each layer where it was loaded, as one piece
-        short = parameters.short_last_layer and stays
+        short = advanced.short_last_layer and stays
         if short:
             use_last_layer_for_noise(pipeline.transformer)
-        fused = fuse_gelu(pipeline.transformer, device) if parameters.fused_gelu and stays else 0
+        fused = fuse_gelu(pipeline.transformer, device) if advanced.fused_gelu and stays else 0
         modulation = "live" if by_layer or spilled else parameters.modulation
         use_modulation_tables(pipeline, modulation)
         compiled = ""
-        if parameters.compile:
+        if advanced.compile:
             rotary = "real" if use_real_rotary(pipeline.transformer) else "complex"
             compile_blocks(pipeline.transformer)
             compiled = f"the transformer's blocks, dynamic shapes, {rotary} rotary positions"

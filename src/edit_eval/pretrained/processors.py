@@ -66,16 +66,31 @@ def load_processor(source: str, class_name: str, pixels: dict[str, int], **keywo
 
 
 def load_any_processor(source: str, class_name: str, **keywords: str) -> Any:
-    """Loads a processor of any class of transformers so that it scales pictures with Pillow and needs no torchvision.
+    """Loads a processor of any class of transformers so that it scales pictures with Pillow, torchvision or not.
 
-    Returns None for a class that does neither (a tokenizer): whoever loads the whole may load it. `keywords` as above.
+    Returns None for a class that takes no pictures (a tokenizer): whoever loads the whole may load it. `keywords` as
+    above.
     """
     import transformers
 
     if class_name in PROCESSORS.values():
         return load_processor(source, class_name, {}, **keywords)
-    images = getattr(transformers, f"{class_name.removesuffix('Fast')}Pil", None)
-    return None if images is None else images.from_pretrained(source, **keywords)
+    if images := _with_pillow(class_name):
+        return images.from_pretrained(source, **keywords)
+    found: Any = getattr(transformers, class_name, None)
+    if transformers.ProcessorMixin not in getattr(found, "__mro__", ()):
+        return None
+    processor = found.from_pretrained(source, **keywords)
+    if images := _with_pillow(type(getattr(processor, "image_processor", None)).__name__):
+        processor.image_processor = images.from_pretrained(source, **keywords)
+    return processor
+
+
+def _with_pillow(class_name: str) -> Any:
+    """Of an image processor's class the one that resizes with Pillow; None where transformers has no two of them."""
+    import transformers
+
+    return getattr(transformers, class_name.removesuffix("Pil").removesuffix("Fast") + "Pil", None)
 
 
 def _load_image_processor(source: str, pixels: dict[str, int], keywords: dict[str, str]) -> Any:

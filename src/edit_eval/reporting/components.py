@@ -19,6 +19,7 @@ _SECTIONS: dict[Kind, str] = {
     "judge": "reward_model",
     "protocol": "protocol",
 }
+_PRESET = "{family}; licence: {licence}; terms: {terms}; steps: {steps}; weights: {guidance}; size: {canvas_rule}"
 _WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.items()}
 
 
@@ -112,6 +113,14 @@ def _print(description: Description, console: Console) -> None:
     for name, scale in description.scores.items():
         line = Text(one_line(name), style="cyan").append(f": {_range(scale)}", style="default")
         print_beside(console, "      ", line.append("  headline" if name == description.headline else "", style="dim"))
+    if description.presets:
+        console.print()
+        print_beside(console, "  ", Text("It knows these models by name:", style="dim"))
+    for preset in description.presets:
+        line = Text(one_line(preset["model_name"]), style="cyan")
+        needs = f"; needs {preset['environment']}" if preset["environment"] else ""
+        said = one_line(_PRESET.format_map(preset) + needs)
+        print_beside(console, "      ", line.append(f"  {said}", style="default"))
     if description.placement_keys:
         console.print()
         print_beside(console, "  ", Text("Where and how it runs, beside these in `params`:", style="dim"))

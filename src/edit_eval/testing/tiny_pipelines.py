@@ -18,7 +18,7 @@ from edit_eval.testing.tiny_models import (
     _save_video_settings,
     _text_settings,
 )
-from edit_eval.testing.tiny_tokenizer import tiny_tokenizer
+from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer
 from edit_eval.testing.written_weights import WIDTH
 
 SMALL = 64
@@ -90,8 +90,19 @@ def _wan_vae(**settings: Any) -> Any:
     import diffusers
 
     return diffusers.AutoencoderKLWan(
-        base_dim=4, z_dim=16, dim_mult=[1, 1, 1, 1], num_res_blocks=1, temperal_downsample=[False, True, True], **settings
+        base_dim=4,
+        z_dim=16,
+        dim_mult=[1, 1, 1, 1],
+        num_res_blocks=1,
+        temperal_downsample=[False, True, True],
+        **settings,
     )
+
+
+def _chatting_tokenizer() -> Any:
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = CHAT_TEMPLATE
+    return tokenizer
 
 
 def _clip_tokenizer() -> Any:
@@ -160,10 +171,18 @@ def _qwen_image_21() -> Built:
         num_layers=1,
         attention_head_dim=16,
         num_attention_heads=2,
-        joint_attention_dim=WIDTH,
+        context_in_dim=WIDTH,
         axes_dims_rope=(4, 6, 6),
     )
-    vae = diffusers.AutoencoderKLQwenImage21()
+    vae = diffusers.AutoencoderKLQwenImage21(
+        base_dim=8,
+        decoder_base_dim=8,
+        z_dim=4,
+        dim_mult=[1, 1, 1, 1, 1],
+        num_res_blocks=1,
+        latents_mean=[0.0] * 4,
+        latents_std=[1.0] * 4,
+    )
     parts = {"processor": _qwen3_vl_processor(tokenizer), "text_encoder": _qwen3_vl(tokenizer, experts=False)}
     return {**parts, "transformer": transformer, "vae": vae, "scheduler": _flow(use_dynamic_shifting=True)}, {}
 
@@ -198,7 +217,7 @@ def _flux_kontext() -> Built:
 def _flux_2_klein(**settings: Any) -> Built:
     import diffusers
 
-    tokenizer = tiny_tokenizer()
+    tokenizer = _chatting_tokenizer()
     transformer = diffusers.Flux2Transformer2DModel(
         patch_size=1,
         in_channels=16,
@@ -337,26 +356,6 @@ def _fibo_edit() -> Built:
     }, {}
 
 
-def _omnigen() -> Built:
-    import diffusers
-
-    tokenizer = tiny_tokenizer()
-    transformer = diffusers.OmniGenTransformer2DModel(
-        hidden_size=16,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        intermediate_size=32,
-        num_layers=1,
-        in_channels=4,
-        time_step_dim=4,
-        vocab_size=len(tokenizer),
-        pad_token_id=tokenizer.pad_token_id,
-        rope_scaling={"long_factor": [1, 2], "short_factor": [1, 2]},
-    )
-    scheduler = _flow(invert_sigmas=True, num_train_timesteps=1)
-    return {"transformer": transformer, "vae": _vae(4, 4), "tokenizer": tokenizer, "scheduler": scheduler}, {}
-
-
 def _dreamlite() -> Built:
     import diffusers
 
@@ -395,7 +394,7 @@ def _z_image_omni() -> Built:
     import torch
     import transformers
 
-    tokenizer = tiny_tokenizer()
+    tokenizer = _chatting_tokenizer()
     transformer = diffusers.ZImageTransformer2DModel(
         all_patch_size=(2,),
         all_f_patch_size=(1,),
@@ -426,6 +425,59 @@ def _z_image_omni() -> Built:
         "tokenizer": tokenizer,
         "siglip": transformers.Siglip2VisionModel(vision),
         "siglip_processor": transformers.Siglip2ImageProcessorPil(patch_size=16, max_num_patches=16),
+        "scheduler": _flow(use_dynamic_shifting=True),
+    }, {}
+
+
+def _glm_image() -> Built:
+    import diffusers
+    import transformers
+
+    tokenizer = tiny_tokenizer()
+    half = [0.5, 0.5, 0.5]
+    special = {"image_token": "<|image_pad|>", "grid_bos_token": "<|vision_start|>", "grid_eos_token": "<|vision_end|>"}
+    tokenizer._set_model_specific_special_tokens(special)
+    tokenizer.bos_token = "<|im_start|>"
+    processor = transformers.GlmImageProcessor(
+        transformers.GlmImageImageProcessorPil(
+            patch_size=16, merge_size=1, temporal_patch_size=1, image_mean=half, image_std=half
+        ),
+        tokenizer,
+        chat_template=CHAT_TEMPLATE,
+    )
+    config = transformers.GlmImageConfig(
+        text_config=_text_settings(tokenizer)
+        | {"vision_vocab_size": 128, "rope_parameters": {"mrope_section": (4, 2, 2), "rope_theta": 1e4}},
+        vision_config={
+            "depth": 1,
+            "hidden_size": 32,
+            "num_heads": 2,
+            "image_size": 32,
+            "patch_size": 16,
+            "intermediate_size": 32,
+        },
+        vq_config={"embed_dim": 32, "num_embeddings": 128, "latent_channels": 32},
+    )
+    transformer = diffusers.GlmImageTransformer2DModel(
+        patch_size=2,
+        in_channels=4,
+        out_channels=4,
+        num_layers=1,
+        attention_head_dim=8,
+        num_attention_heads=2,
+        text_embed_dim=32,
+        time_embed_dim=16,
+        condition_dim=8,
+        prior_vq_quantizer_codebook_size=128,
+    )
+    bytes_ = transformers.ByT5Tokenizer()
+    return {
+        "transformer": transformer,
+        "vae": _vae(4, 4, latents_mean=[0.0] * 4, latents_std=[1.0] * 4),
+        "text_encoder": _t5_text(bytes_),
+        "tokenizer": bytes_,
+        "vision_language_encoder": transformers.GlmImageForConditionalGeneration(config),
+        "processor": processor,
         "scheduler": _flow(use_dynamic_shifting=True),
     }, {}
 
@@ -522,9 +574,9 @@ BUILDERS: dict[str, Callable[[], Built]] = {
     "LongCatImageEditPipeline": _longcat,
     "JoyImageEditPipeline": lambda: _joy(plus=False),
     "JoyImageEditPlusPipeline": lambda: _joy(plus=True),
+    "GlmImagePipeline": _glm_image,
     "Kandinsky5I2IPipeline": _kandinsky,
     "BriaFiboEditPipeline": _fibo_edit,
-    "OmniGenPipeline": _omnigen,
     "DreamLitePipeline": _dreamlite,
     "DreamLiteMobilePipeline": _dreamlite,
     "ZImageOmniPipeline": _z_image_omni,

@@ -8,22 +8,18 @@ from typing import Any
 
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
+from edit_eval.execution.advice.cards import asked
 from edit_eval.records import Results, Status
 from edit_eval.scheduling.tasks import Model
 
-FORWARD_SECONDS = 0.50
-"""One forward of Qwen-Image-Edit's transformer at 1 megapixel with stock diffusers: an image of 50 steps with CFG,
-which is 100 forwards, takes 51.5 s in vLLM-Omni's documentation."""
-AROUND_SECONDS = 1.2
-"""Both prompt encodings, VAE, post-processing: 1.05 s + 0.11 s on an H100 (published by SGLang and LightX2V)."""
 BARE_SCORE_SECONDS = 0.05
 """Qwen3-VL-30B-A3B, a bare score: 17 TFLOP of prefill an image at 330 TFLOP/s, and about six tokens (estimate)."""
 REASONED_SCORE_SECONDS = 1.4
 """The same with reasons: 128 tokens in batches of four at 45 ms a step (estimate)."""
 LOAD_BYTES_A_SECOND = 1.0e9
 """From a disk that was not read before, imports included."""
-WEIGHTS = {"qwen_image_edit": 57.7e9, "qwen3_vl": 62.1e9}
-"""Bytes in bfloat16: Qwen-Image-Edit 20.43 + 8.29 + 0.13 billion parameters, Qwen3-VL-30B-A3B 31.07 billion."""
+JUDGE_BYTES = 62.1e9
+"""Qwen3-VL-30B-A3B in bfloat16: 31.07 billion parameters."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +48,9 @@ def durations_of(configuration: Configuration, seen: Results | None) -> dict[str
     for kind, sections in (("edit", configuration.edit_models), ("judge", configuration.judges)):
         for section in sections.values():
             duration = _seen(kind, section.name, seen) or _known(section)
+            if duration is None and kind == "edit" and (published := asked(section, configuration.folder, "duration")):
+                load, unit, source = published
+                duration = Duration(load, unit, source, published=True)
             if duration is None:
                 raise ConfigurationError(
                     f"nothing is known of how long {section.name} takes; give a run of it (`--from RUN`)"
@@ -97,21 +96,12 @@ def _known(section: ModelSection) -> Duration | None:
     parameters: Mapping[str, Any] = section.parameters
     if section.type == "testing":
         return Duration(float(parameters["load_seconds"]), float(parameters["seconds"]), "its own parameters")
-    if section.type == "qwen_image_edit":
-        forwards = int(parameters["num_inference_steps"]) * (2 if float(parameters["true_cfg_scale"]) > 1 else 1)
-        unit = forwards * FORWARD_SECONDS + AROUND_SECONDS
-        source = f"{forwards} forward{'s' * (forwards != 1)} at {FORWARD_SECONDS:g} s, published for an H100"
-        return Duration(_load(section.type), unit, source, published=True)
     if section.type == "qwen3_vl":
         bare = section.protocol is None or section.protocol.parameters.get("answer", "") == "score"
         unit = BARE_SCORE_SECONDS if bare else REASONED_SCORE_SECONDS
-        return Duration(_load(section.type), unit, "estimated for an H100", published=True)
+        return Duration(JUDGE_BYTES / LOAD_BYTES_A_SECOND, unit, "estimated for an H100", published=True)
     if section.type in ("scene_editor", "scene_judge"):
         return Duration(0.5, 0.2 + float(parameters.get("seconds", 0.0)), "the embedded models on one processor")
     if section.type in ("copy_source", "blank", "image_folder"):
         return Duration(0.3, 0.05, "they only write a picture")
     return None
-
-
-def _load(type_name: str) -> float:
-    return WEIGHTS[type_name] / LOAD_BYTES_A_SECOND

@@ -21,6 +21,7 @@ from edit_eval.config.components import import_class
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.advice.answer_limits import short_limits
+from edit_eval.execution.advice.cards import card_of, told
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.obstacles import no_gpu, no_weights
 from edit_eval.execution.advice.probing import Question, environment_findings, probe
@@ -85,6 +86,7 @@ def examine(
     findings += _path_findings(configuration, environment)
     downloads: dict[Path, int | None] = {}
     for model in wanted:
+        findings += _card_findings(model, configuration.folder)
         findings += _weight_findings(model, environment, downloads)
         findings += fit_findings(model, visible, host_free)
     findings += together_findings(wanted, visible, configuration.execution.placement)
@@ -252,6 +254,17 @@ def _path_findings(configuration: Configuration, environment: Mapping[str, str])
         return []
     text = "PYTHONPATH is set, and reaches the models' own environments: it may bring them libraries of another one"
     return [Finding("environments", "warning", text, "unset PYTHONPATH for this command")]
+
+
+def _card_findings(wanted: Wanted, folder: Path) -> list[Finding]:
+    """What an edit model's class knows of it before it is loaded."""
+    if wanted.role != "edit_model":
+        return []
+    try:
+        card = card_of(wanted.section, folder)
+    except ConfigurationError as error:  # which the benchmark's findings say, too, where there is a benchmark
+        return [Finding("models", "problem", f"{wanted.who}: {error}")]
+    return [Finding("models", "note", f"{wanted.who}: {line}") for line in told(card)]
 
 
 def _weight_findings(

@@ -13,6 +13,7 @@ from typing import Any
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
+from edit_eval.execution.advice.cards import card_of, told
 from edit_eval.execution.advice.durations import Duration, durations_of, too_short
 from edit_eval.execution.advice.obstacles import no_gpu
 from edit_eval.execution.advice.prediction import Durations, Prediction, simulate
@@ -133,6 +134,8 @@ def make_plan(
     choices = choose(configuration, models, machine)
     placement, load_concurrency = choices.placement.value, choices.load_concurrency.value
     notes = [*_notes(choices, room, here=imagined is None), *too_short(configuration, models, durations)]
+    for section in configuration.edit_models.values():
+        notes += [f"{section.name}: {line}" for line in told(card_of(section, configuration.folder))]
     if categories is None:
         categories = [canonical(name) for name in configuration.benchmark.filters.categories] or CATEGORIES
         path = configuration.benchmark.parameters.get("data_path", "the benchmark")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from edit_eval.edit_models.preset_table import RELEASES
 from edit_eval.pretrained.folders import cached_folder
 
 GIB = 1 << 30
@@ -22,14 +23,12 @@ USUAL_FILE = 10_000_000_000
 """Bytes: larger files are rare on the Hub (diffusers cuts here when it saves, transformers for years at half of it)."""
 LARGEST_HEADER = 100 << 20  # bytes; the format's own limit
 
-PUBLISHED: dict[str, dict[str, float]] = {
-    "Qwen/Qwen-Image-Edit": {"transformer": 20.43, "text_encoder": 8.29, "vae": 0.127},
-    "Qwen/Qwen-Image-Edit-2509": {"transformer": 20.43, "text_encoder": 8.29, "vae": 0.127},
-    "Qwen/Qwen-Image-Edit-2511": {"transformer": 20.43, "text_encoder": 8.29, "vae": 0.127},
+PUBLISHED: dict[str, Mapping[str, float]] = {
+    **{release.name: release.parts for release in RELEASES if len(release.parts) > 1},
     "Qwen/Qwen3-VL-30B-A3B-Instruct": {"model": 31.07},
     "Qwen/Qwen3-VL-8B-Instruct": {"model": 8.77},
 }
-"""10^9 parameters by part, counted by building the models from their published configurations without weights."""
+"""10^9 parameters by part; the judges' were counted by building them from their configurations without weights."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,53 @@
+"""What an edit model's class knows of a model before it is loaded: licence, steps, canvas, and what to be wary of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from edit_eval.config.components import import_class
+from edit_eval.config.schema import ModelSection
+from edit_eval.errors import ConfigurationError
+from edit_eval.workers.model_class import make_parameters
+
+SAID = {
+    "licence": "licence: {}",
+    "terms": "terms: {}",
+    "steps": "{} steps",
+    "guidance": "weights: {}",
+    "canvas_rule": "size: {}",
+    "sources": "sources: {}",
+    "prompt_rewriting": "prompt rewriting: {}",
+}
+
+
+def card_of(section: ModelSection, folder: Path) -> Mapping[str, str]:
+    """The card of an edit model; empty where its class has none, or only its own environment can import it.
+
+    Raises `ConfigurationError` for what the model does not take.
+    """
+    card: Mapping[str, str] = asked(section, folder, "card") or {}
+    return card
+
+
+def asked(section: ModelSection, folder: Path, method: str) -> Any:
+    """What a static method of an edit model's class says of its parameters; None where there is no such method."""
+    try:
+        model_class = import_class("edit_model", section.class_path, folder)
+    except ConfigurationError:  # only its own environment can import it
+        return None
+    found = getattr(model_class, method, None)
+    return found(make_parameters(model_class, section.parameters)) if found is not None else None
+
+
+def told(card: Mapping[str, str]) -> Iterator[str]:
+    """A card in lines for people."""
+    if not card:
+        return
+    facts = "; ".join(words.format(card[name]) for name, words in SAID.items() if card.get(name))
+    yield f"{card.get('pipeline', '')}: {facts}" if card.get("pipeline") else facts
+    if card.get("environment"):
+        yield f"it needs {card['environment']}"
+    if card.get("notes"):
+        yield card["notes"]

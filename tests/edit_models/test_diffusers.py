@@ -1,0 +1,489 @@
+"""Any pipeline of diffusers: the real classes with tiny weights edit a photograph; two tables against the classes."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import io
+import json
+import shutil
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from pydantic import TypeAdapter, ValidationError
+
+from edit_eval import evaluate
+from edit_eval.config.loading import load_configuration
+from edit_eval.edit_models.diffusers import PARTS, DiffusersModel, guessed_row
+from edit_eval.edit_models.preset_table import PIPELINE, PIPELINES, RELEASE, RELEASES
+from edit_eval.edit_models.presets import PROMPTS, settle, size_for
+from edit_eval.errors import ConfigurationError, LoadError, PictureError
+from edit_eval.experiment import identity
+from edit_eval.pictures import pixel_digest
+from edit_models.tiny_edits import no_step
+from edit_models.tiny_presets import EDITING, SETTINGS, asked, build_all, loaded, photograph
+
+Parameters = DiffusersModel.Parameters
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("diffusers")
+    folder = tmp_path_factory.mktemp("tiny")
+    build_all(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tiny: Path) -> Callable[[str], DiffusersModel]:
+    kept: dict[str, DiffusersModel] = {}
+
+    def get(name: str) -> DiffusersModel:
+        if name not in kept:
+            kept[name] = loaded(tiny / name)
+        return kept[name]
+
+    return get
+
+
+def pixels(model: DiffusersModel, *seeds: int, **pictures: Image.Image) -> list[str]:
+    return [pixel_digest(model.edit(asked(seed, **pictures), no_step)) for seed in seeds or (7,)]
+
+
+@pytest.mark.real_models
+class TestEdits:
+    @pytest.mark.parametrize("name", EDITING)
+    def test_a_photograph_is_edited_twice_alike(self, name: str, model: Callable[[str], DiffusersModel]) -> None:
+        steps: list[tuple[int, int]] = []
+        edit = model(name).edit(asked(), lambda step, of: steps.append((step, of)))
+        assert steps == [(1, 2), (2, 2)]
+        assert min(edit.size) >= 32
+        first = pixel_digest(edit)
+        assert pixels(model(name), 8, 7) == [pixels(model(name), 8)[0], first]
+        assert len({*pixels(model(name), 7, 8)}) == 2
+        about = model(name).about()
+        assert about["pipeline"] == name
+        assert all(isinstance(value, str) for value in about.values())
+
+    def test_what_there_is_to_be_guarded_against(self, model: Callable[[str], DiffusersModel]) -> None:
+        """Sizes: where a pipeline left to itself makes a square or a wide picture, the source's shape is kept."""
+        for name in ("FluxKontextPipeline", "ChronoEditPipeline", "StableDiffusionXLInstructPix2PixPipeline"):
+            wide, tall = (
+                model(name).edit(asked(source=photograph(size=size)), no_step).size for size in ((96, 48), (48, 96))
+            )
+            assert wide[0] > wide[1], name
+            assert tall[0] < tall[1], name
+        assert model("QwenImage21Pipeline").edit(asked(), no_step).mode == "RGBA"
+        for name in ("StableDiffusionInstructPix2PixPipeline", "Flux2KleinPipeline", "DreamLitePipeline"):
+            assert model(name).edit(asked(), no_step).size == (96, 64)
+
+    @pytest.mark.parametrize(
+        "name", ["QwenImageEditPlusPipeline", "Flux2KleinPipeline", "JoyImageEditPlusPipeline", "ZImageOmniPipeline"]
+    )
+    def test_several_sources_in_their_order(self, name: str, model: Callable[[str], DiffusersModel]) -> None:
+        one, other = photograph(), photograph("chelsea")
+        both = pixels(model(name), source=one, source_2=other)
+        assert both == pixels(model(name), source=one, source_2=other)
+        assert len({*both, *pixels(model(name), source=other, source_2=one), *pixels(model(name), source=one)}) == 3
+
+    def test_a_second_source_is_refused_by_a_pipeline_of_one(self, model: Callable[[str], DiffusersModel]) -> None:
+        with pytest.raises(PictureError, match="2 sources, but LongCatImageEditPipeline takes 1 at most"):
+            model("LongCatImageEditPipeline").edit(asked(source=photograph(), source_2=photograph()), no_step)
+
+    def test_the_processs_own_random_numbers_are_seeded_for_each_edit_and_left_as_they_were(
+        self, model: Callable[[str], DiffusersModel]
+    ) -> None:
+        import torch
+
+        drawn: list[float] = []
+        edit = model("LongCatImageEditPipeline").edit
+        for seed in (7, 8, 7):
+            torch.manual_seed(len(drawn))
+            before = torch.get_rng_state()
+            edit(asked(seed), lambda step, of: drawn.append(float(torch.rand(()))))
+            assert bool((torch.get_rng_state() == before).all())
+        assert drawn[0:2] == drawn[4:6]
+        assert drawn[0:2] != drawn[2:4]
+
+    def test_what_on_step_raises_ends_the_edit_also_where_there_is_no_callback(
+        self, model: Callable[[str], DiffusersModel]
+    ) -> None:
+        def stop(step: int, steps: int) -> None:
+            raise InterruptedError(f"at step {step}")
+
+        before = pixels(model("DreamLiteMobilePipeline"))
+        with pytest.raises(InterruptedError, match="at step 1"):
+            model("DreamLiteMobilePipeline").edit(asked(), stop)
+        assert pixels(model("DreamLiteMobilePipeline")) == before
+
+    def test_nan_is_no_picture(self, model: Callable[[str], DiffusersModel], monkeypatch: pytest.MonkeyPatch) -> None:
+        one = model("DreamLiteMobilePipeline")
+        weight = one._pipeline.unet.conv_out.weight
+        kept = weight.detach().clone()
+        try:
+            weight.data.fill_(float("nan"))
+            with pytest.raises(PictureError, match="returned NaN"):
+                one.edit(asked(), no_step)
+        finally:
+            weight.data.copy_(kept)
+
+    def test_edits_are_those_of_diffusers_own_call(self, model: Callable[[str], DiffusersModel], tiny: Path) -> None:
+        import torch
+        from diffusers import DiffusionPipeline
+
+        name = "StableDiffusionInstructPix2PixPipeline"
+        stock = DiffusionPipeline.from_pretrained(tiny / name)
+        stock.set_progress_bar_config(disable=True)
+        torch.manual_seed(7)
+        theirs = stock(
+            image=photograph(),
+            prompt="make the sky red",
+            num_inference_steps=2,
+            guidance_scale=7.5,
+            image_guidance_scale=1.5,
+            generator=torch.Generator("cpu").manual_seed(7),
+        ).images[0]
+        assert pixel_digest(theirs) == pixels(model(name))[0]
+
+    def test_glm_image_cannot_edit_with_this_pair_of_libraries(self, tiny: Path) -> None:
+        """Its note says so; where this fails, the libraries were mended, and the note has to go."""
+        assert "transformers 5.23" in RELEASE["zai-org/GLM-Image"].environment
+        with pytest.raises(RuntimeError, match="expected input"):
+            loaded(tiny / "GlmImagePipeline").edit(asked(), no_step)
+
+    def test_offload(self, tiny: Path, model: Callable[[str], DiffusersModel]) -> None:
+        for offload in ("model", "group"):
+            offloaded = loaded(tiny / "LongCatImageEditPipeline", offload=offload)
+            assert offloaded.about()["offload"] == offload
+            assert min(offloaded.edit(asked(), no_step).size) >= 32
+
+
+@pytest.mark.real_models
+def test_two_workers_make_the_pixels_of_this_process(
+    tiny: Path, tmp_path: Path, model: Callable[[str], DiffusersModel]
+) -> None:
+    """All classes in each of two further processes, each with about half of the samples."""
+    data = io.BytesIO()
+    photograph().save(data, "PNG")
+    items = [
+        {
+            "subset": "物理",
+            "original_image_path": f"images/{name}.png",
+            "original_description_en": name,
+            "edit_instruction_en": name,
+            "src_img_b64": b64encode(data.getvalue()).decode(),
+        }
+        for name in EDITING
+    ]
+    (tmp_path / "benchmark.json").write_text(json.dumps(items), "utf-8")
+    run = evaluate(
+        {
+            "benchmark": {"data_path": str(tmp_path / "benchmark.json"), "cache_dir": str(tmp_path / "cache")},
+            "diffusion_model": {
+                "class_path": f"{Path(__file__).parent / 'tiny_presets.py'}:EveryPipeline",
+                "params": {"device_ids": "cpu:2", "folder": str(tiny)},
+            },
+            "reward_model": {"type": "testing", "params": {"device_ids": "cpu:1"}},
+            "evaluation": {"controls": 0},
+            "execution": {"schedule": "round_robin", "pilot": False},
+        },
+        run_dir=tmp_path / "run",
+        report=False,
+    )
+    made = {edit.sample_id: edit.pixels for edit in run.results.edits}
+    seeds = {edit.sample_id: edit.seed for edit in run.results.edits}
+    assert {edit.device for edit in run.results.edits} == {"cpu:0", "cpu:1"}
+    assert made == {
+        name: pixel_digest(model(name).edit(dataclasses.replace(asked(seeds[name]), instruction=name), no_step))
+        for name in EDITING
+    }
+
+
+class TestTable:
+    """A new diffusers that renames an argument fails here, and not at a user's."""
+
+    @pytest.mark.real_models
+    @pytest.mark.parametrize("row", PIPELINES, ids=lambda row: row.name)
+    def test_each_row_fits_its_class(self, row: Any) -> None:
+        diffusers = pytest.importorskip("diffusers")
+        pipeline_class = getattr(diffusers, row.name)
+        arguments = inspect.signature(pipeline_class.__call__).parameters
+        passed = {row.source, "prompt", "generator", "output_type", "num_inference_steps", *row.guidance, *row.call}
+        passed |= {row.negative_argument} if row.negative is not None or row.without_negative else set()
+        passed |= {"height", "width"} if row.sized else set()
+        passed |= {row.rewriting} if row.rewriting else set()
+        lever = row.canvas.lever
+        passed |= {lever} if lever and lever != "calculate_dimensions" else set()
+        assert passed <= set(arguments)
+        assert row.sized == ({"height", "width"} <= set(arguments))
+        assert not row.negative_argument or row.negative_argument in arguments
+        assert row.negative_argument or "negative_prompt" not in arguments
+        if "signature" in row.figures:
+            assert row.steps == arguments["num_inference_steps"].default
+            assert dict(row.guidance) == {name: arguments[name].default for name in row.guidance}
+        # No weight of the class's own is left out: it would be a default that nobody records.
+        weights = {name for name in arguments if name.endswith(("guidance_scale", "cfg_scale"))}
+        unused = {name for name in weights - set(row.guidance) if arguments[name].default is not None}
+        assert not unused
+        parts = set(inspect.signature(pipeline_class.__init__).parameters)
+        assert set(row.load) <= parts
+        if lever == "calculate_dimensions":
+            assert hasattr(inspect.getmodule(pipeline_class), lever)
+        assert row.prompt in PROMPTS
+
+    @pytest.mark.real_models
+    @pytest.mark.parametrize("name", EDITING)
+    def test_every_network_may_have_keywords_of_its_own(
+        self, name: str, model: Callable[[str], DiffusersModel]
+    ) -> None:
+        import torch
+
+        components = model(name)._pipeline.components
+        networks = {part for part, one in components.items() if isinstance(one, torch.nn.Module)}
+        assert networks <= set(PARTS)
+
+    def test_each_release_fits_its_row(self) -> None:
+        for release in RELEASES:
+            row = PIPELINE[release.pipeline]
+            allowed = {"num_inference_steps", "negative_prompt", "area", *row.guidance}
+            assert set(release.settings) <= allowed, release.name
+            assert set(release.parts) <= set(PARTS)
+            assert release.figures
+            card = DiffusersModel.card(Parameters(release.name))
+            assert card["licence"]
+            assert card["terms"]
+
+    def test_what_is_meant_depends_on_the_weights(self) -> None:
+        def effective(name: str, **more: Any) -> dict[str, Any]:
+            return DiffusersModel.effective(Parameters(name, **more))
+
+        distilled = effective("black-forest-labs/FLUX.2-klein-4B")
+        base = effective("black-forest-labs/FLUX.2-klein-base-4B")
+        assert (distilled["num_inference_steps"], distilled["guidance_scale"]) == (4, 1.0)
+        assert (base["num_inference_steps"], base["guidance_scale"]) == (50, 4.0)
+        assert effective("black-forest-labs/FLUX.2-klein-4B", num_inference_steps=8)["num_inference_steps"] == 8
+        kontext = effective("black-forest-labs/FLUX.1-Kontext-dev")
+        assert kontext["negative_prompt"] is None
+        more = effective("black-forest-labs/FLUX.1-Kontext-dev", guidance={"true_cfg_scale": 3.0})
+        assert more["negative_prompt"] == " ", "without one the weight does nothing, in silence"
+        lora = {"name": "someone/lora", "num_inference_steps": 4, "guidance": {"true_cfg_scale": 1.0}}
+        (given,) = TypeAdapter(Parameters).validate_python({"model_name": "x/y", "loras": [lora]}).loras
+        fast = effective("Qwen/Qwen-Image-Edit-2511", loras=[given])
+        assert (fast["num_inference_steps"], fast["true_cfg_scale"]) == (4, 1.0)
+
+    def test_a_variant_is_read_off_the_models_own_index(self) -> None:
+        row = PIPELINE["Flux2KleinPipeline"]
+        assert settle({"is_distilled": True}, row, None, {}).steps == 4
+        assert settle({"is_distilled": False}, row, None, {}).steps == 50
+
+    def test_sizes(self) -> None:
+        kontext, glm = PIPELINE["FluxKontextPipeline"].canvas, PIPELINE["GlmImagePipeline"].canvas
+        assert size_for(kontext, kontext.area, (1500, 1000)) == (1248, 832)
+        assert size_for(glm, None, (1000, 750)) == (992, 736)
+        assert size_for(PIPELINE["Flux2Pipeline"].canvas, None, (1000, 750)) is None
+
+    def test_prompts(self) -> None:
+        assert PROMPTS["tags"]("add a hat", 2) == "<img><|image_1|></img> <img><|image_2|></img> add a hat"
+        assert PROMPTS["tags"]("put <img><|image_1|></img> here", 1) == "put <img><|image_1|></img> here"
+        assert json.loads(PROMPTS["json"]("add a hat", 1)) == {"edit_instruction": "add a hat"}
+        own = '{"edit_instruction": "add a hat", "style": "oil"}'
+        assert PROMPTS["json"](own, 1) == own
+
+
+class TestUnknown:
+    def test_a_class_in_no_table_is_guessed(self) -> None:
+        one = guessed_row("NewPipeline", {"image": 0, "prompt": 0, "height": 0, "width": 0})
+        assert (one.source, one.most_sources, one.sized, one.negative_argument) == ("image", 1, True, "")
+        several = guessed_row("NewPipeline", {"images": 0, "prompt": 0, "negative_prompt": 0})
+        assert (several.source, several.most_sources, several.sized) == ("images", None, False)
+        assert "NewPipeline is in no table" in several.notes[0]
+        with pytest.raises(LoadError, match="takes no picture with a prompt"):
+            guessed_row("TextPipeline", {"prompt": 0})
+
+    @pytest.mark.real_models
+    def test_it_edits_and_says_what_was_guessed(
+        self, tiny: Path, model: Callable[[str], DiffusersModel], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        name = "StableDiffusionInstructPix2PixPipeline"
+        known = pixels(model(name))
+        monkeypatch.delitem(PIPELINE, name)
+        unknown = loaded(tiny / name, guidance={"guidance_scale": 7.5})
+        assert pixels(unknown) == known  # what was not given, the class has by itself
+        assert "is in no table" in unknown.about()["notes"]
+
+    def test_a_name_that_nobody_knows_needs_its_class(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+        with pytest.raises(ConfigurationError, match="give `pipeline`"):
+            DiffusersModel.effective(Parameters("someone/new-model"))
+        given = DiffusersModel.effective(Parameters("someone/new-model", pipeline="Flux2KleinPipeline"))
+        assert given["num_inference_steps"] == 50
+        with pytest.raises(ConfigurationError, match="there is no folder"):
+            DiffusersModel.effective(Parameters("./not/here"))
+
+
+class TestParameters:
+    @pytest.mark.parametrize(
+        ("wrong", "text"),
+        [
+            ({"dtype": "bf16"}, "'bf16' is none of bfloat16"),
+            ({"num_inference_steps": 0}, "at least 1 step"),
+            ({"size": [64]}, r"takes \[width, height\]"),
+            ({"size": [64, 64], "canvas": 4096}, "stands beside `canvas`"),
+            ({"call": {"generator": 1}}, "call: generator cannot be given there"),
+            ({"load": {"unet": "fp32"}}, "load.unet: 'fp32' is no mapping"),
+            ({"loras": [{"name": "x/y", "weigth": 1}]}, "weigth"),
+        ],
+    )
+    def test_wrong_values(self, wrong: dict[str, Any], text: str) -> None:
+        with pytest.raises(ValidationError, match=text):
+            TypeAdapter(Parameters).validate_python({"model_name": "x/y", **wrong})
+
+    @pytest.mark.parametrize(
+        ("name", "more", "text"),
+        [
+            ("meituan-longcat/LongCat-Image-Edit", {"size": [64, 64]}, "size: LongCatImageEditPipeline takes none"),
+            ("black-forest-labs/FLUX.2-dev", {"negative_prompt": "x"}, "negative_prompt: Flux2Pipeline takes none"),
+            ("black-forest-labs/FLUX.2-dev", {"canvas": 4096}, "canvas: Flux2Pipeline has none of its own"),
+            ("Qwen/Qwen-Image-2.1", {"guidance": {"guidance_scale": 2.0}}, "has no guidance_scale; it has true_cfg"),
+            ("carlofkl/DreamLite-mobile", {"guidance": {"guidance_scale": 2.0}}, "has none; leave it out"),
+        ],
+    )
+    def test_what_a_class_does_not_take_is_refused_before_anything_is_loaded(
+        self, name: str, more: dict[str, Any], text: str
+    ) -> None:
+        with pytest.raises(ConfigurationError, match=text):
+            DiffusersModel.effective(Parameters(name, **more))
+
+
+def configured(name: str, benchmark: dict[str, Any] | None = None, **more: Any) -> Any:
+    return load_configuration(
+        {
+            "benchmark": benchmark or {"type": "scenes"},
+            "diffusion_model": {"type": "diffusers", "params": {"model_name": name, "device_ids": "cpu:1", **more}},
+            "reward_model": {"type": "scene_judge"},
+        }
+    )
+
+
+class TestKeys:
+    def key(self, name: str, **more: Any) -> str:
+        (section,) = configured(name, **more).edit_models.values()
+        return identity(section, Path.cwd(), "edit_model").digest
+
+    def test_what_is_effective_is_in_the_key(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        name = "Qwen/Qwen-Image-Edit-2511"
+        before = self.key(name)
+        assert self.key(name, num_inference_steps=40) == before, "what is the default anyway"
+        assert self.key(name, guidance={"true_cfg_scale": 4.0}) == before
+        others = [
+            self.key(name, num_inference_steps=8),
+            self.key(name, guidance={"true_cfg_scale": 1.0}),
+            self.key(name, size=[512, 512]),
+            self.key(name, loras=[{"name": "someone/lora"}]),
+            self.key(name, loras=[{"name": "someone/lora", "scheduler": {"shift": 3.0}}]),
+            self.key("Qwen/Qwen-Image-2.1", call={"use_kv_cache": False}),
+            self.key("Qwen/Qwen-Image-2.1"),
+        ]
+        assert len({before, *others}) == len(others) + 1
+        row = dataclasses.replace(PIPELINE["QwenImageEditPlusPipeline"], steps=41)
+        monkeypatch.setitem(PIPELINE, row.name, row)
+        assert self.key(name) != before, "a preset that changes makes edits anew"
+        assert self.key(name, num_inference_steps=40) == before
+
+    def test_the_file_of_an_adapter_is_in_the_revision(self, tmp_path: Path) -> None:
+        file = tmp_path / "lora.safetensors"
+        file.write_bytes(b"one")
+        parameters = TypeAdapter(Parameters).validate_python(
+            {"model_name": "Qwen/Qwen-Image-Edit-2511", "loras": [{"name": str(file)}]}
+        )
+        before = DiffusersModel.revision(parameters)
+        file.write_bytes(b"two")
+        assert DiffusersModel.revision(parameters) != before
+        file.unlink()
+        with pytest.raises(ConfigurationError, match="loras: there is no folder"):
+            DiffusersModel.revision(parameters)
+
+
+@pytest.mark.real_models
+class TestLoading:
+    def test_a_text_encoder_keeps_what_the_pipeline_drops(self, model: Callable[[str], DiffusersModel]) -> None:
+        seen: list[Any] = []
+        one = model("LongCatImageEditPipeline")
+        looking = one._pipeline.text_encoder.model.language_model.register_forward_pre_hook(
+            lambda module, given, keywords: seen.append(keywords.get("position_ids")), with_kwargs=True
+        )
+        try:
+            pixels(one)
+        finally:
+            looking.remove()
+        assert all(given is not None and given.shape[0] == 3 for given in seen)
+        assert "mm_token_type_ids" in one.about()["repairs"]
+
+    def test_a_weight_that_is_missing_is_named(self, tiny: Path, tmp_path: Path) -> None:
+        from safetensors.torch import load_file, save_file
+
+        folder = Path(shutil.copytree(tiny / "DreamLiteMobilePipeline", tmp_path / "copy"))
+        file = folder / "unet" / "diffusion_pytorch_model.safetensors"
+        tensors = load_file(file)
+        del tensors["conv_out.weight"]
+        save_file(tensors, file, metadata={"format": "pt"})
+        with pytest.raises(LoadError, match="weights are missing from the files of"):
+            loaded(folder)
+
+    def test_another_class_than_the_one_that_was_named(self, tiny: Path) -> None:
+        with pytest.raises(LoadError, match="GlmImagePipeline was expected"):
+            loaded(tiny / "DreamLitePipeline", pipeline="GlmImagePipeline")
+
+    def test_a_class_that_this_diffusers_does_not_have(self, tiny: Path, tmp_path: Path) -> None:
+        folder = Path(shutil.copytree(tiny / "DreamLitePipeline", tmp_path / "copy"))
+        index = json.loads((folder / "model_index.json").read_text())
+        (folder / "model_index.json").write_text(json.dumps(index | {"_class_name": "NewerPipeline"}))
+        with pytest.raises(LoadError, match=r"is a NewerPipeline, which diffusers \d+\.\d+\.\d+ does not have"):
+            loaded(folder)
+
+    def test_adapters_change_the_pixels_and_the_schedule(
+        self, tiny: Path, tmp_path: Path, model: Callable[[str], DiffusersModel]
+    ) -> None:
+        pytest.importorskip("peft")
+        import torch
+        from safetensors.torch import save_file
+
+        name = "FluxKontextPipeline"
+        plain = model(name)
+        layer = plain._pipeline.transformer.transformer_blocks[0].attn.to_q
+        torch.manual_seed(0)
+        key = "transformer.transformer_blocks.0.attn.to_q"
+        save_file(
+            {
+                f"{key}.lora_A.weight": torch.randn(2, layer.in_features),
+                f"{key}.lora_B.weight": torch.randn(layer.out_features, 2),
+            },
+            tmp_path / "lora.safetensors",
+        )
+        lora = {"name": str(tmp_path / "lora.safetensors"), "num_inference_steps": 3}
+
+        def adapted(**more: Any) -> DiffusersModel:
+            given = TypeAdapter(Parameters).validate_python({"model_name": "x", "loras": [{**lora, **more}]}).loras
+            return loaded(tiny / name, loras=given, num_inference_steps=None)
+
+        steps: list[tuple[int, int]] = []
+        one = adapted()
+        one.edit(asked(), lambda step, of: steps.append((step, of)))
+        assert steps[-1] == (3, 3)
+        nothing = adapted(weight=0.0)
+        assert pixels(nothing) == pixels(loaded(tiny / name, num_inference_steps=3))
+        assert pixels(one) != pixels(nothing)
+        shifted = adapted(scheduler={"use_dynamic_shifting": False, "shift": 5.0})
+        assert shifted._pipeline.scheduler.config.shift == 5.0
+        assert pixels(shifted) != pixels(one)
+        with pytest.raises(LoadError, match="loras: DreamLitePipeline takes none"):
+            loaded(tiny / "DreamLitePipeline", loras=one.parameters.loras)
+
+
+def test_small_settings_are_for_classes_that_are_tried() -> None:
+    assert set(SETTINGS) <= set(EDITING)
+    assert len(EDITING) >= 12

@@ -1,0 +1,71 @@
+"""Edits by tiny pipelines of every kind, for tests: a small photograph, and what keeps an edit small."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from edit_eval.edit_models.contract import EditRequest
+from edit_eval.edit_models.diffusers import DiffusersModel
+from edit_eval.testing import tiny_models, tiny_pipelines
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "QwenImageEditPipeline": {"canvas": 4096},
+    "QwenImageEditPlusPipeline": {"canvas": 4096},
+    "QwenImage21Pipeline": {"canvas": 4096},
+    "FluxKontextPipeline": {"canvas": 4096, "call": {"_auto_resize": False, "max_sequence_length": 32}},
+    "LongCatImageEditPipeline": {"canvas": 4096},
+    "BriaFiboEditPipeline": {"size": [64, 64], "negative_prompt": "blurred"},
+    "ChronoEditPipeline": {"canvas": 4096, "call": {"max_sequence_length": 32}},
+    "StableDiffusionXLInstructPix2PixPipeline": {"canvas": 4096},
+}
+OLDER = {"QwenImageEditPipeline": "qwen-image-edit", "QwenImageEditPlusPipeline": "qwen-image-edit-plus"}
+"""Those that the tiny models of every test have already."""
+EDITING = tuple(sorted({*OLDER, *tiny_pipelines.BUILDERS} - {"GlmImagePipeline"}))
+"""The classes that edit with the libraries of this environment."""
+
+
+@functools.cache
+def photograph(name: str = "astronaut", size: tuple[int, int] = (96, 64)) -> Image.Image:
+    """A real photograph, small."""
+    data = pytest.importorskip("skimage.data")
+    with Image.open(Path(data.__file__).parent / f"{name}.png") as picture:
+        return picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+
+
+def build_all(folder: Path) -> None:
+    """The tiny weights of every class, each in a folder of its name."""
+    tiny_pipelines.build(folder)
+    for name, built in zip(OLDER, tiny_models.build(folder, list(OLDER.values())).values(), strict=True):
+        built.rename(folder / name)
+
+
+def loaded(folder: Path, name: str = "", offload: str = "none", **parameters: Any) -> DiffusersModel:
+    """A model of the class that the folder is called after (or of `name`), ready for small edits of two steps."""
+    settings = {"num_inference_steps": 2, "dtype": "float32", **SETTINGS.get(name or folder.name, {}), **parameters}
+    model = DiffusersModel(DiffusersModel.Parameters(model_name=str(folder), **settings))
+    model.load(["cpu"], offload)
+    tiny_pipelines.shrink(model._pipeline)
+    return model
+
+
+def asked(seed: int = 7, instruction: str = "make the sky red", **pictures: Image.Image) -> EditRequest:
+    return EditRequest(pictures=pictures or {"source": photograph()}, instruction=instruction, seed=seed)
+
+
+class EveryPipeline:
+    """All of them as one edit model of a user's own: a sample's instruction names the class."""
+
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.folder = Path(parameters["folder"])
+        self.models: dict[str, DiffusersModel] = {}
+
+    def load(self, devices: list[str]) -> None:
+        self.models = {name: loaded(self.folder / name) for name in EDITING}
+
+    def edit(self, request: EditRequest, on_step: Any) -> Image.Image:
+        return self.models[request.instruction].edit(request, on_step)
