@@ -21,7 +21,10 @@ from edit_eval.config.schema import EvaluationSection, ExecutionSection, Filters
 from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROMPT_KEYS, TOP_KEYS
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.config.yaml_text import parse
+from edit_eval.edit_models.diffusers import DiffusersModel
+from edit_eval.edit_models.preset_table import RELEASES
 from edit_eval.errors import ConfigurationError
+from edit_eval.workers.model_class import make_parameters
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHIPPED = sorted((REPOSITORY / "configs").glob("*.yaml"))
@@ -36,8 +39,21 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_all_are_there() -> None:
-    names = "demo full_multi_gpu multi_gpu multi_gpu_edit_single_gpu_judge one_small_gpu single_gpu"
-    assert " ".join(path.stem for path in SHIPPED) == names
+    general = "demo full_multi_gpu multi_gpu multi_gpu_edit_single_gpu_judge one_small_gpu single_gpu"
+    assert set(general.split()) < {path.stem for path in SHIPPED}
+
+
+def test_each_family_of_edit_models_has_one_that_fits_it(here: Path) -> None:
+    families = set()
+    for path in SHIPPED:
+        for section in load_configuration(path).edit_models.values():
+            if section.type == "diffusers":
+                parameters = make_parameters(DiffusersModel, section.parameters)
+                assert DiffusersModel.effective(parameters)["num_inference_steps"], path
+                families.add(DiffusersModel.card(parameters)["pipeline"])
+    of_a_family = {"JoyImageEditPlusPipeline", "Flux2KleinKVPipeline", "DreamLiteMobilePipeline", "BriaFibo2Pipeline"}
+    of_a_family |= {"StableDiffusionXLInstructPix2PixPipeline", "QwenImageEditPipeline"}
+    assert families == {release.pipeline for release in RELEASES} - of_a_family
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,9 @@ from pydantic import TypeAdapter, ValidationError
 from edit_eval.config.components import built_in
 from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.edit_models.contract import EditRequest
+from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.edit_models.image_folder import ImageFolder
+from edit_eval.edit_models.preset_table import PIPELINES
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.judges.answers import read_answer
 from edit_eval.judges.chat_endpoint import ChatEndpoint
@@ -53,6 +56,7 @@ def sections(block: str) -> list[tuple[str, dict[str, Any]]]:
 def test_every_yaml_block_fits_its_class() -> None:
     classes = {
         "qwen_image_edit": QwenImageEdit.Parameters,
+        "diffusers": DiffusersModel.Parameters,
         "image_folder": ImageFolder.Parameters,
         "qwen3_vl": Qwen3VL.Parameters,
         "chat_endpoint": ChatEndpoint.Parameters,
@@ -74,6 +78,7 @@ def test_every_yaml_block_fits_its_class() -> None:
     ("heading", "parameters", "required"),
     [
         ("qwen_image_edit", QwenImageEdit, {}),
+        ("diffusers", DiffusersModel, {"model_name": ""}),
         ("image_folder", ImageFolder, {"folder": ""}),
         ("qwen3_vl", Qwen3VL, {}),
         ("chat_endpoint", ChatEndpoint, {"model": ""}),
@@ -86,9 +91,28 @@ def test_the_tables_name_every_parameter_with_its_default(
 ) -> None:
     section = TEXT.split(f"## `{heading}`")[1].split("\n## ")[0]
     rows = dict(re.findall(r"^\| (`.*?`) \| (?:`(.*?)`)? ?\|", section, re.M))
-    defaults = vars(parameters.Parameters(**required))
+    defaults = asdict(parameters.Parameters(**required))
     written = {name: yaml.safe_load(value) for names, value in rows.items() for name in re.findall(r"`(\w+)`", names)}
     assert {**written, **required} == defaults
+
+
+def preset_tables() -> str:
+    """The two tables of `diffusers` as the page has them."""
+    lines = ["| `model_name` | class | licence | terms | steps | weights | needs |", "|---|---|---|---|---|---|---|"]
+    for preset in DiffusersModel.presets():
+        name, shown = preset["model_name"], ("pipeline", "licence", "terms", "steps", "guidance", "environment")
+        lines.append(f"| `{name}` | {' | '.join(preset[key].removesuffix('Pipeline') for key in shown)} |")
+    lines += ["", "| class | sources | size of the edit | notes |", "|---|---|---|---|"]
+    for row in PIPELINES:
+        notes = "; ".join((*(("the source is cropped",) if row.cuts_source else ()), *row.notes))
+        if row.rewriting:
+            notes += f"; the prompt is rewritten with `call: {{{row.rewriting}: ...}}`, and only then"
+        lines.append(f"| `{row.name}` | {row.most_sources or 'any'} | {row.canvas.rule} | {notes} |")
+    return "\n".join(lines)
+
+
+def test_the_tables_of_presets_are_those_of_the_code() -> None:
+    assert preset_tables() in TEXT
 
 
 def test_every_type_is_named() -> None:

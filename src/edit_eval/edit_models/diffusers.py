@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -211,7 +211,7 @@ class DiffusersModel:
             "commit": location.commit,
             "dtype": parameters.dtype,
             "offload": offload,
-            **{key: _shown(value) for key, value in settings.plain.items() if key not in ("pipeline", "load")},
+            **{key: _shown(value) for key, value in settings.plain.items() if key != "pipeline"},
             **_card(settings),
             "loras": "; ".join(f"{lora.name} {lora.weight:g}" for lora in parameters.loras),
             "scheduler": type(pipeline.scheduler).__name__ if hasattr(pipeline, "scheduler") else "",
@@ -255,7 +255,7 @@ class DiffusersModel:
         row, pictures = settings.pipeline, [picture.convert("RGB") for picture in request.pictures.values()]
         if row.most_sources is not None and len(pictures) > row.most_sources:
             raise PictureError(f"{len(pictures)} sources, but {row.name} takes {row.most_sources} at most")
-        given: dict[str, Any] = {**settings.call, **settings.guidance}
+        given: dict[str, Any] = dict(settings.guidance)
         if settings.steps is not None:
             given["num_inference_steps"] = settings.steps
         if settings.negative is not None:
@@ -264,7 +264,7 @@ class DiffusersModel:
         if size is not None:
             given["width"], given["height"] = size
         given[row.source] = pictures if row.most_sources != 1 else pictures[0]
-        given |= parameters.call
+        given |= settings.call
         with _steps_told(self._pipeline, on_step), _seeded(request.seed):
             result = self._call(
                 self._pipeline,
@@ -355,7 +355,7 @@ def _settings(parameters: DiffusersModel.Parameters, index: Mapping[str, Any], p
         guidance |= lora.guidance
     if wanted.size is not None and not row.sized:
         raise ConfigurationError(f"size: {row.name} takes none ({row.canvas.rule})")
-    return settle(
+    settings = settle(
         index,
         row,
         RELEASE.get(wanted.model_name),
@@ -366,6 +366,7 @@ def _settings(parameters: DiffusersModel.Parameters, index: Mapping[str, Any], p
             "canvas": wanted.canvas,
         },
     )
+    return replace(settings, call={**settings.call, **wanted.call})
 
 
 def _card(settings: Settings) -> dict[str, str]:

@@ -97,7 +97,7 @@ class Release:
     name: str
     pipeline: str
     licence: str = UNKNOWN
-    gated: bool | None = False
+    gated: bool | None = None
     """Whether terms have to be accepted on the Hub; None: not established."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """10^9 parameters by part; a VAE may be missing. Empty: not established."""
@@ -129,12 +129,12 @@ class Settings:
         return {
             "pipeline": self.pipeline.name,
             "num_inference_steps": self.steps,
-            **self.guidance,
+            "guidance": dict(self.guidance),
             "negative_prompt": self.negative,
             "area": self.canvas,
             "prompt": self.pipeline.prompt,
             "call": dict(self.call),
-            "load": {part: dict(keywords) for part, keywords in self.pipeline.load.items()},
+            "dtypes": {part: dict(keywords) for part, keywords in self.pipeline.load.items()},
         }
 
 

@@ -121,7 +121,7 @@ class QwenImageEdit:
         modulation: str = "table"
         """`table`: once a schedule, bitwise equal; `table_only`: its 13.6 GB lie in host memory; `live`: each step."""
         advanced: Advanced = field(default_factory=Advanced)
-        """What rounds differently and may be faster: `attention`, `compile`, `fused_gelu`, ...; measured on no GPU yet."""
+        """What rounds differently, and was measured on no GPU yet: `attention`, `compile`, `fused_gelu`, ..."""
 
         def __post_init__(self) -> None:
             check_value("dtype", self.dtype)
