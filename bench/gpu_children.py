@@ -19,7 +19,8 @@ from PIL import Image
 
 from edit_eval.edit_models.acceleration.attention_backend import reported_fastest, torchs_choice
 from edit_eval.edit_models.acceleration.fused_gelu import fused
-from edit_eval.edit_models.qwen_image_edit import PARTS, STOCK_CANVAS, QwenImageEdit, call_on_canvas
+from edit_eval.edit_models.diffusers_pipeline import STOCK_CANVAS, call_on_canvas
+from edit_eval.edit_models.qwen_image_edit import PARTS, QwenImageEdit
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import library_versions, prepare_devices

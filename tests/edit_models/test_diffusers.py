@@ -18,7 +18,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
-from edit_eval.edit_models.diffusers import PARTS, DiffusersModel, guessed_row
+from edit_eval.edit_models.diffusers import PARTS, DiffusersModel
+from edit_eval.edit_models.preset_lookup import guessed_row
 from edit_eval.edit_models.preset_table import PIPELINE, PIPELINES, RELEASE, RELEASES
 from edit_eval.edit_models.presets import PROMPTS, settle, size_for
 from edit_eval.errors import ConfigurationError, LoadError, PictureError

@@ -122,7 +122,7 @@ class TestEdit:
     def test_on_its_own_canvas_the_pipeline_is_called_as_it_is(
         self, tiny_models: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from edit_eval.edit_models.qwen_image_edit import call_on_canvas
+        from edit_eval.edit_models.diffusers_pipeline import call_on_canvas
 
         stock = stock_pipeline(tiny_models / "qwen-image-edit", "float32")
         assert call_on_canvas(type(stock), None) is type(stock).__call__
@@ -227,7 +227,7 @@ class TestTokenTypes:
         assert pixels(model) != repaired
 
     def test_a_pipeline_that_passes_them_is_left_alone(self, tiny_models: Path) -> None:
-        from edit_eval.edit_models.qwen_image_edit import repair_token_types
+        from edit_eval.edit_models.diffusers_pipeline import repair_token_types
 
         stock = stock_pipeline(tiny_models / "qwen-image-edit", "float32")
         given_token_types(stock)

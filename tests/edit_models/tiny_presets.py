@@ -68,7 +68,10 @@ class EveryPipeline:
         self.models: dict[str, DiffusersModel] = {}
 
     def load(self, devices: list[str]) -> None:
-        self.models = {name: loaded(self.folder / name) for name in EDITING}
+        """Each is loaded when it is needed: a worker meets about half of them."""
 
     def edit(self, request: EditRequest, on_step: Any) -> Image.Image:
-        return self.models[request.instruction].edit(request, on_step)
+        name = request.instruction
+        if name not in self.models:
+            self.models[name] = loaded(self.folder / name)
+        return self.models[name].edit(request, on_step)

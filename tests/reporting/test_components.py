@@ -39,7 +39,7 @@ def printed(*arguments: Any, width: int = 80) -> list[str]:
 def test_all_registered_components_are_listed() -> None:
     document = components_document()
     assert list(document) == ["benchmarks", "edit_models", "judges", "protocols", "configurations"]
-    demo = document.pop("configurations")[0]
+    demo = next(one for one in document.pop("configurations") if one["name"] == "demo")
     assert (demo["name"], Path(demo["path"]).name) == ("demo", "demo.yaml")
     assert demo["summary"] == "A whole evaluation in less than a minute: no weights, no GPU, no download."
     for kind in KINDS:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from edit_eval.edit_models.contract import EditRequest, OnStep
@@ -23,10 +21,11 @@ from edit_eval.edit_models.diffusers_pipeline import (
     to_picture,
 )
 from edit_eval.edit_models.loras import Lora, apply, known_to, lora_revision
+from edit_eval.edit_models.preset_lookup import INDEX, card_of, index_of, revision_of, row_of, settings_of, shown
 from edit_eval.edit_models.preset_table import COUNTED, PIPELINE, RELEASE, RELEASES
-from edit_eval.edit_models.presets import PROMPTS, UNKNOWN, Canvas, Pipeline, Settings, settle, size_for
+from edit_eval.edit_models.presets import PROMPTS, Pipeline, Settings, settle, size_for
 from edit_eval.edit_models.published_durations import of_qwen_image
-from edit_eval.errors import ConfigurationError, LoadError, PictureError
+from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.language_attention import without_cudnn
 from edit_eval.pretrained.loading import check_call, check_value, library_versions, load_errors, prepare_devices
@@ -53,10 +52,7 @@ PARTS = (
 LARGE = ("transformer", "unet", "text_encoder", "text_encoder_2", "vision_language_encoder")
 """Those that are spread over several devices; all others lie on the first."""
 TAKEN = ("prompt", "generator", "output_type", "return_dict", "num_images_per_prompt", "num_inference_steps")
-PICTURE_ARGUMENTS = ("image", "images", "input_images", "input_image")
 RESULTS = ("images", "image", "frames")
-INDEX = "model_index.json"
-CUT = "the source is cropped, so the edit shows less than it does; metrics outside a mask are refused"
 
 
 class DiffusersModel:
@@ -124,42 +120,42 @@ class DiffusersModel:
     @staticmethod
     def revision(parameters: Parameters) -> str:
         """A digest of a local folder's files, or the Hub's revision; and likewise of each adapter."""
-        weights = folders.revision(parameters.model_name, _revision(parameters))
+        weights = folders.revision(parameters.model_name, revision_of(parameters))
         return " ".join([weights, *(lora_revision(lora) for lora in parameters.loras)]).strip()
 
     @staticmethod
     def effective(parameters: Parameters) -> dict[str, Any]:
         """What is passed to the pipeline's call for every edit, wherever it comes from."""
-        return _settings(parameters, _index(parameters)).plain
+        return settings_of(parameters, index_of(parameters)).plain
 
     @staticmethod
     def sources(parameters: Parameters) -> int | None:
         """How many sources an edit may have at most; None: any number."""
-        return _row(_index(parameters)).most_sources
+        return row_of(index_of(parameters)).most_sources
 
     @staticmethod
     def cuts_source(parameters: Parameters) -> bool:
         """Whether the edit shows less than the source does."""
-        return _row(_index(parameters)).cuts_source
+        return row_of(index_of(parameters)).cuts_source
 
     @staticmethod
     def card(parameters: Parameters) -> dict[str, str]:
         """What is known of these weights: pipeline, licence, terms, steps, canvas, environment, notes."""
-        settings = _settings(parameters, _index(parameters))
-        return _card(settings)
+        settings = settings_of(parameters, index_of(parameters))
+        return card_of(settings)
 
     @staticmethod
     def presets() -> list[dict[str, str]]:
         """All published weights that are in the table, each with what is known of it."""
         return [
-            {"model_name": release.name, **_card(settle({}, PIPELINE[release.pipeline], release, {}))}
+            {"model_name": release.name, **card_of(settle({}, PIPELINE[release.pipeline], release, {}))}
             for release in RELEASES
         ]
 
     @staticmethod
     def duration(parameters: Parameters) -> tuple[float, float, str] | None:
         """Seconds of a load and of an edit where somebody has published them: of Qwen-Image-Edit's architecture."""
-        settings = _settings(parameters, _index(parameters))
+        settings = settings_of(parameters, index_of(parameters))
         if settings.release is None or settings.release.parts is not COUNTED or settings.steps is None:
             return None
         return of_qwen_image(settings.steps, settings.guidance["true_cfg_scale"])
@@ -170,12 +166,12 @@ class DiffusersModel:
         """Imports the libraries and has the weights read into the host's page cache; takes no device memory."""
         parameters = self.parameters
         with load_errors(parameters.model_name):
-            read_ahead(parameters.model_name, _revision(parameters))
+            read_ahead(parameters.model_name, revision_of(parameters))
             load_in_parallel()
             import diffusers
             import transformers
 
-            location = folders.locate(parameters.model_name, _revision(parameters), INDEX, "a diffusers pipeline")
+            location = folders.locate(parameters.model_name, revision_of(parameters), INDEX, "a diffusers pipeline")
             getattr(diffusers, str(location.index.get("_class_name")), None)  # the libraries import the rest when asked
             for entry in location.index.values():
                 if isinstance(entry, list) and entry[0] == "transformers":
@@ -190,11 +186,11 @@ class DiffusersModel:
         parameters = self.parameters
         name = parameters.model_name
         with load_errors(name):
-            location = folders.locate(name, _revision(parameters), INDEX, "a diffusers pipeline")
+            location = folders.locate(name, revision_of(parameters), INDEX, "a diffusers pipeline")
             prepare_devices(devices, offload)
             load_in_parallel()
             pipeline_class = _pipeline_class(location.index, parameters)
-            settings = _settings(parameters, location.index, pipeline_class)
+            settings = settings_of(parameters, location.index, pipeline_class)
             by_function = parameters.canvas if settings.pipeline.canvas.lever == "calculate_dimensions" else None
             self._call = call_on_canvas(pipeline_class, by_function)  # before minutes of loading: is there a way?
             known_to(pipeline_class, parameters.loras)
@@ -211,8 +207,8 @@ class DiffusersModel:
             "commit": location.commit,
             "dtype": parameters.dtype,
             "offload": offload,
-            **{key: _shown(value) for key, value in settings.plain.items() if key != "pipeline"},
-            **_card(settings),
+            **{key: shown(value) for key, value in settings.plain.items() if key != "pipeline"},
+            **card_of(settings),
             "loras": "; ".join(f"{lora.name} {lora.weight:g}" for lora in parameters.loras),
             "scheduler": type(pipeline.scheduler).__name__ if hasattr(pipeline, "scheduler") else "",
             "image_backend": IMAGE_BACKEND,
@@ -278,122 +274,6 @@ class DiffusersModel:
     def about(self) -> dict[str, str]:
         """Versions, the pipeline's class, what is passed to its call, the commit of the weights, what was guessed."""
         return dict(self._about)
-
-
-# -- the tables --
-
-
-def _revision(parameters: DiffusersModel.Parameters) -> str | None:
-    release = RELEASE.get(parameters.model_name)
-    return parameters.revision or (release.revision if release else None)
-
-
-def _index(parameters: DiffusersModel.Parameters) -> Mapping[str, Any]:
-    """`model_index.json`, as far as it is known without asking the Hub: of a release the table has it.
-
-    Raises `ConfigurationError` for a name of which nobody knows which pipeline it is.
-    """
-    name, release = parameters.model_name, RELEASE.get(parameters.model_name)
-    if release is not None:
-        return {"_class_name": release.pipeline}
-    folder = folders.local_folder(name) or folders.cached_folder(name, parameters.revision, os.environ)
-    if folder is not None and (folder / INDEX).is_file():
-        return folders.read_index(folder / INDEX)
-    if folder is not None and folders.local_folder(name):
-        raise ConfigurationError(
-            f"model_name: {Path(name).absolute()} holds no {INDEX}, so it is not a diffusers pipeline"
-        )
-    if parameters.pipeline:
-        return {"_class_name": parameters.pipeline}
-    folders.revision(name, None)  # a path that leads nowhere
-    raise ConfigurationError(
-        f"model_name: nothing is known of {name} before it is here: give `pipeline` (the class in its {INDEX}), or run "
-        f"`hf download {name} {INDEX}`; `edit-eval describe diffusers` lists the names that need neither"
-    )
-
-
-def _row(index: Mapping[str, Any], pipeline_class: Any = None) -> Pipeline:
-    """The row of the table, or for a class that it lacks what its signature tells, once the class is there."""
-    name = str(index.get("_class_name"))
-    if name in PIPELINE:
-        return PIPELINE[name]
-    if pipeline_class is None:
-        canvas = Canvas(rule="as the class has it")
-        return Pipeline(name=name, family=name, canvas=canvas, figures="guessed from its signature", guessed=True)
-    return guessed_row(name, inspect.signature(pipeline_class.__call__).parameters)
-
-
-def guessed_row(name: str, arguments: Mapping[str, Any]) -> Pipeline:
-    """What the arguments of a pipeline's call tell. Raises `LoadError` where it takes no picture, or no prompt."""
-    source = next((one for one in PICTURE_ARGUMENTS if one in arguments), "")
-    if not source or "prompt" not in arguments:
-        raise LoadError(f"model_name: {name} takes no picture with a prompt, so it does not edit by instruction")
-    several = source.endswith("s")
-    return Pipeline(
-        name=name,
-        family=name,
-        source=source,
-        most_sources=None if several else 1,
-        negative_argument="negative_prompt" if "negative_prompt" in arguments else "",
-        sized={"height", "width"} <= set(arguments),
-        canvas=Canvas(rule="as the class has it"),
-        notes=(
-            f"{name} is in no table: from its signature it was guessed that `{source}` takes "
-            f"{'a list of sources' if several else 'the source'}, and that all else is best left as it is",
-        ),
-        figures="guessed from its signature",
-        guessed=True,
-    )
-
-
-def _settings(parameters: DiffusersModel.Parameters, index: Mapping[str, Any], pipeline_class: Any = None) -> Settings:
-    """What is passed to the call. Raises `ConfigurationError` for what the class does not take."""
-    row, wanted = _row(index, pipeline_class), parameters
-    steps = next((lora.num_inference_steps for lora in reversed(wanted.loras) if lora.num_inference_steps), None)
-    guidance: dict[str, float] = {}
-    for lora in wanted.loras:
-        guidance |= lora.guidance
-    if wanted.size is not None and not row.sized:
-        raise ConfigurationError(f"size: {row.name} takes none ({row.canvas.rule})")
-    settings = settle(
-        index,
-        row,
-        RELEASE.get(wanted.model_name),
-        {
-            "num_inference_steps": wanted.num_inference_steps or steps,
-            "guidance": guidance | wanted.guidance,
-            "negative_prompt": wanted.negative_prompt,
-            "canvas": wanted.canvas,
-        },
-    )
-    return replace(settings, call={**settings.call, **wanted.call})
-
-
-def _card(settings: Settings) -> dict[str, str]:
-    row, release = settings.pipeline, settings.release
-    terms = {True: "have to be accepted on the Hub", False: "none to accept", None: UNKNOWN}
-    rewrites = "off" if settings.call.get(row.rewriting) is None else f"on ({row.rewriting})"
-    cut = (CUT,) if row.cuts_source else ()
-    return {
-        "family": row.family,
-        "pipeline": row.name,
-        "licence": release.licence if release else UNKNOWN,
-        "terms": terms[release.gated if release else None],
-        "steps": str(settings.steps or "as the class has it"),
-        "guidance": _shown(settings.guidance) or "none",
-        "canvas_rule": row.canvas.rule,
-        "sources": str(row.most_sources or "any number"),
-        "prompt_rewriting": rewrites if row.rewriting else "none",
-        "environment": release.environment if release else "",
-        "notes": "; ".join((*cut, *row.notes)),
-        "figures": "; ".join(dict.fromkeys((row.figures, *((release.figures,) if release else ())))),
-    }
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {one}" for key, one in value.items())
-    return "" if value is None else str(value)
 
 
 # -- the pipeline --

@@ -310,7 +310,7 @@ RELEASES = (
             name=f"FireRedTeam/FireRed-Image-Edit-{version}",
             pipeline="QwenImageEditPlusPipeline",
             licence=_APACHE,
-        gated=False,
+            gated=False,
             parts=COUNTED,
             figures="FireRedTeam/FireRed-Image-Edit at 2aa84aa: Qwen-Image's architecture, 40 steps, 4.0",
         )

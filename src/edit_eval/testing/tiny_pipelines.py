@@ -11,12 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.testing.tiny_models import (
-    _processor,
     _qwen2_5_vl,
     _qwen3_vl,
     _reproducible,
     _save_video_settings,
     _text_settings,
+)
+from edit_eval.testing.tiny_parts import (
+    chatting_tokenizer,
+    clip_text,
+    clip_tokenizer,
+    flow,
+    flux_vae,
+    qwen2_vl_processor,
+    qwen3_text,
+    qwen3_vl_processor,
+    t5_text,
+    vae,
+    wan_vae,
 )
 from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer
 from edit_eval.testing.written_weights import WIDTH
@@ -58,104 +70,6 @@ def shrink(pipeline: Any) -> None:
                 getattr(pipeline, name).register_to_config(basesize=SMALL)
 
 
-# -- what several share --
-
-
-def _flow(**settings: Any) -> Any:
-    import diffusers
-
-    return diffusers.FlowMatchEulerDiscreteScheduler(**settings)
-
-
-def _vae(channels: int, levels: int = 2, **settings: Any) -> Any:
-    """A VAE of the usual kind that halves the sides `levels - 1` times."""
-    import diffusers
-
-    return diffusers.AutoencoderKL(
-        block_out_channels=(8,) * levels,
-        down_block_types=("DownEncoderBlock2D",) * levels,
-        up_block_types=("UpDecoderBlock2D",) * levels,
-        layers_per_block=1,
-        latent_channels=channels,
-        norm_num_groups=4,
-        **settings,
-    )
-
-
-def _flux_vae(channels: int = 16, levels: int = 2) -> Any:
-    return _vae(channels, levels, use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.1, scaling_factor=0.4)
-
-
-def _wan_vae(**settings: Any) -> Any:
-    import diffusers
-
-    return diffusers.AutoencoderKLWan(
-        base_dim=4,
-        z_dim=16,
-        dim_mult=[1, 1, 1, 1],
-        num_res_blocks=1,
-        temperal_downsample=[False, True, True],
-        **settings,
-    )
-
-
-def _chatting_tokenizer() -> Any:
-    tokenizer = tiny_tokenizer()
-    tokenizer.chat_template = CHAT_TEMPLATE
-    return tokenizer
-
-
-def _clip_tokenizer() -> Any:
-    from transformers import CLIPTokenizer
-
-    letters = [letter + end for letter in "abcdefghijklmnopqrstuvwxyz" for end in ("", "</w>")]
-    tokens = ["<|startoftext|>", "<|endoftext|>", *letters]
-    return CLIPTokenizer(vocab={token: n for n, token in enumerate(tokens)}, merges=[], model_max_length=77)
-
-
-def _clip_text(class_name: str = "CLIPTextModel") -> Any:
-    import transformers
-
-    config = transformers.CLIPTextConfig(
-        vocab_size=len(_clip_tokenizer()),
-        hidden_size=32,
-        intermediate_size=32,
-        num_attention_heads=4,
-        num_hidden_layers=2,
-        projection_dim=32,
-        bos_token_id=0,
-        eos_token_id=1,
-        pad_token_id=1,
-    )
-    return getattr(transformers, class_name)(config)
-
-
-def _t5_text(tokenizer: Any, class_name: str = "T5") -> Any:
-    import transformers
-
-    config = getattr(transformers, f"{class_name}Config")(
-        vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=32, num_layers=1, num_heads=4, pad_token_id=0
-    )
-    return getattr(transformers, f"{class_name}EncoderModel")(config)
-
-
-def _qwen3_text(tokenizer: Any, class_name: str, layers: int) -> Any:
-    import transformers
-
-    settings = _text_settings(tokenizer) | {"num_hidden_layers": layers, "head_dim": 16}
-    return getattr(transformers, class_name)(transformers.Qwen3Config(**settings))
-
-
-def _qwen3_vl_processor(tokenizer: Any) -> Any:
-    half = [0.5, 0.5, 0.5]
-    size = {"shortest_edge": 64 * 64, "longest_edge": 128 * 128}
-    return _processor("Qwen3VLProcessor", tokenizer, size=size, patch_size=16, image_mean=half, image_std=half)
-
-
-def _qwen2_vl_processor(tokenizer: Any, class_name: str = "Qwen2VLProcessor") -> Any:
-    return _processor(class_name, tokenizer, size={"shortest_edge": 56 * 56, "longest_edge": 112 * 112})
-
-
 # -- the pipelines: their parts, and further settings --
 
 Built = tuple[dict[str, Any], dict[str, Any]]
@@ -183,8 +97,8 @@ def _qwen_image_21() -> Built:
         latents_mean=[0.0] * 4,
         latents_std=[1.0] * 4,
     )
-    parts = {"processor": _qwen3_vl_processor(tokenizer), "text_encoder": _qwen3_vl(tokenizer, experts=False)}
-    return {**parts, "transformer": transformer, "vae": vae, "scheduler": _flow(use_dynamic_shifting=True)}, {}
+    parts = {"processor": qwen3_vl_processor(tokenizer), "text_encoder": _qwen3_vl(tokenizer, experts=False)}
+    return {**parts, "transformer": transformer, "vae": vae, "scheduler": flow(use_dynamic_shifting=True)}, {}
 
 
 def _flux_kontext() -> Built:
@@ -205,19 +119,19 @@ def _flux_kontext() -> Built:
     )
     return {
         "transformer": transformer,
-        "vae": _flux_vae(4),
-        "text_encoder": _clip_text(),
-        "tokenizer": _clip_tokenizer(),
-        "text_encoder_2": _t5_text(tokenizer),
+        "vae": flux_vae(4),
+        "text_encoder": clip_text(),
+        "tokenizer": clip_tokenizer(),
+        "text_encoder_2": t5_text(tokenizer),
         "tokenizer_2": tokenizer,
-        "scheduler": _flow(use_dynamic_shifting=True),
+        "scheduler": flow(use_dynamic_shifting=True),
     }, {}
 
 
 def _flux_2_klein(**settings: Any) -> Built:
     import diffusers
 
-    tokenizer = _chatting_tokenizer()
+    tokenizer = chatting_tokenizer()
     transformer = diffusers.Flux2Transformer2DModel(
         patch_size=1,
         in_channels=16,
@@ -241,9 +155,9 @@ def _flux_2_klein(**settings: Any) -> Built:
     return {
         "transformer": transformer,
         "vae": vae,
-        "text_encoder": _qwen3_text(tokenizer, "Qwen3ForCausalLM", 28),
+        "text_encoder": qwen3_text(tokenizer, "Qwen3ForCausalLM", 28),
         "tokenizer": tokenizer,
-        "scheduler": _flow(use_dynamic_shifting=True),
+        "scheduler": flow(use_dynamic_shifting=True),
     }, settings
 
 
@@ -264,11 +178,11 @@ def _longcat() -> Built:
     )
     return {
         "transformer": transformer,
-        "vae": _flux_vae(16, 4),
+        "vae": flux_vae(16, 4),
         "text_encoder": _qwen2_5_vl(tokenizer),
         "tokenizer": tokenizer,
-        "text_processor": _qwen2_vl_processor(tokenizer),
-        "scheduler": _flow(use_dynamic_shifting=True),
+        "text_processor": qwen2_vl_processor(tokenizer),
+        "scheduler": flow(use_dynamic_shifting=True),
     }, {}
 
 
@@ -289,11 +203,11 @@ def _joy(plus: bool) -> Built:
     )
     return {
         "transformer": transformer,
-        "vae": _wan_vae(),
+        "vae": wan_vae(),
         "text_encoder": _qwen3_vl(tokenizer, experts=False),
         "tokenizer": tokenizer,
-        "processor": _qwen3_vl_processor(tokenizer),
-        "scheduler": _flow(),
+        "processor": qwen3_vl_processor(tokenizer),
+        "scheduler": flow(),
     }, {}
 
 
@@ -318,12 +232,12 @@ def _kandinsky() -> Built:
     )
     return {
         "transformer": transformer,
-        "vae": _flux_vae(16, 4),
+        "vae": flux_vae(16, 4),
         "text_encoder": _qwen2_5_vl(tokenizer),
-        "tokenizer": _qwen2_vl_processor(tokenizer),
-        "text_encoder_2": _clip_text(),
-        "tokenizer_2": _clip_tokenizer(),
-        "scheduler": _flow(shift=7.0),
+        "tokenizer": qwen2_vl_processor(tokenizer),
+        "text_encoder_2": clip_text(),
+        "tokenizer_2": clip_tokenizer(),
+        "scheduler": flow(shift=7.0),
     }, {}
 
 
@@ -344,7 +258,7 @@ def _fibo_edit() -> Built:
         pooled_projection_dim=None,
         axes_dims_rope=[0, 4, 4],
     )
-    vae = _wan_vae(
+    vae = wan_vae(
         decoder_base_dim=4, in_channels=12, out_channels=12, patch_size=2, is_residual=True, scale_factor_spatial=16
     )
     return {
@@ -352,7 +266,7 @@ def _fibo_edit() -> Built:
         "vae": vae,
         "text_encoder": SmolLM3ForCausalLM(SmolLM3Config(**_text_settings(tokenizer))),
         "tokenizer": tokenizer,
-        "scheduler": _flow(),
+        "scheduler": flow(),
     }, {}
 
 
@@ -384,8 +298,8 @@ def _dreamlite() -> Built:
         "vae": vae,
         "text_encoder": _qwen3_vl(tokenizer, experts=False),
         "tokenizer": tokenizer,
-        "processor": _qwen3_vl_processor(tokenizer),
-        "scheduler": _flow(),
+        "processor": qwen3_vl_processor(tokenizer),
+        "scheduler": flow(),
     }, {}
 
 
@@ -394,7 +308,7 @@ def _z_image_omni() -> Built:
     import torch
     import transformers
 
-    tokenizer = _chatting_tokenizer()
+    tokenizer = chatting_tokenizer()
     transformer = diffusers.ZImageTransformer2DModel(
         all_patch_size=(2,),
         all_f_patch_size=(1,),
@@ -420,12 +334,12 @@ def _z_image_omni() -> Built:
     )
     return {
         "transformer": transformer,
-        "vae": _flux_vae(16, 4),
-        "text_encoder": _qwen3_text(tokenizer, "Qwen3Model", 2),
+        "vae": flux_vae(16, 4),
+        "text_encoder": qwen3_text(tokenizer, "Qwen3Model", 2),
         "tokenizer": tokenizer,
         "siglip": transformers.Siglip2VisionModel(vision),
         "siglip_processor": transformers.Siglip2ImageProcessorPil(patch_size=16, max_num_patches=16),
-        "scheduler": _flow(use_dynamic_shifting=True),
+        "scheduler": flow(use_dynamic_shifting=True),
     }, {}
 
 
@@ -473,12 +387,12 @@ def _glm_image() -> Built:
     bytes_ = transformers.ByT5Tokenizer()
     return {
         "transformer": transformer,
-        "vae": _vae(4, 4, latents_mean=[0.0] * 4, latents_std=[1.0] * 4),
-        "text_encoder": _t5_text(bytes_),
+        "vae": vae(4, 4, latents_mean=[0.0] * 4, latents_std=[1.0] * 4),
+        "text_encoder": t5_text(bytes_),
         "tokenizer": bytes_,
         "vision_language_encoder": transformers.GlmImageForConditionalGeneration(config),
         "processor": processor,
-        "scheduler": _flow(use_dynamic_shifting=True),
+        "scheduler": flow(use_dynamic_shifting=True),
     }, {}
 
 
@@ -505,12 +419,12 @@ def _chronoedit() -> Built:
     )
     return {
         "transformer": transformer,
-        "vae": _wan_vae(),
-        "text_encoder": _t5_text(tokenizer, "UMT5"),
+        "vae": wan_vae(),
+        "text_encoder": t5_text(tokenizer, "UMT5"),
         "tokenizer": tokenizer,
         "image_encoder": transformers.CLIPVisionModel(vision),
         "image_processor": transformers.CLIPImageProcessorPil(crop_size=32, size=32),
-        "scheduler": _flow(shift=7.0),
+        "scheduler": flow(shift=7.0),
     }, {}
 
 
@@ -537,9 +451,9 @@ def _instruct_pix2pix() -> Built:
     parts = {"safety_checker": None, "feature_extractor": None}
     return {
         "unet": _unet(cross_attention_dim=32),
-        "vae": _vae(4),
-        "text_encoder": _clip_text(),
-        "tokenizer": _clip_tokenizer(),
+        "vae": vae(4),
+        "text_encoder": clip_text(),
+        "tokenizer": clip_tokenizer(),
         "scheduler": diffusers.EulerAncestralDiscreteScheduler(),
         **parts,
     }, {"requires_safety_checker": False}
@@ -557,11 +471,11 @@ def _instruct_pix2pix_xl() -> Built:
     )
     return {
         "unet": unet,
-        "vae": _vae(4),
-        "text_encoder": _clip_text(),
-        "tokenizer": _clip_tokenizer(),
-        "text_encoder_2": _clip_text("CLIPTextModelWithProjection"),
-        "tokenizer_2": _clip_tokenizer(),
+        "vae": vae(4),
+        "text_encoder": clip_text(),
+        "tokenizer": clip_tokenizer(),
+        "text_encoder_2": clip_text("CLIPTextModelWithProjection"),
+        "tokenizer_2": clip_tokenizer(),
         "scheduler": diffusers.EulerDiscreteScheduler(),
     }, {"add_watermarker": False}
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edit_eval.config.schema import ModelSection
+from edit_eval.edit_models.preset_table import RELEASE
 from edit_eval.execution.advice.findings import Finding, Level
 from edit_eval.execution.drivers.contract import Gpu
 from edit_eval.execution.machine.weights import GIB, PUBLISHED, Weights, find_weights, quantised_share
@@ -65,6 +66,8 @@ def weights_of(section: ModelSection, environment: Mapping[str, str]) -> Weights
     name, revision = parameters.get("model_name"), parameters.get("revision")
     if not isinstance(name, str) or not name:
         return Weights("", None)
+    if revision is None and name in RELEASE:
+        revision = RELEASE[name].revision
     dtype = parameters.get("dtype")
     return find_weights(
         name,

@@ -22,7 +22,7 @@ from edit_eval.execution.drivers.contract import WorkerSpecification
 from edit_eval.privacy import hide_secrets
 
 PACKAGES = {
-    "edit": ("pillow", "torch", "diffusers", "transformers", "accelerate", "safetensors"),
+    "edit": ("pillow", "torch", "diffusers", "transformers", "accelerate", "safetensors", "peft", "ftfy"),
     "judge": ("pillow", "torch", "transformers", "accelerate", "safetensors"),
 }
 """What `edit-eval env create DIR --for KIND` installs."""

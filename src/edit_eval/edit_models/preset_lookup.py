@@ -1,0 +1,132 @@
+"""Which row of the tables a model is of, and what they and its parameters come to. Nothing heavy, and no network."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from edit_eval.edit_models.preset_table import PIPELINE, RELEASE
+from edit_eval.edit_models.presets import UNKNOWN, Canvas, Pipeline, Settings, settle
+from edit_eval.errors import ConfigurationError, LoadError
+from edit_eval.pretrained import folders
+
+PICTURE_ARGUMENTS = ("image", "images", "input_images", "input_image")
+INDEX = "model_index.json"
+CUT = "the source is cropped, so the edit shows less than it does; metrics outside a mask are refused"
+
+
+def revision_of(parameters: Any) -> str | None:
+    release = RELEASE.get(parameters.model_name)
+    return parameters.revision or (release.revision if release else None)
+
+
+def index_of(parameters: Any) -> Mapping[str, Any]:
+    """`model_index.json`, as far as it is known without asking the Hub: of a release the table has it.
+
+    Raises `ConfigurationError` for a name of which nobody knows which pipeline it is.
+    """
+    name, release = parameters.model_name, RELEASE.get(parameters.model_name)
+    if release is not None:
+        return {"_class_name": release.pipeline}
+    folder = folders.local_folder(name) or folders.cached_folder(name, parameters.revision, os.environ)
+    if folder is not None and (folder / INDEX).is_file():
+        return folders.read_index(folder / INDEX)
+    if folder is not None and folders.local_folder(name):
+        raise ConfigurationError(
+            f"model_name: {Path(name).absolute()} holds no {INDEX}, so it is not a diffusers pipeline"
+        )
+    if parameters.pipeline:
+        return {"_class_name": parameters.pipeline}
+    folders.revision(name, None)  # a path that leads nowhere
+    raise ConfigurationError(
+        f"model_name: nothing is known of {name} before it is here: give `pipeline` (the class in its {INDEX}), or run "
+        f"`hf download {name} {INDEX}`; `edit-eval describe diffusers` lists the names that need neither"
+    )
+
+
+def row_of(index: Mapping[str, Any], pipeline_class: Any = None) -> Pipeline:
+    """The row of the table, or for a class that it lacks what its signature tells, once the class is there."""
+    name = str(index.get("_class_name"))
+    if name in PIPELINE:
+        return PIPELINE[name]
+    if pipeline_class is None:
+        canvas = Canvas(rule="as the class has it")
+        return Pipeline(name=name, family=name, canvas=canvas, figures="guessed from its signature", guessed=True)
+    return guessed_row(name, inspect.signature(pipeline_class.__call__).parameters)
+
+
+def guessed_row(name: str, arguments: Mapping[str, Any]) -> Pipeline:
+    """What the arguments of a pipeline's call tell. Raises `LoadError` where it takes no picture, or no prompt."""
+    source = next((one for one in PICTURE_ARGUMENTS if one in arguments), "")
+    if not source or "prompt" not in arguments:
+        raise LoadError(f"model_name: {name} takes no picture with a prompt, so it does not edit by instruction")
+    several = source.endswith("s")
+    return Pipeline(
+        name=name,
+        family=name,
+        source=source,
+        most_sources=None if several else 1,
+        negative_argument="negative_prompt" if "negative_prompt" in arguments else "",
+        sized={"height", "width"} <= set(arguments),
+        canvas=Canvas(rule="as the class has it"),
+        notes=(
+            f"{name} is in no table: from its signature it was guessed that `{source}` takes "
+            f"{'a list of sources' if several else 'the source'}, and that all else is best left as it is",
+        ),
+        figures="guessed from its signature",
+        guessed=True,
+    )
+
+
+def settings_of(parameters: Any, index: Mapping[str, Any], pipeline_class: Any = None) -> Settings:
+    """What is passed to the call. Raises `ConfigurationError` for what the class does not take."""
+    row, wanted = row_of(index, pipeline_class), parameters
+    steps = next((lora.num_inference_steps for lora in reversed(wanted.loras) if lora.num_inference_steps), None)
+    guidance: dict[str, float] = {}
+    for lora in wanted.loras:
+        guidance |= lora.guidance
+    if wanted.size is not None and not row.sized:
+        raise ConfigurationError(f"size: {row.name} takes none ({row.canvas.rule})")
+    settings = settle(
+        index,
+        row,
+        RELEASE.get(wanted.model_name),
+        {
+            "num_inference_steps": wanted.num_inference_steps or steps,
+            "guidance": guidance | wanted.guidance,
+            "negative_prompt": wanted.negative_prompt,
+            "canvas": wanted.canvas,
+        },
+    )
+    return replace(settings, call={**settings.call, **wanted.call})
+
+
+def card_of(settings: Settings) -> dict[str, str]:
+    row, release = settings.pipeline, settings.release
+    terms = {True: "have to be accepted on the Hub", False: "none to accept", None: UNKNOWN}
+    rewrites = "off" if settings.call.get(row.rewriting) is None else f"on ({row.rewriting})"
+    cut = (CUT,) if row.cuts_source else ()
+    return {
+        "family": row.family,
+        "pipeline": row.name,
+        "licence": release.licence if release else UNKNOWN,
+        "terms": terms[release.gated if release else None],
+        "steps": str(settings.steps or "as the class has it"),
+        "guidance": shown(settings.guidance) or "none",
+        "canvas_rule": row.canvas.rule,
+        "sources": str(row.most_sources or "any number"),
+        "prompt_rewriting": rewrites if row.rewriting else "none",
+        "environment": release.environment if release else "",
+        "notes": "; ".join((*cut, *row.notes)),
+        "figures": "; ".join(dict.fromkeys((row.figures, *((release.figures,) if release else ())))),
+    }
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {one}" for key, one in value.items())
+    return "" if value is None else str(value)
