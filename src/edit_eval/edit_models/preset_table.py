@@ -330,7 +330,6 @@ RELEASES = (
         licence=_FLUX_1_DEV,
         gated=True,
         settings={"guidance_scale": 2.5},
-        environment="sentencepiece and protobuf, for its T5 tokenizer",
         figures="weight 2.5: the model card; 3.5 is the signature's",
     ),
     Release(
@@ -436,7 +435,6 @@ RELEASES = (
         name="nvidia/ChronoEdit-14B-Diffusers",
         pipeline="ChronoEditPipeline",
         parts={"transformer": 14.0},
-        environment="ftfy, with which it cleans prompts",
         figures=_DOCUMENTED,
     ),
     Release(
