@@ -19,6 +19,7 @@ from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.advice import examination
+from edit_eval.execution.advice.cards import warnings
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.planning import Plan, make_plan
 from edit_eval.execution.drivers.local import LocalDriver
@@ -83,6 +84,8 @@ def evaluate(
     samples = load_samples(configuration, spectator)
     experiment = Experiment.of(configuration, samples)
     refuse_nothing(experiment.samples)
+    for note in warnings(configuration):
+        spectator.note(note)
 
     # What is there.
     sources = [RunDirectory.existing(Path(folder)) for folder in reuse_from]

@@ -16,6 +16,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import examination
+from edit_eval.execution.advice.cards import warnings
 from edit_eval.execution.advice.durations import durations_of
 from edit_eval.execution.advice.planning import make_plan
 from edit_eval.execution.machine.fitting import weights_of
@@ -120,6 +121,16 @@ class TestToldBefore:
         assert any("QwenImageEditPlusPipeline: licence: Apache-2.0" in note for note in notes)
         with pytest.raises(ConfigurationError, match="nothing is known of how long diffusers takes"):
             durations_of(load(KLEIN), None)
+
+    def test_a_run_says_what_to_heed(self, load: Load, tmp_path: Path) -> None:
+        def said(*arguments: str, **more: Any) -> list[str]:
+            return list(warnings(load(*arguments, **more)))
+
+        assert said(KLEIN) == []
+        assert "the source is cropped" in said(JOY)[0]
+        rewritten = said("black-forest-labs/FLUX.2-dev", params={"call": {"caption_upsample_temperature": 0.15}})
+        assert rewritten == ["diffusers: prompts are rewritten before the edit (caption_upsample_temperature)"]
+        assert "NewPipeline is in no table" in said("someone/new", params={"pipeline": "NewPipeline"})[0]
 
     def test_describe_lists_the_models_that_are_known_by_name(self) -> None:
         (component,) = description_document("diffusers")["components"]

@@ -299,12 +299,13 @@ def _repair(pipeline: Any) -> str:
     said = []
     for name, part in pipeline.components.items():
         forward = getattr(part, "forward", None)
-        if forward is None or not name.endswith("encoder"):
+        if forward is None or "encoder" not in name:
             continue
         language_model = getattr(getattr(part, "model", None), "language_model", None)
         if language_model is not None:
             without_cudnn(language_model)
-        if "mm_token_type_ids" in inspect.signature(type(part).forward).parameters:
+        tokens = {"image_token_id", "video_token_id"} <= set(dir(part.config))
+        if tokens and "mm_token_type_ids" in inspect.signature(type(part).forward).parameters:
             pass_token_types(part)
             said.append(name)
     return f"mm_token_type_ids passed to {', '.join(said)} where the pipeline drops them" if said else ""
@@ -370,10 +371,14 @@ def _numbers(result: Any, row: Pipeline) -> Any:
 
     names = RESULTS if row.guessed else (row.result,)
     found = next((getattr(result, name) for name in names if getattr(result, name, None) is not None), None)
-    while isinstance(found, (list, tuple)) and found:
-        found = found[-1] if row.video else found[0]
-    if not isinstance(found, torch.Tensor):
-        raise PictureError(f"{row.name} returned no pictures in {' or '.join(names)}")
-    while found.ndim > 3:  # of a batch the only one, of a video the last frame
+    while isinstance(found, (list, tuple)) and len(found) == 1:
+        found = found[0]
+    if isinstance(found, (list, tuple)) and row.video:
         found = found[-1]
+    if not isinstance(found, torch.Tensor):
+        raise PictureError(f"{row.name} returned no picture in {' or '.join(names)}, or several")
+    while found.ndim > 3:
+        if found.shape[0] != 1 and not (row.video and found.ndim == 4):
+            raise PictureError(f"{row.name} returned {found.shape[0]} pictures for one edit")
+        found = found[-1]  # of a batch the only one, of a video the last frame
     return found[None]

@@ -89,7 +89,7 @@ def settings_of(parameters: Any, index: Mapping[str, Any], pipeline_class: Any =
     guidance: dict[str, float] = {}
     for lora in wanted.loras:
         guidance |= lora.guidance
-    if wanted.size is not None and not row.sized:
+    if wanted.size is not None and (row.snaps or not row.sized):
         raise ConfigurationError(f"size: {row.name} takes none ({row.canvas.rule})")
     settings = settle(
         index,
@@ -102,14 +102,21 @@ def settings_of(parameters: Any, index: Mapping[str, Any], pipeline_class: Any =
             "canvas": wanted.canvas,
         },
     )
-    return replace(settings, call={**settings.call, **wanted.call})
+    asked = row.with_size if wanted.size is not None else {}
+    area = wanted.size[0] * wanted.size[1] if wanted.size is not None else 0
+    with_size = {name: area if value == "area" else value for name, value in asked.items()}
+    return replace(settings, call={**settings.call, **with_size, **wanted.call})
 
 
 def card_of(settings: Settings) -> dict[str, str]:
     row, release = settings.pipeline, settings.release
     terms = {True: "have to be accepted on the Hub", False: "none to accept", None: UNKNOWN}
     rewrites = "off" if settings.call.get(row.rewriting) is None else f"on ({row.rewriting})"
-    cut = (CUT,) if row.cuts_source else ()
+    heed = (
+        *((CUT,) if row.cuts_source else ()),
+        *((f"{row.name} is in no table: what its call takes is guessed from its signature",) if row.guessed else ()),
+        *((f"prompts are rewritten before the edit ({row.rewriting})",) if rewrites != "off" and row.rewriting else ()),
+    )
     return {
         "family": row.family,
         "pipeline": row.name,
@@ -121,7 +128,8 @@ def card_of(settings: Settings) -> dict[str, str]:
         "sources": str(row.most_sources or "any number"),
         "prompt_rewriting": rewrites if row.rewriting else "none",
         "environment": release.environment if release else "",
-        "notes": "; ".join((*cut, *row.notes)),
+        "heed": "; ".join(heed),
+        "notes": "; ".join(row.notes),
         "figures": "; ".join(dict.fromkeys((row.figures, *((release.figures,) if release else ())))),
     }
 

@@ -74,6 +74,7 @@ PIPELINES = (
         guidance={"guidance_scale": 3.5, "true_cfg_scale": 1.0},
         without_negative="true_cfg_scale",
         canvas=Canvas(rule="1 megapixel in the source's shape, multiples of 16", area=MEGAPIXEL, lever="max_area"),
+        with_size={"max_area": "area"},
         notes=(
             "left to itself the pipeline makes every edit square; height and width are passed for that",
             "the source is scaled to the nearest of 17 shapes",
@@ -129,6 +130,7 @@ PIPELINES = (
         steps=40,
         guidance={"guidance_scale": 4.0},
         canvas=Canvas(rule="the nearest of a table of shapes of 1 megapixel"),
+        snaps=True,
         cuts_source=True,
         figures=SIGNATURE,
     ),
@@ -164,6 +166,7 @@ PIPELINES = (
         steps=50,
         guidance={"guidance_scale": 3.5},
         canvas=Canvas(rule="the nearest of 7 shapes of about 1 megapixel"),
+        snaps=True,
         result="image",
         notes=("the source is scaled to the nearest shape, and so a little stretched",),
         figures=SIGNATURE,
@@ -207,6 +210,7 @@ PIPELINES = (
         ),
         prompt="tags",
         call={"use_input_image_size_as_output": True},
+        with_size={"use_input_image_size_as_output": False},
         figures=SIGNATURE,
     ),
     Pipeline(

@@ -65,6 +65,10 @@ class Pipeline:
     """The weight that does nothing, in silence, unless a negative prompt is passed: above 1 one always is."""
     sized: bool = True
     """Whether the call takes height and width."""
+    snaps: bool = False
+    """It takes them, and makes the nearest of its own shapes: no size can be asked for."""
+    with_size: Mapping[str, Any] = field(default_factory=dict)
+    """What is passed where a size is asked for, lest it be overruled; the value `area` stands for its pixels."""
     canvas: Canvas
     result: str = "images"
     """Attribute of what comes back that holds the pictures."""
