@@ -256,6 +256,11 @@ class TestUnknown:
         assert given["num_inference_steps"] == 50
         with pytest.raises(ConfigurationError, match="there is no folder"):
             DiffusersModel.effective(Parameters("./not/here"))
+        with pytest.raises(ConfigurationError, match=r"holds no model_index\.json"):
+            DiffusersModel.effective(Parameters(str(tmp_path)))
+        (tmp_path / "modular_model_index.json").write_text("{}")
+        with pytest.raises(ConfigurationError, match="is a modular pipeline, which is not run here"):
+            DiffusersModel.effective(Parameters(str(tmp_path)))
 
 
 @pytest.mark.real_models

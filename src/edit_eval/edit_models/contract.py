@@ -49,8 +49,8 @@ class EditModel(Protocol):
     * static and as light: `cuts_source(parameters) -> bool`, whether the edit shows less than the source does. A judge
       that measures outside of a mask is refused then.
     * static and as light: `card(parameters) -> dict[str, str]`, what is known of the model before it is loaded
-      (`licence`, `terms`, `canvas_rule`, `notes`, ...), which `doctor` and `plan` tell; `presets() -> list` of such,
-      each with its `model_name`, for all that it knows by name, which `describe` lists.
+      (`licence`, `terms`, `canvas_rule`, ...): `doctor` and `plan` tell it, and a run what is under `heed`. And
+      `presets() -> list` of such, each with its `model_name`, for all that it knows by name: `describe` lists them.
     * static and as light: `duration(parameters) -> tuple[float, float, str] | None`, seconds of a load and of an edit
       as others have measured them, and who; for `plan`.
     * a keyword `offload` in `load`, if it can keep weights in host memory (`none`, `model`, `group`).
