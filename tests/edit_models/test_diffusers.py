@@ -22,6 +22,7 @@ from edit_eval.edit_models.preset_lookup import guessed_row
 from edit_eval.edit_models.preset_table import PIPELINE, RELEASE
 from edit_eval.errors import ConfigurationError, LoadError, PictureError
 from edit_eval.pictures import pixel_digest
+from edit_eval.pretrained.folders import locate
 from edit_models.tiny_edits import no_step
 from edit_models.tiny_presets import EDITING, SETTINGS, asked, build_all, loaded, photograph
 
@@ -277,6 +278,28 @@ class TestLoading:
             looking.remove()
         assert all(given is not None and given.shape[0] == 3 for given in seen)
         assert "mm_token_type_ids" in one.about()["repairs"]
+
+    def test_over_several_devices_the_large_networks_are_spread_and_keywords_reach_their_part(
+        self, tiny: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        name, asked_for = "ChronoEditPipeline", {}
+
+        def note(location: Any, part: str, dtype: str, devices: Any, offload: str, keywords: Any) -> None:
+            asked_for[part] = (list(devices), keywords)
+
+        monkeypatch.setattr("edit_eval.edit_models.diffusers.load_part", note)
+        config = {"load_in_4bit": True}
+        load = {"transformer": {"quantization_config": config}, "vae": {"dtype": "bfloat16"}, "variant": "fp16"}
+        model = DiffusersModel(Parameters(str(tiny / name), load=load))
+        model._parts(
+            locate(str(tiny / name), None, "model_index.json", ""), PIPELINE[name], ["cuda:0", "cuda:1"], "none"
+        )
+        assert asked_for == {
+            "transformer": (["cuda:0", "cuda:1"], {"variant": "fp16", "quantization_config": config}),
+            "text_encoder": (["cuda:0", "cuda:1"], {"variant": "fp16"}),
+            "image_encoder": (["cuda:0"], {"variant": "fp16", "dtype": "float32"}),
+            "vae": (["cuda:0"], {"variant": "fp16", "dtype": "bfloat16"}),
+        }
 
     def test_a_weight_that_is_missing_is_named(self, tiny: Path, tmp_path: Path) -> None:
         from safetensors.torch import load_file, save_file
