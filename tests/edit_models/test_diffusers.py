@@ -255,6 +255,15 @@ class TestUnknown:
             DiffusersModel.effective(Parameters("someone/new-model"))
         given = DiffusersModel.effective(Parameters("someone/new-model", pipeline="Flux2KleinPipeline"))
         assert given["num_inference_steps"] == 50
+        snapshot = tmp_path / "models--someone--new-model" / "snapshots" / "abc"
+        snapshot.mkdir(parents=True)
+        (snapshot.parents[1] / "refs").mkdir()
+        (snapshot.parents[1] / "refs" / "main").write_text("abc")
+        index = {"_class_name": "Flux2KleinPipeline", "is_distilled": True}
+        (snapshot / "model_index.json").write_text(json.dumps(index))
+        again = DiffusersModel.effective(Parameters("someone/new-model", pipeline="Flux2KleinPipeline"))
+        assert again == given, "the key stays, once the weights are here"
+        assert DiffusersModel.effective(Parameters("someone/new-model"))["num_inference_steps"] == 4
         with pytest.raises(ConfigurationError, match="there is no folder"):
             DiffusersModel.effective(Parameters("./not/here"))
         with pytest.raises(ConfigurationError, match=r"holds no model_index\.json"):
@@ -311,6 +320,10 @@ class TestLoading:
         save_file(tensors, file, metadata={"format": "pt"})
         with pytest.raises(LoadError, match="weights are missing from the files of"):
             loaded(folder)
+
+    def test_an_argument_that_the_call_does_not_take(self, tiny: Path) -> None:
+        with pytest.raises(LoadError, match="call: the call of DreamLitePipeline takes no `layers`"):
+            loaded(tiny / "DreamLitePipeline", call={"layers": 4})
 
     def test_another_class_than_the_one_that_was_named(self, tiny: Path) -> None:
         with pytest.raises(LoadError, match="GlmImagePipeline was expected"):

@@ -190,7 +190,8 @@ class DiffusersModel:
             prepare_devices(devices, offload)
             load_in_parallel()
             pipeline_class = _pipeline_class(location.index, parameters)
-            settings = settings_of(parameters, location.index, pipeline_class)
+            settings = settings_of(parameters, index_of(parameters), pipeline_class)
+            _refuse_unknown_arguments(pipeline_class, settings)
             by_function = parameters.canvas if settings.pipeline.canvas.lever == "calculate_dimensions" else None
             self._call = call_on_canvas(pipeline_class, by_function)  # before minutes of loading: is there a way?
             known_to(pipeline_class, parameters.loras)
@@ -292,6 +293,16 @@ def _pipeline_class(index: Mapping[str, Any], parameters: DiffusersModel.Paramet
         version = library_versions("diffusers").get("diffusers", "")
         raise LoadError(f"model_name: {parameters.model_name} is a {name}, which diffusers {version} does not have")
     return found
+
+
+def _refuse_unknown_arguments(pipeline_class: Any, settings: Settings) -> None:
+    """Raises `LoadError` for what the call does not take: every edit would fail of it."""
+    arguments = inspect.signature(pipeline_class.__call__).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in arguments.values()):
+        return
+    for parameter, names in (("guidance", settings.guidance), ("call", settings.call)):
+        if unknown := next((name for name in names if name not in arguments), ""):
+            raise LoadError(f"{parameter}: the call of {pipeline_class.__name__} takes no `{unknown}`")
 
 
 def _repair(pipeline: Any) -> str:

@@ -6,7 +6,6 @@ import inspect
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from edit_eval.edit_models.preset_table import PIPELINE, RELEASE
@@ -25,22 +24,24 @@ def revision_of(parameters: Any) -> str | None:
 
 
 def index_of(parameters: Any) -> Mapping[str, Any]:
-    """`model_index.json`, as far as it is known without asking the Hub: of a release the table has it.
+    """`model_index.json`, as far as it is known without asking the Hub, and the same whether the weights are here or
+    not: of a release the table has the class, and for another name on the Hub the parameter `pipeline` may say it.
 
     Raises `ConfigurationError` for a name of which nobody knows which pipeline it is.
     """
     name, release = parameters.model_name, RELEASE.get(parameters.model_name)
     if release is not None:
         return {"_class_name": release.pipeline}
-    folder = folders.local_folder(name) or folders.cached_folder(name, parameters.revision, os.environ)
+    folder = folders.local_folder(name)
+    if folder is None and parameters.pipeline:
+        return {"_class_name": parameters.pipeline}
+    folder = folder or folders.cached_folder(name, parameters.revision, os.environ)
     if folder is not None and (folder / INDEX).is_file():
         return folders.read_index(folder / INDEX)
     if folder is not None and folders.local_folder(name):
-        raise ConfigurationError(
-            f"model_name: {Path(name).absolute()} holds no {INDEX}, so it is not a diffusers pipeline"
-        )
-    if parameters.pipeline:
-        return {"_class_name": parameters.pipeline}
+        modular = (folder / f"modular_{INDEX}").is_file()
+        what = "is a modular pipeline, which is not run here" if modular else f"holds no {INDEX}, so it is no pipeline"
+        raise ConfigurationError(f"model_name: {folder.absolute()} {what}")
     folders.revision(name, None)  # a path that leads nowhere
     raise ConfigurationError(
         f"model_name: nothing is known of {name} before it is here: give `pipeline` (the class in its {INDEX}), or run "
