@@ -47,9 +47,12 @@ def lora_revision(lora: Lora) -> str:
 
 
 def known_to(pipeline_class: Any, loras: Sequence[Lora]) -> None:
-    """Raises `LoadError` where the pipeline takes no adapters. Before anything is loaded."""
+    """Raises `LoadError` where the pipeline takes no adapters, `ModuleNotFoundError` without peft: before minutes of
+    loading."""
     if loras and not hasattr(pipeline_class, "load_lora_weights"):
         raise LoadError(f"loras: {pipeline_class.__name__} takes none")
+    if loras:
+        import peft  # noqa: F401
 
 
 def apply(pipeline: Any, loras: Sequence[Lora]) -> None:
@@ -57,7 +60,6 @@ def apply(pipeline: Any, loras: Sequence[Lora]) -> None:
     if not loras:
         return
     import diffusers
-    import peft  # noqa: F401  (what loading needs; missing, it is named)
 
     names = [f"lora_{number}" for number in range(len(loras))]
     for name, lora in zip(names, loras, strict=True):
