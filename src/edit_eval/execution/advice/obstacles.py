@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from edit_eval.config.schema import ModelSection
+from edit_eval.edit_models.preset_table import RELEASE
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import Machine
 from edit_eval.execution.machine.fitting import gib, weights_of
@@ -76,7 +77,7 @@ def no_weights(section: ModelSection, environment: Mapping[str, str]) -> Obstacl
     It takes `HUB_SECONDS` at most. The libraries would try again and again for a minute.
     """
     weights = weights_of(section, environment)
-    known = weights.name in PUBLISHED or _class_size(section)
+    known = weights.name in PUBLISHED or weights.name in RELEASE or _class_size(section)
     if not known or not is_hub_name(weights.name):  # what another class calls a model need be no repository
         return None
     cache = hub_cache(environment)
