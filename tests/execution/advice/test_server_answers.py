@@ -92,7 +92,7 @@ class TestThroughDoctor:
     @pytest.mark.parametrize(
         ("answer", "params", "level", "text"),
         [
-            (Reply(), {}, "ok", r"answered in .* with a picture of 128 x 128 pixels$"),
+            (Reply(), {}, "ok", r"answered in .* with a picture of 512 x 384 pixels$"),
             (Reply(), {"probe": False}, "ok", r"no edit was asked for \(probe: false\)$"),
             (Reply.error(404, f"{KEY} has no such model"), {}, "problem", r"<OPENAI_API_KEY> has .*\(it has editor\)"),
         ],
