@@ -147,6 +147,12 @@ class Experiment:
             found[judge.name] = made[number]
         return found
 
+    @property
+    def questions_a_pair(self) -> dict[str, float]:
+        """For each judge how many questions it is asked about an edit, on average over the good samples."""
+        good = sum(not sample.fault for sample in self.samples)
+        return {name: sum(map(len, asked)) / good for name, asked in self.asked.items() if good}
+
     def question(self, judge: AskedJudge, sample: int, name: str) -> Question:
         """One question with its texts."""
         questions = judge.protocol.questions(self.samples[sample])
