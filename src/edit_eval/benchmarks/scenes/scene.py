@@ -140,7 +140,7 @@ class Scene:
         return replace(self, things=things)
 
     def without(self, name: str) -> Scene:
-        """The scene without that thing. What stood on it hangs in the air until `edits.settle` lets it fall."""
+        """The scene without that thing. What stood on it hangs in the air."""
         return replace(self, things=tuple(thing for thing in self.things if thing.name != name))
 
     def lift(self, thing: Thing) -> float:

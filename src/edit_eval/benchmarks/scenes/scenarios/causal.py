@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from edit_eval.benchmarks.scenes.edits import Edit
 from edit_eval.benchmarks.scenes.references import Reference
 from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Scenario, Stage
 
@@ -13,7 +12,7 @@ def lamp_on(stage: Stage) -> Plan:
     stage.put("bench", 0.66, 0.58)
     stage.put("person", 0.32, 0.62, colour=stage.pick("red", "yellow", "white"))
     stage.put("tree", 0.86, 0.40)
-    return stage.plan(Edit("switch_on", target=stage.refer(lamp)), "medium", "light", "night")
+    return stage.plan("switch_on", "medium", "light", "night", target=lamp)
 
 
 def lamp_off(stage: Stage) -> Plan:
@@ -23,7 +22,7 @@ def lamp_off(stage: Stage) -> Plan:
     stage.put("ball", 0.70, 0.66, colour=first)
     stage.put("box", 0.36, 0.64, colour=second)
     stage.put("house", 0.20, 0.31, colour=stage.pick("white", "pink"))
-    return stage.plan(Edit("switch_off", target=stage.refer(lamp)), "medium", "light", "night")
+    return stage.plan("switch_off", "medium", "light", "night", target=lamp)
 
 
 def wind(stage: Stage) -> Plan:
@@ -34,7 +33,7 @@ def wind(stage: Stage) -> Plan:
     if stage.scene.setting == "meadow":
         stage.put("house", 0.18, 0.31, colour="white", features=("smoke",))
     stage.put("tree", 0.80, 0.38)
-    return stage.plan(Edit("wind", value=stage.pick("left", "right")), "hard", "wind", "chain of effects")
+    return stage.plan("wind", "hard", "wind", "chain of effects", value=stage.pick("left", "right"))
 
 
 def topple(stage: Stage) -> Plan:
@@ -46,7 +45,7 @@ def topple(stage: Stage) -> Plan:
     stage.put_on("box", second, colour=high)
     stage.put("flag", 0.90, 0.33, colour=stage.pick("red", "green"))
     stage.put("person", 0.30, 0.46, colour=stage.pick("grey", "brown"))
-    return stage.plan(Edit("topple", target=stage.refer(ball)), "hard", "collision", "gravity")
+    return stage.plan("topple", "hard", "collision", "gravity", target=ball)
 
 
 def melt(stage: Stage) -> Plan:
@@ -55,7 +54,7 @@ def melt(stage: Stage) -> Plan:
     stage.put("pine", 0.22, 0.36)
     stage.put("bench", 0.74, 0.54)
     stage.put("person", 0.30, 0.66, colour=stage.pick("purple", "orange"))
-    return stage.plan(Edit("melt", target=stage.refer(snowman)), "medium", "heat", "change of state")
+    return stage.plan("melt", "medium", "heat", "change of state", target=snowman)
 
 
 def shower(stage: Stage) -> Plan:
@@ -65,7 +64,7 @@ def shower(stage: Stage) -> Plan:
     stage.put("ball", 0.30, 0.66, colour=second)
     stage.put("lamp", 0.76, 0.44)
     stage.put("house", 0.24, 0.32, colour=stage.pick("yellow", "white", "pink"))
-    return stage.plan(Edit("soak"), "medium", "water", "reflection")
+    return stage.plan("soak", "medium", "water", "reflection")
 
 
 def fire(stage: Stage) -> Plan:
@@ -75,7 +74,7 @@ def fire(stage: Stage) -> Plan:
     stage.put("person", 0.30, 0.62, colour=first)
     stage.put("person", 0.70, 0.64, colour=second)
     stage.put("pine", 0.88, 0.38)
-    return stage.plan(Edit("kindle", target=stage.refer(campfire)), "hard", "fire", "light", "night")
+    return stage.plan("kindle", "hard", "fire", "light", "night", target=campfire)
 
 
 def release(stage: Stage) -> Plan:
@@ -85,7 +84,7 @@ def release(stage: Stage) -> Plan:
     stage.put("balloon", 0.62, 0.66, colour=second)
     stage.put("person", 0.22, 0.62, colour=stage.pick("grey", "brown"))
     stage.put("bench", 0.80, 0.46)
-    return stage.plan(Edit("release", target=Reference("balloon", first)), "easy", "buoyancy")
+    return stage.plan("release", "easy", "buoyancy", target=Reference("balloon", first))
 
 
 def water(stage: Stage) -> Plan:
@@ -95,7 +94,7 @@ def water(stage: Stage) -> Plan:
     stage.put("flower", 0.66, 0.66, colour=second, size=1.4)
     stage.put("house", 0.22, 0.31, colour=stage.pick("white", "blue"))
     stage.put("person", 0.82, 0.58, colour=stage.pick("green", "grey"))
-    return stage.plan(Edit("water", target=Reference("flower", dry.colour)), "easy", "growth")
+    return stage.plan("water", "easy", "growth", target=Reference("flower", dry.colour))
 
 
 def storm(stage: Stage) -> Plan:
@@ -104,8 +103,7 @@ def storm(stage: Stage) -> Plan:
     stage.put("flag", 0.20, 0.36, colour=stage.pick("red", "blue"))
     stage.put("pine", 0.88, 0.34)
     stage.put("cone", 0.26, 0.70, colour="orange")
-    edit = Edit("fell", target=stage.refer(tree), value=stage.pick("left", "right"))
-    return stage.plan(edit, "hard", "wind", "gravity", "shadow")
+    return stage.plan("fell", "hard", "wind", "gravity", "shadow", target=tree, value=stage.pick("left", "right"))
 
 
 SCENARIOS: tuple[Scenario, ...] = (lamp_on, topple, release, wind, melt, fire, water, shower, lamp_off, storm)
