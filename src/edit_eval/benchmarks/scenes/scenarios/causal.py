@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edit_eval.benchmarks.scenes.references import Reference
-from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Scenario, Stage
+from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Stage
 
 
 def lamp_on(stage: Stage) -> Plan:
@@ -13,27 +13,6 @@ def lamp_on(stage: Stage) -> Plan:
     stage.put("person", 0.32, 0.62, colour=stage.pick("red", "yellow", "white"))
     stage.put("tree", 0.86, 0.40)
     return stage.plan("switch_on", "medium", "light", "night", target=lamp)
-
-
-def lamp_off(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("square", "meadow"), time="night", sun=stage.pick("left", "right"))
-    lamp = stage.put("lamp", 0.56, 0.54, state="on")
-    first, second = stage.colours(2)
-    stage.put("ball", 0.70, 0.66, colour=first)
-    stage.put("box", 0.36, 0.64, colour=second)
-    stage.put("house", 0.20, 0.31, colour=stage.pick("white", "pink"))
-    return stage.plan("switch_off", "medium", "light", "night", target=lamp)
-
-
-def wind(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("meadow", "beach"), sun=stage.pick("left", "right"))
-    stage.put("flag", 0.42, 0.38, colour=stage.pick("red", "blue", "yellow"))
-    stage.put("campfire", 0.56, 0.70, state="burning")
-    stage.put("balloon", 0.28, 0.62, colour=stage.pick("purple", "pink", "orange"))
-    if stage.scene.setting == "meadow":
-        stage.put("house", 0.18, 0.31, colour="white", features=("smoke",))
-    stage.put("tree", 0.80, 0.38)
-    return stage.plan("wind", "hard", "wind", "chain of effects", value=stage.pick("left", "right"))
 
 
 def topple(stage: Stage) -> Plan:
@@ -48,6 +27,27 @@ def topple(stage: Stage) -> Plan:
     return stage.plan("topple", "hard", "collision", "gravity", target=ball)
 
 
+def release(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("park", "meadow", "beach"), weather=stage.pick("clear", "cloudy"))
+    first, second = stage.colours(2)
+    stage.put("balloon", 0.40, 0.60, colour=first)
+    stage.put("balloon", 0.62, 0.66, colour=second)
+    stage.put("person", 0.22, 0.62, colour=stage.pick("grey", "brown"))
+    stage.put("bench", 0.80, 0.46)
+    return stage.plan("release", "easy", "buoyancy", target=Reference("balloon", first))
+
+
+def wind(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("meadow", "beach"), sun=stage.pick("left", "right"))
+    stage.put("flag", 0.42, 0.38, colour=stage.pick("red", "blue", "yellow"))
+    stage.put("campfire", 0.56, 0.70, state="burning")
+    stage.put("balloon", 0.28, 0.62, colour=stage.pick("purple", "pink", "orange"))
+    if stage.scene.setting == "meadow":
+        stage.put("house", 0.18, 0.31, colour="white", features=("smoke",))
+    stage.put("tree", 0.80, 0.38)
+    return stage.plan("wind", "hard", "wind", "chain of effects", value=stage.pick("left", "right"))
+
+
 def melt(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), season="winter", sun=stage.pick("left", "right"))
     snowman = stage.put("snowman", 0.48, 0.64, colour=stage.pick("red", "blue", "green"))
@@ -55,16 +55,6 @@ def melt(stage: Stage) -> Plan:
     stage.put("bench", 0.74, 0.54)
     stage.put("person", 0.30, 0.66, colour=stage.pick("purple", "orange"))
     return stage.plan("melt", "medium", "heat", "change of state", target=snowman)
-
-
-def shower(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("square", "park"), weather=stage.pick("clear", "cloudy"))
-    first, second = stage.colours(2)
-    stage.put("box", 0.60, 0.60, colour=first)
-    stage.put("ball", 0.30, 0.66, colour=second)
-    stage.put("lamp", 0.76, 0.44)
-    stage.put("house", 0.24, 0.32, colour=stage.pick("yellow", "white", "pink"))
-    return stage.plan("soak", "medium", "water", "reflection")
 
 
 def fire(stage: Stage) -> Plan:
@@ -77,16 +67,6 @@ def fire(stage: Stage) -> Plan:
     return stage.plan("kindle", "hard", "fire", "light", "night", target=campfire)
 
 
-def release(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("park", "meadow", "beach"), weather=stage.pick("clear", "cloudy"))
-    first, second = stage.colours(2)
-    stage.put("balloon", 0.40, 0.60, colour=first)
-    stage.put("balloon", 0.62, 0.66, colour=second)
-    stage.put("person", 0.22, 0.62, colour=stage.pick("grey", "brown"))
-    stage.put("bench", 0.80, 0.46)
-    return stage.plan("release", "easy", "buoyancy", target=Reference("balloon", first))
-
-
 def water(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2, "red", "yellow", "pink", "purple")
@@ -97,6 +77,26 @@ def water(stage: Stage) -> Plan:
     return stage.plan("water", "easy", "growth", target=Reference("flower", dry.colour))
 
 
+def shower(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("square", "park"), weather=stage.pick("clear", "cloudy"))
+    first, second = stage.colours(2)
+    stage.put("box", 0.60, 0.60, colour=first)
+    stage.put("ball", 0.30, 0.66, colour=second)
+    stage.put("lamp", 0.76, 0.44)
+    stage.put("house", 0.24, 0.32, colour=stage.pick("yellow", "white", "pink"))
+    return stage.plan("soak", "medium", "water", "reflection")
+
+
+def lamp_off(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("square", "meadow"), time="night", sun=stage.pick("left", "right"))
+    lamp = stage.put("lamp", 0.56, 0.54, state="on")
+    first, second = stage.colours(2)
+    stage.put("ball", 0.70, 0.66, colour=first)
+    stage.put("box", 0.36, 0.64, colour=second)
+    stage.put("house", 0.20, 0.31, colour=stage.pick("white", "pink"))
+    return stage.plan("switch_off", "medium", "light", "night", target=lamp)
+
+
 def storm(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), weather=stage.pick("cloudy", "clear"))
     tree = stage.put("tree", 0.46, 0.46)
@@ -104,6 +104,3 @@ def storm(stage: Stage) -> Plan:
     stage.put("pine", 0.88, 0.34)
     stage.put("cone", 0.26, 0.70, colour="orange")
     return stage.plan("fell", "hard", "wind", "gravity", "shadow", target=tree, value=stage.pick("left", "right"))
-
-
-SCENARIOS: tuple[Scenario, ...] = (lamp_on, topple, release, wind, melt, fire, water, shower, lamp_off, storm)

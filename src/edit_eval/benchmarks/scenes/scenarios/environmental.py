@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Scenario, Stage
+from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Stage
 
 
 def _village(stage: Stage, lamp: str = "off") -> None:
@@ -30,35 +30,10 @@ def night(stage: Stage) -> Plan:
     return stage.plan("time", "medium", "time of day", "lit windows", "shadow", value="night")
 
 
-def day(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("meadow", "square"), time="night", sun=stage.pick("left", "right"))
-    _village(stage, lamp="on")
-    stage.put("lamp", 0.12, 0.56, state="on")
-    return stage.plan("time", "hard", "time of day", "shadow", value="day")
-
-
-def sunset(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("beach", "meadow"), sun=stage.pick("left", "right"))
-    _people(stage)
-    return stage.plan("time", "easy", "time of day", "shadow", value="sunset")
-
-
 def rain(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "park"), sun=stage.pick("left", "right"))
     _village(stage)
     return stage.plan("weather", "medium", "weather", "reflection", value="rain")
-
-
-def snow(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("meadow", "park"), weather=stage.pick("cloudy", "clear"))
-    _village(stage)
-    return stage.plan("weather", "medium", "weather", "snow cover", value="snow")
-
-
-def fog(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("square", "meadow"), weather=stage.pick("cloudy", "clear"))
-    _people(stage)
-    return stage.plan("weather", "easy", "weather", "depth", value="fog")
 
 
 def autumn(stage: Stage) -> Plan:
@@ -69,6 +44,31 @@ def autumn(stage: Stage) -> Plan:
     stage.put("bench", 0.42, 0.58)
     stage.put("person", 0.68, 0.66, colour=stage.pick("blue", "grey"))
     return stage.plan("season", "easy", "season", value="autumn")
+
+
+def snow(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("meadow", "park"), weather=stage.pick("cloudy", "clear"))
+    _village(stage)
+    return stage.plan("weather", "medium", "weather", "snow cover", value="snow")
+
+
+def day(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("meadow", "square"), time="night", sun=stage.pick("left", "right"))
+    _village(stage, lamp="on")
+    stage.put("lamp", 0.12, 0.56, state="on")
+    return stage.plan("time", "hard", "time of day", "shadow", value="day")
+
+
+def fog(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("square", "meadow"), weather=stage.pick("cloudy", "clear"))
+    _people(stage)
+    return stage.plan("weather", "easy", "weather", "depth", value="fog")
+
+
+def sunset(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("beach", "meadow"), sun=stage.pick("left", "right"))
+    _people(stage)
+    return stage.plan("time", "easy", "time of day", "shadow", value="sunset")
 
 
 def winter(stage: Stage) -> Plan:
@@ -91,6 +91,3 @@ def evening_fire(stage: Stage) -> Plan:
     stage.put("person", 0.74, 0.64, colour=second)
     stage.put("box", 0.88, 0.78, colour=stage.pick("brown", "grey"))
     return stage.plan("time", "hard", "time of day", "glow", value="night")
-
-
-SCENARIOS: tuple[Scenario, ...] = (night, rain, autumn, snow, day, fog, sunset, winter, clear_up, evening_fire)

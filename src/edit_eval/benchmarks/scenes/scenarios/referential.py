@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edit_eval.benchmarks.scenes.references import Reference
-from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Scenario, Stage
+from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Stage
 
 
 def count_from_the_side(stage: Stage) -> Plan:
@@ -31,6 +31,30 @@ def small_red_box(stage: Stage) -> Plan:
     return stage.plan("remove", "medium", "attribute", "size", small.colour, target=Reference("box", one, "small"))
 
 
+def the_largest(stage: Stage) -> Plan:
+    """The largest ball stands behind a smaller one, and is seen largest all the same: nobody can take it otherwise."""
+    stage.set(setting=stage.pick("meadow", "beach", "square"), sun=stage.pick("left", "right"))
+    old, new = stage.colours(2)
+    stage.put("ball", 0.26, 0.58, colour=old, size=1.75)
+    stage.put("ball", 0.54, 0.78, colour=old, size=0.9)
+    stage.put("ball", 0.80, 0.64, colour=old, size=0.75)
+    stage.put("person", 0.42, 0.42, colour=stage.pick("grey", "brown"))
+    stage.put("flag", 0.66, 0.34, colour=stage.pick("red", "blue"))
+    target = Reference("ball", old, ranking="largest")
+    return stage.plan("recolour", "medium", "comparison", "perspective", target=target, value=new)
+
+
+def third_cone(stage: Stage) -> Plan:
+    stage.set(setting="square", weather=stage.pick("clear", "cloudy"), sun=stage.pick("left", "right"))
+    for k in range(5):
+        stage.put("cone", 0.14 + 0.18 * k, 0.60 + 0.04 * (k % 3), colour="orange")
+    stage.put("house", 0.28, 0.30, colour=stage.pick("white", "yellow"))
+    stage.put("lamp", 0.76, 0.38)
+    target = Reference("cone", ranking=stage.pick("left", "right"), rank=stage.chance.choice((2, 3, 4)))
+    (colour,) = stage.colours(1)
+    return stage.plan("replace", "medium", "ordinal", "replacement", target=target, kind="ball", colour=colour)
+
+
 def in_front_of_the_house(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), sun=stage.pick("left", "right"))
     stage.put("house", 0.34, 0.33, colour=stage.pick("white", "yellow", "blue"))
@@ -43,17 +67,16 @@ def in_front_of_the_house(stage: Stage) -> Plan:
     return stage.plan("recolour", "medium", "spatial", "relation", target=target, value=new)
 
 
-def the_largest(stage: Stage) -> Plan:
-    """The largest ball stands behind a smaller one, and is seen largest all the same: nobody can take it otherwise."""
-    stage.set(setting=stage.pick("meadow", "beach", "square"), sun=stage.pick("left", "right"))
-    old, new = stage.colours(2)
-    stage.put("ball", 0.26, 0.58, colour=old, size=1.75)
-    stage.put("ball", 0.54, 0.78, colour=old, size=0.9)
-    stage.put("ball", 0.80, 0.64, colour=old, size=0.75)
-    stage.put("person", 0.42, 0.42, colour=stage.pick("grey", "brown"))
-    stage.put("flag", 0.66, 0.34, colour=stage.pick("red", "blue"))
-    target = Reference("ball", old, ranking="largest")
-    return stage.plan("recolour", "medium", "comparison", "perspective", target=target, value=new)
+def farthest_tree(stage: Stage) -> Plan:
+    """Three trees of different size; distance is not height in the picture."""
+    stage.set(setting=stage.pick("meadow", "park"), weather=stage.pick("clear", "cloudy"))
+    stage.put("tree", 0.20, 0.36, size=1.25)
+    stage.put("tree", 0.52, 0.30, size=0.75)
+    stage.put("tree", 0.80, 0.46, size=0.62)
+    stage.put("bench", 0.40, 0.60)
+    stage.put("ball", 0.66, 0.74, colour=stage.pick("red", "yellow"))
+    target = Reference("tree", ranking=stage.pick("farthest", "nearest"))
+    return stage.plan("remove", "hard", "distance", "shadow", target=target)
 
 
 def next_to_the_lamp(stage: Stage) -> Plan:
@@ -68,27 +91,17 @@ def next_to_the_lamp(stage: Stage) -> Plan:
     return stage.plan("dress", "medium", "relation", "people", target=target, value=new)
 
 
-def third_cone(stage: Stage) -> Plan:
-    stage.set(setting="square", weather=stage.pick("clear", "cloudy"), sun=stage.pick("left", "right"))
-    for k in range(5):
-        stage.put("cone", 0.14 + 0.18 * k, 0.60 + 0.04 * (k % 3), colour="orange")
-    stage.put("house", 0.28, 0.30, colour=stage.pick("white", "yellow"))
-    stage.put("lamp", 0.76, 0.38)
-    target = Reference("cone", ranking=stage.pick("left", "right"), rank=stage.chance.choice((2, 3, 4)))
-    (colour,) = stage.colours(1)
-    return stage.plan("replace", "medium", "ordinal", "replacement", target=target, kind="ball", colour=colour)
-
-
-def farthest_tree(stage: Stage) -> Plan:
-    """Three trees of different size; distance is not height in the picture."""
-    stage.set(setting=stage.pick("meadow", "park"), weather=stage.pick("clear", "cloudy"))
-    stage.put("tree", 0.20, 0.36, size=1.25)
-    stage.put("tree", 0.52, 0.30, size=0.75)
-    stage.put("tree", 0.80, 0.46, size=0.62)
-    stage.put("bench", 0.40, 0.60)
-    stage.put("ball", 0.66, 0.74, colour=stage.pick("red", "yellow"))
-    target = Reference("tree", ranking=stage.pick("farthest", "nearest"))
-    return stage.plan("remove", "hard", "distance", "shadow", target=target)
+def overlapping_boxes(stage: Stage) -> Plan:
+    """A small box stands before a large one and hides its edge; middles and edges come in the same order."""
+    stage.set(setting=stage.pick("meadow", "square"), sun=stage.pick("left", "right"))
+    old, new = stage.colours(2)
+    stage.put("box", 0.16, 0.58, colour=old, size=0.8)
+    stage.put("box", 0.53, 0.56, colour=old, size=1.8)
+    stage.put("box", 0.42, 0.82, colour=old, size=0.7)
+    stage.put("box", 0.80, 0.66, colour=old, size=0.9)
+    stage.put("pine", 0.90, 0.32)
+    target = Reference("box", old, ranking=stage.side("left"), rank=2)
+    return stage.plan("recolour", "hard", "ordinal", "overlap", target=target, value=new)
 
 
 def between_two_boxes(stage: Stage) -> Plan:
@@ -111,30 +124,3 @@ def second_lamp(stage: Stage) -> Plan:
     stage.put("bench", 0.50, 0.66)
     target = Reference("lamp", ranking=stage.pick("left", "right"), rank=stage.chance.choice((2, 3)))
     return stage.plan("switch_on", "hard", "ordinal", "light", "night", target=target)
-
-
-def overlapping_boxes(stage: Stage) -> Plan:
-    """A small box stands before a large one and hides its edge; middles and edges come in the same order."""
-    stage.set(setting=stage.pick("meadow", "square"), sun=stage.pick("left", "right"))
-    old, new = stage.colours(2)
-    stage.put("box", 0.16, 0.58, colour=old, size=0.8)
-    stage.put("box", 0.53, 0.56, colour=old, size=1.8)
-    stage.put("box", 0.42, 0.82, colour=old, size=0.7)
-    stage.put("box", 0.80, 0.66, colour=old, size=0.9)
-    stage.put("pine", 0.90, 0.32)
-    target = Reference("box", old, ranking=stage.side("left"), rank=2)
-    return stage.plan("recolour", "hard", "ordinal", "overlap", target=target, value=new)
-
-
-SCENARIOS: tuple[Scenario, ...] = (
-    count_from_the_side,
-    small_red_box,
-    the_largest,
-    third_cone,
-    in_front_of_the_house,
-    farthest_tree,
-    next_to_the_lamp,
-    overlapping_boxes,
-    between_two_boxes,
-    second_lamp,
-)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edit_eval.benchmarks.scenes.references import Reference
-from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Scenario, Stage
+from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Stage
 
 COATS = ("red", "yellow", "green", "blue", "purple", "orange", "grey")
 
@@ -30,18 +30,6 @@ def queue(stage: Stage) -> Plan:
     return stage.plan("queue", "hard", "queue", "people", "shadow", anchor=stop)
 
 
-def half_mast(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("square", "park"), weather=stage.pick("clear", "cloudy"))
-    flag = stage.put("flag", 0.42, 0.44, colour=stage.pick("red", "blue", "green"))
-    first, second = stage.colours(2, "grey", "black", "blue")
-    stage.put("person", 0.62, 0.62, colour=first)
-    stage.put("person", 0.76, 0.60, colour=second)
-    stage.put("bench", 0.18, 0.56)
-    if stage.chance.random() < 0.5:
-        stage.set(wind=stage.pick("left", "right"))
-    return stage.plan("half_mast", "medium", "mourning", "flag", target=flag)
-
-
 def lanterns(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "square"), season=stage.pick("winter", "summer"))
     house = stage.put("house", 0.42, 0.40, colour=stage.pick("white", "yellow", "grey"))
@@ -52,13 +40,16 @@ def lanterns(stage: Stage) -> Plan:
     return stage.plan("lanterns", "easy", "festival", "decoration", target=house)
 
 
-def lanterns_at_night(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("meadow", "park"), season="winter", time=stage.pick("night", "sunset"))
-    first, second = stage.colours(2, "white", "yellow", "blue", "pink")
-    house = stage.put("house", 0.28, 0.38, colour=first)
-    stage.put("house", 0.78, 0.33, colour=second)
-    stage.put("snowman", 0.56, 0.64, colour=stage.pick("red", "green"))
-    return stage.plan("lanterns", "hard", "festival", "decoration", "glow", target=Reference("house", house.colour))
+def half_mast(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("square", "park"), weather=stage.pick("clear", "cloudy"))
+    flag = stage.put("flag", 0.42, 0.44, colour=stage.pick("red", "blue", "green"))
+    first, second = stage.colours(2, "grey", "black", "blue")
+    stage.put("person", 0.62, 0.62, colour=first)
+    stage.put("person", 0.76, 0.60, colour=second)
+    stage.put("bench", 0.18, 0.56)
+    if stage.chance.random() < 0.5:
+        stage.set(wind=stage.pick("left", "right"))
+    return stage.plan("half_mast", "medium", "mourning", "flag", target=flag)
 
 
 def ramp(stage: Stage) -> Plan:
@@ -83,14 +74,15 @@ def dress(stage: Stage) -> Plan:
     return stage.plan("dress", "easy", "clothing", "people", target=second, value=new)
 
 
-def bow(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("square", "park"), sun=stage.pick("left", "right"))
-    first, second, third = stage.colours(3, *COATS)
-    one = stage.put("person", 0.36, 0.66, colour=first, size=1.1, facing="right")
-    other = stage.put("person", 0.60, 0.64, colour=second, size=1.1, facing="left")
-    stage.put("person", 0.80, 0.56, colour=third, state="wheelchair")
-    stage.put("house", 0.18, 0.30, colour=stage.pick("white", "yellow"))
-    return stage.plan("bow", "medium", "greeting", "people", "shadow", target=one, anchor=other)
+def seat(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("park", "square"), sun=stage.pick("left", "right"))
+    first, second = stage.colours(2, *COATS)
+    guest = stage.put("person", 0.22, 0.74, colour=first)
+    stage.put("person", 0.80, 0.70, colour=second)
+    bench = stage.put("bench", 0.54, 0.56)
+    stage.put("lamp", 0.38, 0.38)
+    stage.trees(0.86)
+    return stage.plan("sit", "hard", "courtesy", "people", "shadow", target=guest, anchor=bench)
 
 
 def umbrella(stage: Stage) -> Plan:
@@ -103,26 +95,20 @@ def umbrella(stage: Stage) -> Plan:
     return stage.plan("umbrella", "medium", "care", "people", target=one)
 
 
-def seat(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("park", "square"), sun=stage.pick("left", "right"))
-    first, second = stage.colours(2, *COATS)
-    guest = stage.put("person", 0.22, 0.74, colour=first)
-    stage.put("person", 0.80, 0.70, colour=second)
-    bench = stage.put("bench", 0.54, 0.56)
-    stage.put("lamp", 0.38, 0.38)
-    stage.trees(0.86)
-    return stage.plan("sit", "hard", "courtesy", "people", "shadow", target=guest, anchor=bench)
+def bow(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("square", "park"), sun=stage.pick("left", "right"))
+    first, second, third = stage.colours(3, *COATS)
+    one = stage.put("person", 0.36, 0.66, colour=first, size=1.1, facing="right")
+    other = stage.put("person", 0.60, 0.64, colour=second, size=1.1, facing="left")
+    stage.put("person", 0.80, 0.56, colour=third, state="wheelchair")
+    stage.put("house", 0.18, 0.30, colour=stage.pick("white", "yellow"))
+    return stage.plan("bow", "medium", "greeting", "people", "shadow", target=one, anchor=other)
 
 
-SCENARIOS: tuple[Scenario, ...] = (
-    wave,
-    queue,
-    lanterns,
-    half_mast,
-    ramp,
-    dress,
-    seat,
-    umbrella,
-    bow,
-    lanterns_at_night,
-)
+def lanterns_at_night(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("meadow", "park"), season="winter", time=stage.pick("night", "sunset"))
+    first, second = stage.colours(2, "white", "yellow", "blue", "pink")
+    house = stage.put("house", 0.28, 0.38, colour=first)
+    stage.put("house", 0.78, 0.33, colour=second)
+    stage.put("snowman", 0.56, 0.64, colour=stage.pick("red", "green"))
+    return stage.plan("lanterns", "hard", "festival", "decoration", "glow", target=Reference("house", house.colour))
