@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from edit_eval.config.schema import Configuration
 from edit_eval.execution.advice.answer_limits import cut_off_sentences, short_limits
 from edit_eval.execution.advice.obstacles import refuse
-from edit_eval.execution.advice.prediction import predict_rest
 from edit_eval.execution.choices import choose
 from edit_eval.execution.drivers.contract import Driver, Machine, Meter
 from edit_eval.execution.engine.contracts import Watcher
@@ -33,6 +32,7 @@ from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Work
+from edit_eval.scheduling.time_left import rest_of_a_run
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
@@ -123,11 +123,8 @@ class Session:
 
         def tell_prediction(all_work: bool) -> None:
             said = "every edit model and judge works" if all_work else "it is over"
-            try:
-                left = f"; about {roughly(predict_rest(layout.models, work, estimates, policy))} left"
-            except Exception:  # a sentence that cannot be said is no reason to end a run
-                left = ""
-            spectator.note(f"pilot: {said}{left}")
+            left = rest_of_a_run(work, estimates, policy).seconds
+            spectator.note(f"pilot: {said}" + ("" if left is None else f"; about {roughly(left)} left"))
             for sentence in cut_off_sentences(matrix, pilot.judgements):
                 spectator.note(f"pilot: {sentence}")
 

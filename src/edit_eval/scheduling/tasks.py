@@ -139,10 +139,6 @@ class Work:
         present, pilot = self._left.get(self.phase), self._left.get(PILOT)
         return (present.get(model, 0) if present else 0) + (pilot.get(model, 0) if pilot else 0)
 
-    def tasks_left(self, model: str) -> dict[int, int]:
-        """Tasks of `model` that are not finished, by their phase."""
-        return {phase: left[model] for phase, left in self._left.items() if model in left}
-
     def units_left(self, model: str) -> int:
         """Units of `model` that are not finished, in all phases."""
         return self._units[model]
