@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from edit_eval.errors import Stopped
 from edit_eval.execution.drivers.contract import Event, WorkerSpecification
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
-from edit_eval.execution.engine.engine import Engine, Limits
+from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work, is_left, settled
 from edit_eval.records import Reply, Status
@@ -206,8 +206,10 @@ class Run:
             self.work,
             self,
             Silence(),
-            {(key, place): WorkerSpecification(key, key, "", place, "") for key, place in places},
-            {model.key: Limits(timeout=20_000.0, load_timeout=20_000.0) for model in self.models},
+            {
+                (key, place): WorkerSpecification(key, key, place, "", timeout=20_000.0, load_timeout=20_000.0)
+                for key, place in places
+            },
             poll_seconds=5_000.0,
         )
 

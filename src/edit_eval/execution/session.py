@@ -18,7 +18,7 @@ from edit_eval.execution.advice.obstacles import refuse
 from edit_eval.execution.choices import choose
 from edit_eval.execution.drivers.contract import Driver, Machine, Meter
 from edit_eval.execution.engine.contracts import Watcher
-from edit_eval.execution.engine.engine import Engine, Limits
+from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.engine.recorder import Audience, Recorder
@@ -78,7 +78,7 @@ class Session:
         every = (*matrix.judgements(), *matrix.controls())
         busy |= {f"judge:{one.judge}" for one in every if one.status is Status.PENDING}
         if busy:
-            laid = [(self.layout.sections[one.key], one.places) for one in self.layout.models if one.key in busy]
+            laid = [(self.configuration.models[one.key], one.places) for one in self.layout.models if one.key in busy]
             refuse(laid, self._driver.machine())
 
     def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
@@ -132,8 +132,6 @@ class Session:
         fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot)
         if work.finished:
             return
-        placements = {f"edit:{name}": s.placement for name, s in self.configuration.edit_models.items()}
-        placements |= {f"judge:{name}": s.placement for name, s in self.configuration.judges.items()}
         revisions = {f"edit:{model.name}": model.revision for model in matrix.edit_models}
         revisions |= {f"judge:{judge.name}": judge.model.revision for judge in matrix.judges}
         logs = directory.path / "logs"
@@ -169,8 +167,6 @@ class Session:
                 recorder,
                 spectator,
                 specifications,
-                {key: Limits(p.timeout, p.load_timeout) for key, p in placements.items()},
-                offload={key: p.offload for key, p in placements.items()},
                 interruption=interruption,
                 observer=observe,
             )

@@ -31,6 +31,12 @@ class Model:
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", f"{self.kind}:{self.name}")
 
+    @classmethod
+    def of(cls, key: str, places: tuple[tuple[str, ...], ...]) -> Model:
+        """The model that tasks call `edit:NAME` or `judge:NAME`."""
+        kind, _, name = key.partition(":")
+        return cls(name, "edit" if kind == "edit" else "judge", places)
+
     @property
     def title(self) -> str:
         """For people: `edit model testing`, `judge testing`."""

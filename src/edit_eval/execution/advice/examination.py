@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from edit_eval.benchmarks.scenes.benchmark import example_sample
-from edit_eval.config.components import import_class
+from edit_eval.config.components import Kind, import_class
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.advice.answer_limits import short_limits
@@ -31,12 +31,14 @@ from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
 from edit_eval.execution.machine.fitting import Wanted, fit_findings, host_findings, together_findings, weights_of
 from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, host_finding
-from edit_eval.execution.machine.places import places
+from edit_eval.execution.machine.places import Place, places
 from edit_eval.execution.machine.weights import hub_cache, is_hub_name, offline
 from edit_eval.experiment import Experiment, Listener, load_samples
 from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import fault
+from edit_eval.records import model_title
+from edit_eval.scheduling.tasks import Model
 
 __all__ = ["Finding", "examine", "refusal"]
 
@@ -73,12 +75,11 @@ def examine(
     wanted: list[Wanted] = []
     questions: list[Question] = []
     judges = _judges(configuration)
-    for role, sections in (("edit_model", configuration.edit_models), ("judge", configuration.judges)):
-        for section in sections.values():
-            model = _model(role, section, configuration.folder, machine, environment, findings)
-            wanted.append(model)
-            asked = judges.get(section.name) if role == "judge" else None
-            questions += _question(model, configuration.folder, findings, _request(configuration, asked))
+    for key, section in configuration.models.items():
+        model = _model(key, section, configuration.folder, machine, environment, findings)
+        wanted.append(model)
+        asked = judges.get(section.name) if model.model.kind == "judge" else None
+        questions += _question(model, configuration.folder, findings, _request(configuration, asked))
     findings += host_findings(wanted, configuration.execution.load_concurrency, host_free)
     findings += _environments(questions, visible, configuration, judges)
     findings += _path_findings(configuration, environment)
@@ -123,7 +124,7 @@ def _configuration_findings(configuration: Configuration | None) -> list[Finding
 
 
 def _model(
-    role: str,
+    key: str,
     section: ModelSection,
     folder: Path,
     machine: Machine,
@@ -131,8 +132,8 @@ def _model(
     findings: list[Finding],
 ) -> Wanted:
     """A model as it would be laid out; where it cannot be, `findings` get why."""
-    who = f"{role.replace('_', ' ')} {section.name}"
-    chosen: tuple[tuple[str, ...], ...] = ()
+    who = model_title(key)
+    chosen: tuple[Place, ...] = ()
     try:
         chosen, why = places(section, machine)
         shown = ", ".join("+".join(place) for place in chosen)
@@ -145,7 +146,7 @@ def _model(
     except ConfigurationError as error:
         findings.append(Finding("devices", "problem", f"{who}: {error}"))
     weights = weights_of(section, environment)
-    return Wanted(who, role, section, chosen, weights, _can_offload(role, section, folder))
+    return Wanted(Model.of(key, chosen), section, weights, _can_offload(key, section, folder))
 
 
 def _question(wanted: Wanted, folder: Path, findings: list[Finding], request: Mapping[str, Any]) -> list[Question]:
@@ -154,7 +155,7 @@ def _question(wanted: Wanted, folder: Path, findings: list[Finding], request: Ma
     try:
         python = _interpreter_of(section)
     except ConfigurationError as error:
-        advice = f"`edit-eval env create DIR --for {'edit' if wanted.role == 'edit_model' else 'judge'}` makes one"
+        advice = f"`edit-eval env create DIR --for {wanted.model.kind}` makes one"
         findings.append(Finding("environments", "problem", f"{wanted.who}: {error}", advice))
         return []
     if python is None:
@@ -166,12 +167,12 @@ def _question(wanted: Wanted, folder: Path, findings: list[Finding], request: Ma
         Question(
             who=wanted.who,
             python=python or sys.executable,
-            kind="edit_model" if wanted.role == "edit_model" else "judge",
+            kind=_kind(wanted.model.key),
             class_path=section.class_path,
             parameters=section.parameters,
             folder=str(folder),
             on_gpu=wanted.on_gpu,
-            request=request if wanted.role == "judge" else {},
+            request=request,
         )
     ]
 
@@ -184,9 +185,13 @@ def _interpreter_of(section: ModelSection) -> str | None:
     return interpreter(section)
 
 
-def _can_offload(role: str, section: ModelSection, folder: Path) -> bool:
+def _kind(key: str) -> Kind:
+    return "edit_model" if key.startswith("edit:") else "judge"
+
+
+def _can_offload(key: str, section: ModelSection, folder: Path) -> bool:
     try:
-        found = import_class("edit_model" if role == "edit_model" else "judge", section.class_path, folder)
+        found = import_class(_kind(key), section.class_path, folder)
     except ConfigurationError:  # only its own environment can import it
         return False
     return "offload" in inspect.signature(found.load).parameters
@@ -246,7 +251,7 @@ def _environments(
 
 
 def _path_findings(configuration: Configuration, environment: Mapping[str, str]) -> list[Finding]:
-    models = [*configuration.edit_models.values(), *configuration.judges.values()]
+    models = configuration.models.values()
     if not environment.get("PYTHONPATH") or not any(section.placement.foreign for section in models):
         return []
     text = "PYTHONPATH is set, and reaches the models' own environments: it may bring them libraries of another one"
@@ -327,7 +332,7 @@ def _benchmark_findings(
 def _key_findings(configuration: Configuration, environment: Mapping[str, str]) -> list[Finding]:
     """Whether the variables that hold keys are set; only their names are ever shown."""
     findings = []
-    for section in (*configuration.edit_models.values(), *configuration.judges.values()):
+    for section in configuration.models.values():
         for key, name in section.parameters.items():
             if not key.endswith("_env") or not isinstance(name, str) or not name:
                 continue

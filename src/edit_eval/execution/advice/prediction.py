@@ -11,7 +11,7 @@ from typing import Any
 
 from edit_eval.execution.drivers.contract import WorkerSpecification
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
-from edit_eval.execution.engine.engine import Engine, Limits
+from edit_eval.execution.engine.engine import Engine
 from edit_eval.records import Activity
 from edit_eval.scheduling.batches import cut_batches, first_samples
 from edit_eval.scheduling.estimates import Estimates
@@ -218,12 +218,13 @@ def simulate(
         capacity=lambda model: (capacity or {}).get(model, 1),
     )
     specifications = {
-        (model.key, place): WorkerSpecification(model.key, model.key, "", place, "")
+        (model.key, place): WorkerSpecification(
+            model.key, model.key, place, "", timeout=math.inf, load_timeout=math.inf
+        )
         for model in models
         for place in model.places
     }
-    endless = {model.key: Limits(math.inf, math.inf) for model in models}
-    engine = Engine(driver, policy, work, tally, _Nobody(), specifications, endless, poll_seconds=math.inf)
+    engine = Engine(driver, policy, work, tally, _Nobody(), specifications, poll_seconds=math.inf)
     engine.run()
     return Prediction(engine.now, bound, tally.busy, tally.activities or [])
 

@@ -83,8 +83,7 @@ class WorkerSpecification:
     name: str
     """For its log: `qwen_image_edit-cuda0`."""
     model: str
-    role: str
-    """`edit_model` or `judge`."""
+    """Its key."""
     devices: tuple[str, ...]
     class_path: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -96,6 +95,11 @@ class WorkerSpecification:
     """Folders in which the user's own classes are found."""
     logs: Path | None = None
     """Where what it prints is kept, in a file of its `name`; None: nowhere."""
+    offload: str = "none"
+    timeout: float = 600.0
+    """Seconds for which it may be silent with a task."""
+    load_timeout: float = 3600.0
+    """The same while it is prepared or loaded."""
 
 
 class Event(NamedTuple):

@@ -137,7 +137,6 @@ class LocalDriver:
         self._selector.register(made.sentinel, selectors.EVENT_READ, (made, "gone"))
         order = {
             "do": "prepare",
-            "role": specification.role,
             "class_path": specification.class_path,
             "parameters": dict(specification.parameters),
             "path": [os.path.abspath(folder) for folder in specification.import_path],
