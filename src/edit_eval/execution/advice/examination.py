@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from edit_eval.benchmarks.scenes.benchmark import example_sample
@@ -22,7 +21,7 @@ from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.advice.answer_limits import short_limits
 from edit_eval.execution.advice.findings import Finding
-from edit_eval.execution.advice.obstacles import no_gpu, no_weights
+from edit_eval.execution.advice.obstacles import download_command, no_gpu, no_weights
 from edit_eval.execution.advice.probing import Question, environment_findings, probe
 from edit_eval.execution.advice.server_answers import server_finding
 from edit_eval.execution.choices import automatic_findings
@@ -37,7 +36,7 @@ from edit_eval.experiment import Experiment, Listener, load_samples
 from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import fault
-from edit_eval.records import model_title
+from edit_eval.records import Sample, model_title
 from edit_eval.scheduling.tasks import Model
 
 __all__ = ["Finding", "examine", "refusal"]
@@ -78,10 +77,10 @@ def examine(
     for key, section in configuration.models.items():
         model = _model(key, section, configuration.folder, machine, environment, findings)
         wanted.append(model)
-        asked = judges.get(section.name) if model.model.kind == "judge" else None
-        questions += _question(model, configuration.folder, findings, _request(configuration, asked))
+        judge = judges.get(section.name) if model.model.kind == "judge" else None
+        questions += _question(model, configuration, findings, judge)
     findings += host_findings(wanted, configuration.execution.load_concurrency, host_free)
-    findings += _environments(questions, visible, configuration, judges)
+    findings += _environments(questions, visible)
     findings += _path_findings(configuration, environment)
     downloads: dict[Path, int | None] = {}
     for model in wanted:
@@ -149,20 +148,23 @@ def _model(
     return Wanted(Model.of(key, chosen), section, weights, _can_offload(key, section, folder))
 
 
-def _question(wanted: Wanted, folder: Path, findings: list[Finding], request: Mapping[str, Any]) -> list[Question]:
+def _question(
+    wanted: Wanted, configuration: Configuration, findings: list[Finding], judge: AskedJudge | None
+) -> list[Question]:
     """What the model's environment is to be asked; nothing where there is none yet, and `findings` get why."""
-    section = wanted.section
+    section, requirements = wanted.section, wanted.section.placement.uv
+    if requirements and not uv_is_made(uv_folder(requirements)):
+        text = f"{wanted.who}: an environment with {', '.join(requirements)} will be made by the first run, once"
+        findings.append(Finding("environments", "note", text))
+        return []
     try:
-        python = _interpreter_of(section)
+        python = interpreter(section)
     except ConfigurationError as error:
         advice = f"`edit-eval env create DIR --for {wanted.model.kind}` makes one"
         findings.append(Finding("environments", "problem", f"{wanted.who}: {error}", advice))
         return []
-    if python is None:
-        names = ", ".join(section.placement.uv)
-        text = f"{wanted.who}: an environment with {names} will be made by the first run, once"
-        findings.append(Finding("environments", "note", text))
-        return []
+    sample = example_sample(configuration.benchmark.language)
+    first = _first_question(judge, sample) if judge else None
     return [
         Question(
             who=wanted.who,
@@ -170,19 +172,12 @@ def _question(wanted: Wanted, folder: Path, findings: list[Finding], request: Ma
             kind=_kind(wanted.model.key),
             class_path=section.class_path,
             parameters=section.parameters,
-            folder=str(folder),
+            folder=str(configuration.folder),
             on_gpu=wanted.on_gpu,
-            request=request,
+            request=_request(first, sample) if first else {},
+            asked=(judge, first) if judge and first else None,
         )
     ]
-
-
-def _interpreter_of(section: ModelSection) -> str | None:
-    """The model's interpreter, empty for this one; None for an environment that is yet to be made."""
-    placement = section.placement
-    if placement.uv and not uv_is_made(uv_folder(placement.uv)):
-        return None
-    return interpreter(section)
 
 
 def _kind(key: str) -> Kind:
@@ -204,20 +199,15 @@ def _judges(configuration: Configuration) -> dict[str, AskedJudge]:
         return {}
 
 
-def _example_question(configuration: Configuration, judge: AskedJudge) -> protocols.Question | None:
+def _first_question(judge: AskedJudge, sample: Sample) -> protocols.Question | None:
     """The first question that can be asked about the drawn scene; None where its protocol has none."""
-    sample = example_sample(configuration.benchmark.language)
     if fault(judge.protocol, sample):
         return None
     return next((question for question in judge.protocol.questions(sample) if not question.after), None)
 
 
-def _request(configuration: Configuration, judge: AskedJudge | None) -> dict[str, Any]:
-    """What a judge is told about the drawn scene; nothing where it is not known how it is told."""
-    question = _example_question(configuration, judge) if judge is not None else None
-    if question is None:
-        return {}
-    sample = example_sample(configuration.benchmark.language)
+def _request(question: protocols.Question, sample: Sample) -> dict[str, Any]:
+    """What a judge is told about the drawn scene."""
     return {
         "system": question.system,
         "user": question.user,
@@ -230,23 +220,15 @@ def _request(configuration: Configuration, judge: AskedJudge | None) -> dict[str
     }
 
 
-def _environments(
-    questions: Sequence[Question],
-    visible: Sequence[Gpu],
-    configuration: Configuration | None = None,
-    judges: Mapping[str, AskedJudge] = MappingProxyType({}),
-) -> list[Finding]:
+def _environments(questions: Sequence[Question], visible: Sequence[Gpu]) -> list[Finding]:
     with ThreadPoolExecutor(max_workers=4) as pool:
         answers = list(pool.map(probe, questions))
     findings = []
     for question, found in zip(questions, answers, strict=True):
         findings += environment_findings(question, found, visible)
     for question, found in zip(questions, answers, strict=True):
-        judge = judges.get(question.who.removeprefix("judge "))
-        if configuration is not None and judge is not None and "examined" in found:
-            asked = _example_question(configuration, judge)
-            if asked is not None:
-                findings.append(server_finding(question.who, found["examined"], judge, asked))
+        if question.asked and "examined" in found:
+            findings.append(server_finding(question.who, found["examined"], *question.asked))
     return findings
 
 
@@ -272,8 +254,7 @@ def _weight_findings(
         return [Finding("models", "problem", f"{who}: {obstacle.problem}", obstacle.remedy)]
     cache = hub_cache(environment)
     variable = offline(environment)
-    revision = wanted.section.parameters.get("revision")
-    command = f"hf download {weights.name}" + (f" --revision {revision}" if revision else "")
+    command = download_command(wanted.section)
     if weights.folder is None:
         if not is_hub_name(weights.name):
             text = f"{who}: there is no folder {Path(weights.name).expanduser().absolute()}"

@@ -19,6 +19,8 @@ from edit_eval.execution.drivers.local import how_it_ended, kill_group
 from edit_eval.execution.machine.environments import import_path
 from edit_eval.execution.machine.installation import bounds, install_line
 from edit_eval.privacy import hide_secrets
+from edit_eval.protocols import contract as protocols
+from edit_eval.protocols.asked import AskedJudge
 
 SECONDS = 180.0  # how long an environment may take; libraries on a cold network disk take a minute
 LIBRARIES = ("torch", "torchvision", "diffusers", "transformers", "accelerate", "safetensors")
@@ -53,6 +55,8 @@ class Question:
     on_gpu: bool = False
     request: Mapping[str, Any] = field(default_factory=dict)
     """What a judge that is elsewhere is asked about the drawn scene (`JudgeRequest` without its pictures)."""
+    asked: tuple[AskedJudge, protocols.Question] | None = None
+    """Who will read the answer to that, and the question."""
 
 
 def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
