@@ -15,18 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.execution.drivers.contract import Meter
-from edit_eval.records import Status
-from edit_eval.reporting.progress.view import (
-    CategoryDone,
-    DeviceView,
-    EditFailed,
-    Judged,
-    Line,
-    Plan,
-    Reading,
-    Skipped,
-    Snapshot,
-)
+from edit_eval.reporting.progress.view import CategoryDone, DeviceView, Judged, Line, Plan, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import (
     asked_words,
     category_sentence,
@@ -38,7 +27,7 @@ from edit_eval.reporting.progress.words import (
     meter_words,
     more_devices,
     reading_words,
-    told,
+    skipped,
     words_of,
 )
 from edit_eval.reporting.terminal_text import Beginning, Name, one_line, padded
@@ -94,10 +83,10 @@ class RichProgress:
         for line in lines:
             if isinstance(line, Plan):
                 self._label = max(self._label, line.label)
-            elif isinstance(line, Judged | EditFailed):
-                self._label = max(self._label, cell_len(line.label))
+            elif isinstance(line, Judged | Said):
+                self._label = max(self._label, cell_len(line.about))
         if len(lines) > LINES_AT_ONCE:
-            lines = [Skipped(len(lines) - LINES_AT_ONCE), *lines[-LINES_AT_ONCE:]]
+            lines = [skipped(len(lines) - LINES_AT_ONCE), *lines[-LINES_AT_ONCE:]]
         width = min(self._label, int(LABEL * self._console.width))
         self._console.print(Group(*(rendered(line, width) for line in lines)))
 
@@ -141,15 +130,16 @@ def rendered(line: Line, label: int) -> ConsoleRenderable:
     match line:
         case Plan():
             return plan_table(line)
-        case Judged(judgement=judgement) if judgement.status is Status.OK:
+        case Judged(judgement=judgement):
             words = Beginning(words_of(judgement), "dim")
-            return tagged(f"{judgement.score:.3f}", "bold", Text(padded(line.label, label)), words)
+            return tagged(f"{judgement.score:.3f}", "bold", Text(padded(line.about, label)), words)
         case CategoryDone():
             title = Text.assemble((one_line(line.label), "bold"), f"  {one_line(category_sentence(line))}")
             return Rule(title, align="left", style="dim", characters="─")
-    tag, about, said = told(line)
-    names = [Text(padded(about, label))] if about else []
-    return tagged(tag, _TAGS.get(tag, ""), *names, Text(one_line(said), style="" if tag else "dim"))
+        case Said():
+            names = [Text(padded(line.about, label))] if line.about else []
+            said = Text(one_line(line.words), style="" if line.tag else "dim")
+            return tagged(line.tag, _TAGS.get(line.tag, ""), *names, said)
 
 
 def tagged(tag: str, style: str, *texts: Text | Beginning) -> ConsoleRenderable:
