@@ -8,16 +8,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
-from edit_eval.reporting.page.texts import scale_words, score_name, short_category, text
+from edit_eval.reporting.page.texts import score_line, short_category, text
 from edit_eval.reporting.tables import without_interval
-from edit_eval.reporting.terminal_text import Name, one_line, print_beside, readable, stdout_console
+from edit_eval.reporting.terminal_text import (
+    Name,
+    numbers,
+    one_line,
+    plain_table,
+    print_beside,
+    print_dim,
+    readable,
+    stdout_console,
+    whole,
+)
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.failure_rates import FailedEdits
 from edit_eval.statistics.paired import FEWEST_IMAGES
@@ -69,7 +78,7 @@ def print_comparison(comparison: Comparison, console: Console | None = None, *, 
         for pair in detailed:
             _print_samples(console, pair, letters, SAMPLES_SHOWN[len(detailed) > 1], language)
         if len(detailed) < len(pairs):
-            _print_dim(console, text("compare.rest", language, first=letters[columns[0].name]))
+            print_dim(console, text("compare.rest", language, first=letters[columns[0].name]))
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
@@ -142,17 +151,15 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], 
 
     Where any edit failed also how many, with the 95 % interval of their share.
     """
-    table = _table("", roomy=True)
-    table.add_column("", overflow="fold")
     with_models = len({column.edit_model for column in columns}) > 1 and any(
         not column.name.endswith(column.edit_model) for column in columns
     )
-    if with_models:
-        table.add_column(text("edit_model", language), overflow="fold")
     with_failures = any(column.failed.count for column in columns)
     digits = _digits(columns[0].scale, [column.mean for column in columns])
     keys = ["scored", *(["compare.failed"] if with_failures else []), "images", "mean.column", "interval"]
-    _add_numbers(table, [text(key, language) for key in (*keys, "compare.rank")])
+    figures = numbers(*(text(key, language) for key in (*keys, "compare.rank")))
+    models = [text("edit_model", language)] if with_models else []
+    table = plain_table(*whole(""), "", *models, *figures, gap=2)
     for column in columns:
         complete = column.scored == column.total
         table.add_row(
@@ -171,9 +178,8 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], 
 
 def pairs_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: str = "en") -> Table:
     """A row for each pair: the difference, its interval, the test, and what the test could have seen."""
-    table = _table(text("compare.pair", language))
-    _add_numbers(table, ["n", *_difference_names(language), text("compare.detectable", language)])
-    table.add_column(text("compare.verdict", language), no_wrap=True)
+    figures = numbers("n", *_difference_names(language), text("compare.detectable", language))
+    table = plain_table(*whole(text("compare.pair", language)), *figures, *whole(text("compare.verdict", language)))
     digits = _digits_of(pairs)
     for pair in pairs:
         table.add_row(
@@ -195,12 +201,12 @@ def counts_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: st
     incomplete = any(_misses(pair) for pair in pairs)
     wanted = next((pair.needed["difference"] for pair in pairs if pair.needed), None)
     digits = _digits_of(pairs)
-    table = _table(text("compare.pair", language), roomy=True)
     keys = ["compare.wins", "compare.ties", "compare.losses", "compare.in_both"]
     keys += ["compare.bounds"] if incomplete else []
-    _add_numbers(table, [text(key, language) for key in keys])
+    headings = [text(key, language) for key in keys]
     if wanted is not None:
-        _add_numbers(table, [text("compare.to_show", language, difference=f"{wanted:g}")])
+        headings.append(text("compare.to_show", language, difference=f"{wanted:g}"))
+    table = plain_table(*whole(text("compare.pair", language)), *numbers(*headings), gap=2)
     for pair in pairs:
         row = [str(pair.wins), str(pair.ties), str(pair.losses), f"{pair.n}/{pair.total}"]
         bounds = (pair.worst_case_difference, pair.best_case_difference)
@@ -215,16 +221,9 @@ def counts_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: st
 
 def failures_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: str = "en") -> Table:
     """A row for each pair: of the edits that both tried those that failed, `3 : 0`, and the test of the difference."""
-    table = _table(text("compare.failed.edits", language), roomy=True)
-    keys = (
-        "compare.edits",
-        "images",
-        "compare.failed",
-        "compare.difference",
-        "compare.p",
-        "compare.p_adjusted",
-    )
-    _add_numbers(table, [text(key, language) for key in keys])
+    keys = ("compare.edits", "images", "compare.failed", "compare.difference", "compare.p", "compare.p_adjusted")
+    headings = [text(key, language) for key in keys]
+    table = plain_table(*whole(text("compare.failed.edits", language)), *numbers(*headings), gap=2)
     for pair in pairs:
         found = pair.failures
         table.add_row(
@@ -243,10 +242,8 @@ def categories_table(
     pairs: Sequence[Pair], letters: Mapping[str, str], categories: Sequence[str], language: str = "en"
 ) -> Table:
     """A row for each category of each pair, and for the mean (of categories or samples) that is not the score's own."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    table.add_column(text("category", language), overflow="fold")
-    table.add_column(text("compare.pair", language), no_wrap=True)
-    _add_numbers(table, ["n", *_difference_names(language)])
+    headings = numbers("n", *_difference_names(language))
+    table = plain_table(text("category", language), *whole(text("compare.pair", language)), *headings, gap=1)
     digits = _digits_of(pairs)
     for name in categories:
         title = Text(one_line(short_category(name, language)))
@@ -273,18 +270,6 @@ def categories_table(
         table.add_row(title, _pair_name(pair, letters), str(pair.n), str(pair.clusters), *figures, "", "")
         title = Text("")
     return table
-
-
-def _table(first: str, *, roomy: bool = False) -> Table:
-    padding = (0, 2, 0, 0) if roomy else (0, 0)
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=padding, header_style="dim")
-    table.add_column(first, no_wrap=True)
-    return table
-
-
-def _add_numbers(table: Table, names: Sequence[str]) -> None:
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
 
 
 def _difference_names(language: str) -> list[str]:
@@ -388,17 +373,15 @@ def _print_scale(console: Console, column: ColumnSummary, language: str) -> None
     """Which score it is, where a reader could take it for another or for one of which higher is better."""
     if column.score == "score" and column.scale.higher_is_better:
         return
-    scale = scale_words(column.scale, language, mean=True)
-    words = text("scale.of", language, name=score_name(column.score, language), scale=scale)
-    _print_dim(console, one_line(words))
+    print_dim(console, one_line(score_line(column.score, column.scale, language)))
     if not column.scale.higher_is_better:
-        _print_dim(console, text("compare.lower", language))
+        print_dim(console, text("compare.lower", language))
 
 
 def _print_reasons(console: Console, reasons: Sequence[str | None], language: str) -> None:
     """Why there is a dash in place of an interval; what has its own sentence elsewhere is not said twice."""
     if words := without_interval(reasons, language):
-        _print_dim(console, words)
+        print_dim(console, words)
 
 
 def _print_differing_models(
@@ -417,23 +400,23 @@ def _print_explanation(console: Console, pairs: Sequence[Pair], letters: Mapping
     """What the columns mean, and what the verdicts that are there do not mean."""
     tests = sum(pair.p is not None for pair in pairs)
     console.print()
-    _print_dim(console, text("compare.explanation", language, tests=_tests(tests, language)))
+    print_dim(console, text("compare.explanation", language, tests=_tests(tests, language)))
     if any(pair.failures.a or pair.failures.b for pair in pairs):
         edit_models = len({(pair.a, pair.b) for pair in pairs})
-        _print_dim(console, text("compare.failed.explanation", language, tests=_tests(edit_models, language)))
+        print_dim(console, text("compare.failed.explanation", language, tests=_tests(edit_models, language)))
     if any(pair.n == 0 for pair in pairs):
-        _print_dim(console, text("compare.no_test.hint", language))
+        print_dim(console, text("compare.no_test.hint", language))
     if any(pair.identical for pair in pairs):
-        _print_dim(console, text("compare.same.hint", language))
+        print_dim(console, text("compare.same.hint", language))
     verdicts = {verdict(pair, letters, language) for pair in pairs}
     if {text("compare.tie", language), text("compare.tie", language) + "†"} & verdicts:
-        _print_dim(console, text("compare.tie.hint", language, power=f"{POWER:.0%}"))
+        print_dim(console, text("compare.tie.hint", language, power=f"{POWER:.0%}"))
     images = [pair.clusters for pair in pairs if pair.n]
     images += [found.clusters for pair in pairs if len(pair.categories) > 1 for found in pair.categories.values()]
     if min(images, default=FEWEST_IMAGES) < FEWEST_IMAGES:
-        _print_dim(console, text("compare.few_images.hint", language, fewest=FEWEST_IMAGES))
+        print_dim(console, text("compare.few_images.hint", language, fewest=FEWEST_IMAGES))
     if text("compare.too_uneven", language) in verdicts:
-        _print_dim(console, text("compare.too_uneven.hint", language))
+        print_dim(console, text("compare.too_uneven.hint", language))
     for pair in pairs:
         if pair.few_losses:
             names = {"pair": _pair_name(pair, letters), "name": letters[pair.few_losses.column]}
@@ -454,7 +437,7 @@ def _print_categories(
     tests = sum(len(pair.categories) for pair in comparison.pairs)
     console.print()
     console.print(categories_table(pairs, letters, categories, language))
-    _print_dim(console, text("compare.exploratory", language, tests=_tests(tests, language)))
+    print_dim(console, text("compare.exploratory", language, tests=_tests(tests, language)))
 
 
 def _print_samples(console: Console, pair: Pair, letters: Mapping[str, str], count: int, language: str) -> None:
@@ -473,10 +456,6 @@ def _print_samples(console: Console, pair: Pair, letters: Mapping[str, str], cou
             if words:
                 start = Text(f"{'':8}{name}: ", style="dim")
                 console.print(start.append(one_line(words, max(1, console.width - start.cell_len))), soft_wrap=True)
-
-
-def _print_dim(console: Console, words: str) -> None:
-    print_beside(console, "", Text(words, style="dim"))
 
 
 def _tests(number: int, language: str) -> str:

@@ -63,7 +63,7 @@ def status_document(results: Results) -> dict[str, Any]:
 
 
 def _document(results: Results, live: Live | None) -> dict[str, Any]:
-    command = recorded_command(results)
+    command, folder = recorded_command(results)
     wall = list(results.wall_seconds)
     if live is not None and wall:  # its events say only when something has come to an end
         wall[-1] = max(wall[-1], live.seconds)
@@ -79,8 +79,8 @@ def _document(results: Results, live: Live | None) -> dict[str, Any]:
         "starts": len(wall),
         "wall_seconds": sum(timed) if timed or not wall else None,
         "starts_without_time": len(wall) - len(timed),
-        "command": command.line,
-        "folder": command.folder,
+        "command": command,
+        "folder": folder,
         "edits": {"total": len(results.edits), **_by_status(edits)},
         "judgements": {"total": len(results.judgements), **_by_status(judgements)},
         "controls": {"total": len(results.controls), **_by_status(controls)},

@@ -272,7 +272,7 @@ def test_the_browser_would_stop_what_slipped_through(complete: Report, browser: 
     tab = context.new_page()
     asked = []
     tab.on("request", lambda made: asked.append(made.url))
-    tab.goto(complete.files.page.as_uri())
+    tab.goto((complete.folder / "index.html").as_uri())
     tab.evaluate(
         """() => {
             const script = document.createElement('script');
