@@ -58,8 +58,7 @@ def print_comparison(comparison: Comparison, console: Console | None = None, *, 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
     """`edit-eval compare --json`: all numbers, as plain data that can be written as UTF-8."""
-    plain = readable(comparison.document())
-    assert isinstance(plain, dict)
+    plain: dict[str, Any] = readable(comparison.document())
     return plain
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich import box
 from rich.cells import cell_len, set_cell_size
@@ -108,7 +109,7 @@ def padded(text: str, cells: int) -> str:
     return set_cell_size(one_line(text, cells), cells)
 
 
-def readable(document: object) -> object:
+def readable(document: Any) -> Any:
     """A plain document (dicts, lists, text, numbers) whose text can be written as UTF-8."""
     if isinstance(document, str):
         return document.encode("utf-8", "replace").decode("utf-8")

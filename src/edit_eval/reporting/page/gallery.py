@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,10 +104,14 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     """What people read for keys of the records: `{kind: {key: {"en": ..., "zh": ...}}}`."""
     categories = dict.fromkeys(sample.category for sample in results.samples)
     difficulties = dict.fromkeys(sample.difficulty for sample in results.samples if sample.difficulty)
+
+    def named(kind: str, keys: Iterable[str]) -> dict[str, dict[str, str]]:
+        return {key: {one: name_of(kind, key, one) for one in LANGUAGES} for key in keys}
+
     return {
-        "category": {name: {one: name_of("short_category", name, one) for one in LANGUAGES} for name in categories},
-        "category_title": {name: {one: name_of("category", name, one) for one in LANGUAGES} for name in categories},
-        "difficulty": {name: {one: name_of("difficulty", name, one) for one in LANGUAGES} for name in difficulties},
+        "category": named("short_category", categories),
+        "category_title": named("category", categories),
+        "difficulty": named("difficulty", difficulties),
     }
 
 

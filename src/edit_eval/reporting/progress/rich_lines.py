@@ -64,13 +64,10 @@ class RichProgress:
         if now < self._next_reading:
             return
         self._next_reading = now + self.interval
-        if self._live is None:
-            self._begin_live()
         row = Table.grid(padding=(0, 2, 0, 0))
         bar = ProgressBar(1.0, so_far.fraction, width=BAR, complete_style="green") if so_far.size else Text("")
         row.add_row(Text("reading the benchmark"), bar, Text(reading_words(so_far)))
-        assert self._live is not None
-        self._live.update(row, refresh=True)
+        self._below().update(row, refresh=True)
 
     def has_read(self) -> None:
         """Takes the bar away."""
@@ -92,17 +89,14 @@ class RichProgress:
 
     def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Shows lines, and the bars anew if anything has changed."""
-        now = self._clock()
-        if self._live is None:
-            self._begin_live()
+        now, below = self._clock(), self._below()
         drawn = (snapshot.devices, snapshot.edits, snapshot.judgements, snapshot.controls, int(now), self._console.size)
         if drawn == self._drawn and not lines:
             return
         self._drawn = drawn
         width, height = self._console.size
         bars = bars_of(snapshot, width, height)
-        assert self._live is not None
-        self._live.update(bars, refresh=not lines)  # with lines, writing those draws the bars below them
+        below.update(bars, refresh=not lines)  # with lines, writing those draws the bars below them
         self.write(lines)
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
@@ -112,9 +106,12 @@ class RichProgress:
         tag, _, words = ending(snapshot).partition(": ")
         self._console.print(tagged(tag, "bold", Text(words)))
 
-    def _begin_live(self) -> None:
-        self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
-        self._live.start()
+    def _below(self) -> Live:
+        """What stands below the lines, and is drawn again and again."""
+        if self._live is None:
+            self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
+            self._live.start()
+        return self._live
 
     def _end_live(self) -> None:
         live, self._live = self._live, None
