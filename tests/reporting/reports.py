@@ -20,10 +20,7 @@ class Report:
 
     results: Results
     summary: dict[str, Any]
-
-    @property
-    def folder(self) -> Path:
-        return Path(self.results.directory) / "report"
+    folder: Path
 
     @property
     def html(self) -> str:
@@ -86,9 +83,9 @@ def headline(entry: dict[str, Any]) -> dict[str, Any]:
 
 def report_on(results: Results, language: str = "en") -> Report:
     summary = summarise(results)
-    report = Report(results, summary)
-    write_report(results, summary, report.folder, language=language)
-    return report
+    folder = Path(results.directory) / "report"
+    write_report(results, summary, folder, language=language)
+    return Report(results, summary, folder)
 
 
 # -- in a browser --

@@ -134,7 +134,8 @@ def test_a_complete_run_claims_no_worst_case(complete: Report) -> None:
 
 def test_the_page_opens_in_the_language_of_the_run(complete: Report, tmp_path: Path) -> None:
     assert '<html lang="en">' in complete.html
-    chinese = write_report(complete.results, complete.summary, tmp_path, language="zh").page.read_text("utf-8")
+    write_report(complete.results, complete.summary, tmp_path, language="zh")
+    chinese = (tmp_path / "index.html").read_text("utf-8")
     assert '<html lang="zh-CN">' in chinese
     assert "评测报告" in chinese
 
