@@ -339,6 +339,8 @@ class Engine:
         self._records.event(
             "failed", replica=worker.replica.name, what=self._records.about(task), error=reason, trace=message["trace"]
         )
+        if worker.killed == UNRELIABLE:  # whoever said so first is charged: a server is gone for all of them
+            return self._return(worker.replica, task)
         if kind == "unreadable":
             return self._read_again(worker.replica, task, reason)
         if kind == "out_of_memory":
