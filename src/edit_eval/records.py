@@ -19,6 +19,7 @@ class Status(str, Enum):
     PENDING = "pending"  # not done yet
     SKIPPED = "skipped"  # the sample itself is bad (`on_bad_sample: skip`)
     EDIT_FAILED = "edit_failed"  # there is no edit to judge
+    EDIT_REFUSED = "edit_refused"  # nor here: the edit model declined to make it
     JUDGE_ERROR = "judge_error"  # the judge gave no answer
     REFUSED = "refused"  # the judge declined to answer
     UNPARSEABLE = "unparseable"  # an answer without exactly the values that were asked for
@@ -28,6 +29,14 @@ class Status(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+NO_EDIT = (Status.EDIT_FAILED, Status.EDIT_REFUSED)
+"""Why there is no edit; of an edit, and of all that would have been judged of it."""
+
+# Python 3.11 takes ten times as long to look a member up in its class.
+_OK = Status.OK
+_ENDINGS = (_OK, Status.CUT_OFF, Status.REFUSED, Status.JUDGE_ERROR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +110,7 @@ class Edit:
     edit_seed: int
     """Which of the `evaluation.edit_seeds` this is, from 0."""
     status: Status
-    """`ok`, `pending`, `skipped` or `edit_failed`."""
+    """`ok`, `pending`, `skipped`, `edit_failed` or `edit_refused`."""
     reason: str = ""
     image: str = ""
     """Path of the image, relative to the run directory."""
@@ -117,7 +126,7 @@ class Edit:
     """Things worth knowing that are no failure: `identical_to_source`, `other_aspect_ratio`."""
 
     def __post_init__(self) -> None:
-        if (self.status is Status.OK) != bool(self.image):
+        if (self.status is _OK) != bool(self.image):
             raise ValueError(f"an edit has an image exactly when its status is ok: {self}")
 
 
@@ -141,7 +150,7 @@ class Reply:
     """Characters of the whole answer where it was so long that `text` is only its beginning; 0 where it is all."""
 
     def __post_init__(self) -> None:
-        if self.ended not in (Status.OK, Status.CUT_OFF, Status.REFUSED, Status.JUDGE_ERROR):
+        if self.ended not in _ENDINGS:
             raise ValueError(f"a reply ends ok, cut_off, refused or judge_error, not {self.ended}")
 
 
@@ -195,7 +204,7 @@ class Judgement:
     """Of the last reply."""
 
     def __post_init__(self) -> None:
-        if (self.status is Status.OK) != (self.headline in self.scores):
+        if (self.status is _OK) != (self.headline in self.scores):
             raise ValueError(f"a judgement has a headline exactly when its status is ok: {self}")
 
     @property

@@ -17,19 +17,11 @@ from edit_eval.protocols.contract import Missing
 from edit_eval.records import Judgement, Results, Status
 from edit_eval.statistics.people import people_agreement, read_people_file
 from edit_eval.statistics.summary import judges_document, summarise
+from edit_eval.store.journal import no_garbage
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory
-
-
-class RunInterrupted(KeyboardInterrupt):
-    """Somebody wanted the end of the run in `run_dir`; `signal` is how. All that was done is kept."""
-
-    def __init__(self, run_dir: Path, signal: int) -> None:
-        super().__init__(f"signal {signal}")
-        self.run_dir = run_dir
-        self.signal = signal
 
 
 def failures(names: Collection[str]) -> frozenset[Status]:
@@ -66,6 +58,7 @@ class Run:
         return found
 
     @cached_property
+    @no_garbage()
     def matrix(self) -> Matrix:
         """Every edit, reply and judgement."""
         matrix = Matrix(self.experiment)

@@ -17,6 +17,7 @@ from edit_eval.config.components import built_in
 from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.edit_models.diffusers import DiffusersModel
+from edit_eval.edit_models.image_endpoint import ImageEndpoint
 from edit_eval.edit_models.image_folder import ImageFolder
 from edit_eval.edit_models.preset_table import PIPELINES
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
@@ -57,6 +58,7 @@ def test_every_yaml_block_fits_its_class() -> None:
     classes = {
         "qwen_image_edit": QwenImageEdit.Parameters,
         "diffusers": DiffusersModel.Parameters,
+        "image_endpoint": ImageEndpoint.Parameters,
         "image_folder": ImageFolder.Parameters,
         "qwen3_vl": Qwen3VL.Parameters,
         "chat_endpoint": ChatEndpoint.Parameters,
@@ -79,6 +81,7 @@ def test_every_yaml_block_fits_its_class() -> None:
     [
         ("qwen_image_edit", QwenImageEdit, {}),
         ("diffusers", DiffusersModel, {"model_name": ""}),
+        ("image_endpoint", ImageEndpoint, {"model": ""}),
         ("image_folder", ImageFolder, {"folder": ""}),
         ("qwen3_vl", Qwen3VL, {}),
         ("chat_endpoint", ChatEndpoint, {"model": ""}),

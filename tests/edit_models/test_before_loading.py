@@ -14,9 +14,9 @@ from rich.console import Console
 
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
+from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import examination
-from edit_eval.execution.advice.cards import warnings
 from edit_eval.execution.advice.durations import durations_of
 from edit_eval.execution.advice.planning import make_plan
 from edit_eval.execution.machine.fitting import weights_of
@@ -122,15 +122,15 @@ class TestToldBefore:
         with pytest.raises(ConfigurationError, match="nothing is known of how long diffusers takes"):
             durations_of(load(KLEIN), None)
 
-    def test_a_run_says_what_to_heed(self, load: Load, tmp_path: Path) -> None:
-        def said(*arguments: str, **more: Any) -> list[str]:
-            return list(warnings(load(*arguments, **more)))
+    def test_what_sets_a_model_apart_is_its_note(self) -> None:
+        def note(name: str, **more: Any) -> str:
+            return DiffusersModel.card(DiffusersModel.Parameters(name, **more))["note"]
 
-        assert said(KLEIN) == []
-        assert "the source is cropped" in said(JOY)[0]
-        rewritten = said("black-forest-labs/FLUX.2-dev", params={"call": {"caption_upsample_temperature": 0.15}})
-        assert rewritten == ["diffusers: prompts are rewritten before the edit (caption_upsample_temperature)"]
-        assert "NewPipeline is in no table" in said("someone/new", params={"pipeline": "NewPipeline"})[0]
+        assert note(KLEIN) == ""
+        assert "the source is cropped" in note(JOY)
+        rewritten = note("black-forest-labs/FLUX.2-dev", call={"caption_upsample_temperature": 0.15})
+        assert rewritten == "prompts are rewritten before the edit (caption_upsample_temperature)"
+        assert "NewPipeline is in no table" in note("someone/new", pipeline="NewPipeline")
 
     def test_describe_lists_the_models_that_are_known_by_name(self) -> None:
         (component,) = description_document("diffusers")["components"]

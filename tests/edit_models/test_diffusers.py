@@ -247,7 +247,7 @@ class TestUnknown:
         monkeypatch.delitem(PIPELINE, name)
         unknown = loaded(tiny / name, guidance={"guidance_scale": 7.5})
         assert pixels(unknown) == known  # what was not given, the class has by itself
-        assert "is in no table" in unknown.about()["notes"]
+        assert "it was guessed that `image` takes the source" in unknown.about()["note"]
 
     def test_a_name_that_nobody_knows_needs_its_class(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))

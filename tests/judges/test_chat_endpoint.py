@@ -17,12 +17,12 @@ import pytest
 from PIL import Image
 
 from edit_eval import records
+from edit_eval.endpoints import client
 from edit_eval.errors import LoadError, ModelError
-from edit_eval.judges import chat_endpoint
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Status
-from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
+from judge_server import Asked, JudgeServer, Reply
 
 pytest.importorskip("openai")
 
@@ -33,7 +33,7 @@ MADE: list[ChatEndpoint] = []  # in the test that is running
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(chat_endpoint, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     yield
@@ -249,7 +249,7 @@ def test_after_a_429_nobody_asks_before_the_time_is_over(server: JudgeServer) ->
     server.script.append(Reply.error(429, retry_after=0.6))
     with ThreadPoolExecutor(4) as threads:
         first = threads.submit(judge.judge, [request(0)])
-        while not judge._gate._closed_until and not first.done():
+        while not judge.client.gate._closed_until and not first.done():
             time.sleep(0.005)
         others = [threads.submit(judge.judge, [request(n)]) for n in (1, 2)]
         assert [f.result() for f in (first, *others)] == [["Score: 5.000"]] * 3
@@ -334,7 +334,7 @@ def test_fewer_at_once_after_429_and_more_again_later(server: JudgeServer) -> No
     judge = endpoint(server, concurrency=16)
     server.script += [Reply.error(429), Reply.error(429)]
     judge.judge([request()])
-    assert int(judge._gate.width) == 4, "halved twice"
+    assert int(judge.client.gate.width) == 4, "halved twice"
     released = threading.Event()
 
     def held(asked: Asked) -> Reply:
@@ -353,7 +353,7 @@ def test_fewer_at_once_after_429_and_more_again_later(server: JudgeServer) -> No
         assert [one.result() for one in waiting] == [["Score: 5.000"]] * 16
         server.answer = Reply()
         list(threads.map(lambda n: judge.judge([request(n)]), range(200)))
-    assert judge._gate.width == 16, "the server is well again, and is used"
+    assert judge.client.gate.width == 16, "the server is well again, and is used"
 
 
 # -- whose fault it is --
@@ -394,7 +394,7 @@ def test_a_server_that_is_gone_is_not_the_samples_fault(server: JudgeServer) -> 
 
 def test_one_canary_for_all_that_fail_together(server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = endpoint(server, concurrency=8, retries=0)
-    asking, all_ask, wondering = judge._server_answers, threading.Event(), []
+    asking, all_ask, wondering = judge.client._server_answers, threading.Event(), []
 
     def asks() -> Coroutine[Any, Any, bool]:
         wondering.append(True)
@@ -406,7 +406,7 @@ def test_one_canary_for_all_that_fail_together(server: JudgeServer, monkeypatch:
         all_ask.wait(60)
         return Reply("ok")
 
-    monkeypatch.setattr(judge, "_server_answers", asks)
+    monkeypatch.setattr(judge.client, "_server_answers", asks)
     server.answer, server.canary = Reply.error(500), patient
     with ThreadPoolExecutor(8) as threads:
         failed = [threads.submit(judge.judge, [request(n)]) for n in range(8)]
@@ -453,8 +453,8 @@ def test_whatever_else_the_client_raises_is_one_line_without_the_key(
     async def broken(**body: Any) -> None:
         raise ZeroDivisionError(f"in the\nclient {KEY}")
 
-    monkeypatch.setattr(judge._client.chat.completions.with_raw_response, "create", broken)
-    monkeypatch.setattr(judge, "_server_answers", lambda: asyncio.sleep(0, True))
+    monkeypatch.setattr(judge.client.openai.chat.completions.with_raw_response, "create", broken)
+    monkeypatch.setattr(judge.client, "_server_answers", lambda: asyncio.sleep(0, True))
     with pytest.raises(ModelError, match="ZeroDivisionError: in the client <OPENAI_API_KEY>"):
         judge.judge([request()])
 
@@ -480,5 +480,5 @@ def test_nothing_is_left_of_a_judge_that_is_closed(server: JudgeServer) -> None:
             time.sleep(0.005)
         judge.close()
         assert isinstance(waiting.exception(30), CancelledError)
-    assert judge._client.is_closed()
-    assert not judge._thread.is_alive()
+    assert judge.client.openai.is_closed()
+    assert not judge.client._thread.is_alive()

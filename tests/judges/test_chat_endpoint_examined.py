@@ -10,7 +10,7 @@ from PIL import Image
 from edit_eval.errors import LoadError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.testing.judge_server import JudgeServer, Reply
+from judge_server import JudgeServer, Reply
 
 pytest.importorskip("openai")
 
@@ -57,7 +57,7 @@ def test_doctors_question_says_what_is_wrong_and_where(server: JudgeServer, answ
     assert server.base_url in str(failed.value)
     assert KEY not in str(failed.value)
     assert len(server.judged) <= 2
-    assert judge._client.is_closed()
+    assert judge.client.openai.is_closed()
 
 
 @pytest.mark.parametrize(

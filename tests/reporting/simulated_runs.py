@@ -14,7 +14,7 @@ from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import Stopped
 from edit_eval.execution.drivers.contract import Meter, WorkerSpecification
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
-from edit_eval.execution.engine.engine import Engine, Limits
+from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work
@@ -23,12 +23,11 @@ from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.records import Edit, Judgement, Picture, Sample, Scale, Status
 from edit_eval.reporting.progress.state import ProgressState
-from edit_eval.reporting.progress.view import Display, Line, Reading, Snapshot
+from edit_eval.reporting.progress.view import Display, Line, Reading, Said, Snapshot
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica
-from edit_eval.scheduling.tasks import Model, Task, Work
+from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.workers.messages import Message
@@ -195,7 +194,7 @@ class SimulatedRun:
         self._by_category = by_category
         self._pilot = choose_pilot(self.matrix) if pilot else PilotCells()
         self._specifications = {
-            (model.key, place): WorkerSpecification(model.name, model.key, model.kind, place, "", {})
+            (model.key, place): WorkerSpecification(model.name, model.key, place, "", timeout=500.0, load_timeout=500.0)
             for model in models
             for place in places
         }
@@ -205,9 +204,8 @@ class SimulatedRun:
         recorder = Recorder(self.matrix, self.directory, self.work, spectator)
         fill_work(self.work, self.matrix, self._batches, by_category=self._by_category, pilot=self._pilot)
         spectator.begin(self.matrix, self.policy, self.work, self.estimates, self.meters, self.directory)
-        limits = {replica.model.key: Limits(500.0, 500.0) for replica in self.policy.replicas}
         try:
-            Engine(self.driver, self.policy, self.work, recorder, spectator, self._specifications, limits).run()
+            Engine(self.driver, self.policy, self.work, recorder, spectator, self._specifications).run()
         except Stopped:
             pass
         finally:
@@ -247,6 +245,10 @@ class Recording:
         """All lines of a kind."""
         return [line for line in self.lines if isinstance(line, kind)]
 
+    def said(self, tag: str) -> list[str]:
+        """The words of all lines with a tag."""
+        return [line.words for line in self.of(Said) if line.tag == tag]
+
 
 class Watched:
     """A spectator without a thread: shows everything at once, in simulated time."""
@@ -254,15 +256,6 @@ class Watched:
     def __init__(self, run: SimulatedRun, display: Display) -> None:
         self.run, self.display = run, display
         self.state: ProgressState | None = None
-
-    @property
-    def _known(self) -> ProgressState:
-        assert self.state is not None
-        return self.state
-
-    @property
-    def _now(self) -> float:
-        return self.run.driver.now
 
     def reading(self, items: int, read: int, size: int) -> None: ...
     def has_read(self) -> None: ...
@@ -276,32 +269,16 @@ class Watched:
         meters: Mapping[str, Meter],
         directory: RunDirectory,
     ) -> None:
-        self.state = ProgressState(matrix, policy, work, estimates, self._now, meters)
+        self.state = ProgressState(matrix, policy, work, estimates, lambda: self.run.driver.now, meters)
         self.tick(0.0)
 
     def tick(self, now: float) -> None:
-        self.display.draw(self._known.take_lines(), self._known.snapshot(self._now))
+        assert self.state is not None
+        self.display.draw(self.state.take_lines(), self.state.snapshot())
 
     def end(self) -> None:
-        self.display.close(self._known.take_lines(), self._known.snapshot(self._now))
+        assert self.state is not None
+        self.display.close(self.state.take_lines(), self.state.snapshot())
 
-    def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
-        self._known.replica(replica, state, message, self._now)
-
-    def running(self, replica: Replica, task: Task, about: str) -> None:
-        self._known.running(replica, task, about, self._now)
-
-    def step(self, replica: Replica, step: int, steps: int) -> None:
-        self._known.step(replica, step, steps)
-
-    def finished(self, replica: Replica, task: Task) -> None:
-        self._known.finished(replica, task, self._now)
-
-    def note(self, text: str) -> None:
-        self._known.note(text)
-
-    def edit(self, edit: Edit) -> None:
-        self._known.edit(edit, self._now)
-
-    def judgement(self, judgement: Judgement) -> None:
-        self._known.judgement(judgement, self._now)
+    def __getattr__(self, told: str) -> Any:
+        return getattr(self.state, told)

@@ -49,7 +49,7 @@ class EditModel(Protocol):
     * static and as light: `cuts_source(parameters) -> bool`, whether the edit shows less than the source does. A judge
       that measures outside of a mask is refused then.
     * static and as light: `card(parameters) -> dict[str, str]`, what is known of the model before it is loaded
-      (`licence`, `terms`, `canvas_rule`, ...): `doctor` and `plan` tell it, and a run what is under `heed`. And
+      (`licence`, `terms`, `canvas_rule`, ...): `doctor` and `plan` tell it, and its `note` first. And
       `presets() -> list` of such, each with its `model_name`, for all that it knows by name: `describe` lists them.
     * static and as light: `duration(parameters) -> tuple[float, float, str] | None`, seconds of a load and of an edit
       as others have measured them, and who; for `plan`.
@@ -57,6 +57,10 @@ class EditModel(Protocol):
     * `prepare()`, called before `load`: imports, and all else that takes no device memory. It runs while the device
       still works for another model.
     * `about() -> dict[str, str]`, asked once after `load`: what is worth recording (versions, revisions, repairs made).
+      An entry `note` is said when the model is loaded, and stands in the report.
+    * `capacity`, a number: how many edits it makes at once, each in a thread of its own; 1 without it.
+    * `examine(request: EditRequest)`, for a model that is elsewhere: `edit-eval doctor` has one edit made before
+      anything is loaded. It soon gives up, and raises `LoadError` with the reason.
     """
 
     def __init__(self, parameters: Any) -> None: ...
@@ -68,4 +72,6 @@ class EditModel(Protocol):
         """Returns the edited picture.
 
         The same (pictures, instruction, seed) gives the same pixels in every process. Raises whatever it likes: a
-        raised exception is a failed edit with that reason, never a number."""
+        raised exception is a failed edit with that reason, never a number. `edit_eval.errors.Refused` with the model's
+        words says that it declines to make this edit: the edit has the status `edit_refused`, which is final, and is
+        counted apart."""

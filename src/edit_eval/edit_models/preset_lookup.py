@@ -115,7 +115,7 @@ def card_of(settings: Settings) -> dict[str, str]:
     rewrites = "off" if settings.call.get(row.rewriting) is None else f"on ({row.rewriting})"
     heed = (
         *((CUT,) if row.cuts_source else ()),
-        *((f"{row.name} is in no table: what its call takes is guessed from its signature",) if row.guessed else ()),
+        *((row.notes or (f"{row.name} is in no table: what its call takes is guessed",)) if row.guessed else ()),
         *((f"prompts are rewritten before the edit ({row.rewriting})",) if rewrites != "off" and row.rewriting else ()),
     )
     return {
@@ -129,7 +129,7 @@ def card_of(settings: Settings) -> dict[str, str]:
         "sources": str(row.most_sources or "any number"),
         "prompt_rewriting": rewrites if row.rewriting else "none",
         "environment": release.environment if release else "",
-        "heed": "; ".join(heed),
+        "note": "; ".join(heed),
         "notes": "; ".join(row.notes),
         "figures": "; ".join(dict.fromkeys((row.figures, *((release.figures,) if release else ())))),
     }

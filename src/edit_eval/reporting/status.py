@@ -20,7 +20,7 @@ from rich.text import Text
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
-from edit_eval.records import Judgement, Results, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status
 from edit_eval.reporting.failures import JUDGE_FAILED, failures
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
@@ -63,40 +63,43 @@ def status_document(results: Results) -> dict[str, Any]:
 
 
 def _document(results: Results, live: Live | None) -> dict[str, Any]:
-    command = recorded_command(results)
+    command, folder = recorded_command(results)
     wall = list(results.wall_seconds)
     if live is not None and wall:  # its events say only when something has come to an end
         wall[-1] = max(wall[-1], live.seconds)
     timed = [seconds for seconds in wall if seconds]
-    edits = Counter(edit.status for edit in results.edits)
-    judgements = Counter(judgement.status for judgement in results.judgements)
-    controls = Counter(control.status for control in results.controls)
-    document = {
+    counted: dict[str, Sequence[Edit | Judgement]] = {
+        "edits": results.edits,
+        "judgements": results.judgements,
+        "controls": results.controls,
+    }
+    statuses = {name: Counter(one.status for one in records) for name, records in counted.items()}
+    document: dict[str, Any] = {
         "run": results.name,
         "directory": results.directory,
-        "status": "incomplete" if judgements[Status.PENDING] or controls[Status.PENDING] else "complete",
+        "status": "incomplete" if any(of[Status.PENDING] for of in statuses.values()) else "complete",
         "samples": len(results.samples),
         "starts": len(wall),
         "wall_seconds": sum(timed) if timed or not wall else None,
         "starts_without_time": len(wall) - len(timed),
-        "command": command.line,
-        "folder": command.folder,
-        "edits": {"total": len(results.edits), **_by_status(edits)},
-        "judgements": {"total": len(results.judgements), **_by_status(judgements)},
-        "controls": {"total": len(results.controls), **_by_status(controls)},
+        "command": command,
+        "folder": folder,
+        **{name: {"total": of.total(), **_by_status(of)} for name, of in statuses.items()},
         "scores": [asdict(mean) for mean in means_so_far(results.judgements, results.scoring)],
         "live": None if live is None else asdict(live),
         "categories": _categories(results.judgements),
         "failures": [asdict(one) for one in failures(results) if one.status is not Status.SKIPPED],
         "skipped": [{"sample": s.id, "reason": one_line(s.fault)} for s in results.samples if s.fault],
         "pending": {
-            "edits": _ids(edit.sample_id for edit in results.edits if edit.status is Status.PENDING),
-            "judgements": _ids(j.sample_id for j in results.judgements if j.status is Status.PENDING),
+            name: list(dict.fromkeys(one.sample_id for one in records if one.status is Status.PENDING))
+            for name, records in counted.items()
+            if name != "controls"
         },
         "notes": list(results.notes),
         "advice": _ways_out(results),
     }
-    return _plain(document)
+    plain: dict[str, Any] = readable(document)
+    return plain
 
 
 def _by_status(counts: Counter[Status]) -> dict[str, int]:
@@ -111,16 +114,6 @@ def _categories(judgements: Iterable[Judgement]) -> list[dict[str, Any]]:
         {"category": category, "edit_model": edit_model, "judge": judge, "total": of.total(), **_by_status(of)}
         for (category, edit_model, judge), of in counts.items()
     ]
-
-
-def _ids(ids: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(ids))
-
-
-def _plain(document: dict[str, Any]) -> dict[str, Any]:
-    plain = readable(document)
-    assert isinstance(plain, dict)
-    return plain
 
 
 # -- print --
@@ -140,7 +133,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
         _print_live(console, live)
     console.print()
     console.print(_counts(document))
-    lost = document["judgements"].get(Status.EDIT_FAILED.value, 0)
+    lost = _sum(document["judgements"], NO_EDIT)
     if lost:
         console.print(
             Text(f"({lost} of the judgements {'has' if lost == 1 else 'have'} no edit to judge)", style="dim")
@@ -206,8 +199,9 @@ def _starts(document: dict[str, Any], *, at_work: bool) -> str:
 def _counts(document: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("")
-    columns = ("done", "failed", "set aside", "skipped", "pending", "total")
-    for title in columns:
+    refused = document["edits"].get(Status.EDIT_REFUSED.value, 0)
+    columns = ("done", "failed", "set aside", *(("refused",) if refused else ()))
+    for title in (*columns, "skipped", "pending", "total"):
         table.add_column(title, justify="right")
     for name in ("edits", "judgements", "controls"):
         counts = document[name]
@@ -216,9 +210,10 @@ def _counts(document: dict[str, Any]) -> Table:
         of = {"edits": False, "judgements": True}.get(name)
         aside = sum(f["count"] for f in document["failures"] if f["set_aside"] and bool(f["judge"]) is of)
         failed = _sum(counts, (Status.EDIT_FAILED,) if name == "edits" else JUDGE_FAILED)
-        cells = [counts.get("ok", 0), failed - aside, aside, counts.get("skipped", 0), counts.get("pending", 0)]
-        styles = ("green", "red", "red", "yellow", "yellow")
-        table.add_row(name, *map(_count, cells, styles), str(counts["total"]))
+        cells = [("green", counts.get("ok", 0)), ("red", failed - aside), ("red", aside)]
+        cells += [("yellow", refused if name == "edits" else 0)] * bool(refused)
+        cells += [("yellow", counts.get(status, 0)) for status in ("skipped", "pending")]
+        table.add_row(name, *(_count(number, style) for style, number in cells), str(counts["total"]))
     return table
 
 
@@ -237,7 +232,7 @@ def _category_table(document: dict[str, Any], results: Results) -> Table:
         if shown:
             table.add_column(title, overflow="fold")
     rows = document["categories"]
-    columns = [("failed", JUDGE_FAILED, "red"), ("no edit", (Status.EDIT_FAILED,), "red")]
+    columns = [("failed", JUDGE_FAILED, "red"), ("no edit", NO_EDIT, "red")]
     columns += [("skipped", (Status.SKIPPED,), "yellow"), ("pending", (Status.PENDING,), "yellow")]
     seldom = ("no edit", "skipped")  # shown where there are any
     columns = [one for one in columns if one[0] not in seldom or any(_sum(row, one[1]) for row in rows)]
@@ -279,7 +274,8 @@ def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
     again = one_line(going_on(Path(document["directory"])))
     if document["status"] == "incomplete":
         found.append(("to go on:", again))
-    statuses = ",".join(dict.fromkeys(failure["status"] for failure in document["failures"]))
+    failed = dict.fromkeys(failure["status"] for failure in document["failures"])
+    statuses = ",".join(status for status in failed if status != Status.EDIT_REFUSED)  # that was an answer
     if statuses:
         found.append(("to retry what failed:", f"{again} --retry {statuses}"))
     return found

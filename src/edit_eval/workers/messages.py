@@ -2,8 +2,8 @@
 
 To a worker, the field `do`:
 
-    prepare   role, class_path, parameters, path, devices,    import the class, and see that it is the one of which
-              revision                                        keys speak; sent once, first
+    prepare   class_path, parameters, path, devices, revision import the class, and see that it is the one of which
+                                                              keys speak; sent once, first
     load      offload                                         load the weights
     run       task, kind ("edit" or "judge"), and what it is about (see `edit_eval.workers.requests`)
     stop                                                      finish what is under way, then end

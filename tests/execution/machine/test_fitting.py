@@ -20,6 +20,7 @@ from edit_eval.execution.machine.fitting import (
     together_findings,
 )
 from edit_eval.execution.machine.weights import GIB, Weights, find_weights
+from edit_eval.scheduling.tasks import Model
 
 EDITOR, JUDGE = "Qwen/Qwen-Image-Edit", "Qwen/Qwen3-VL-30B-A3B-Instruct"
 
@@ -33,7 +34,7 @@ def wanted(
 ) -> Wanted:
     """The published model of that name on these devices, one replica each."""
     placement = {key: more.pop(key) for key in ("offload", "devices_per_replica") if key in more}
-    role = "judge" if name == JUDGE else "edit_model"
+    kind = "judge" if name == JUDGE else "edit"
     parameters = {"model_name": name, "dtype": "bfloat16", **more}
     section = ModelSection(
         name="m",
@@ -44,7 +45,7 @@ def wanted(
     )
     weights = find_weights(name, None, parameters["dtype"], {"HF_HOME": "/nowhere"})
     chosen = places or tuple((device,) for device in devices)
-    return Wanted(f"{role.replace('_', ' ')} m", role, section, chosen, weights, can_offload=True)
+    return Wanted(Model.of(f"{kind}:m", chosen), section, weights, can_offload=True)
 
 
 def levels(findings: list[Finding]) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.config.components import import_class
-from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.workers.model_class import make_parameters
 
@@ -41,21 +41,14 @@ def asked(section: ModelSection, folder: Path, method: str) -> Any:
     return found(make_parameters(model_class, section.parameters)) if found is not None else None
 
 
-def warnings(configuration: Configuration) -> Iterator[str]:
-    """What a run says of its edit models at its start: what was guessed, and what makes them unlike the others."""
-    for section in configuration.edit_models.values():
-        if heed := card_of(section, configuration.folder).get("heed"):
-            yield f"{section.name}: {heed}"
-
-
 def told(card: Mapping[str, str]) -> Iterator[str]:
     """A card in lines for people."""
     if not card:
         return
     facts = "; ".join(words.format(card[name]) for name, words in SAID.items() if card.get(name))
     yield f"{card.get('pipeline', '')}: {facts}" if card.get("pipeline") else facts
-    if card.get("heed"):
-        yield card["heed"]
+    if card.get("note"):
+        yield card["note"]
     if card.get("environment"):
         yield f"it needs {card['environment']}"
     if card.get("notes"):

@@ -111,6 +111,7 @@ def make_plan(
     gpu_memory: float | None = None,
     samples: int | None = None,
     seen: Results | None = None,
+    questions: Mapping[str, float] | None = None,
     machine: Machine | None = None,
 ) -> Plan:
     """Simulates a configuration. `categories` has the category of each sample of its benchmark, in order.
@@ -120,13 +121,14 @@ def make_plan(
     one, in the same shares; where nobody says how much memory they have, `placement: auto` counts as `swap`. A server
     that is asked from the CPU (`cpu:1`) needs none of them. `samples` stretches or cuts what is chosen to so many, with
     the same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
-    evenly. `seen` is a run whose durations count. `machine` is what it would run on; without one it is this machine.
-    Raises `ConfigurationError` for a model of which nothing is known and for too few devices.
+    evenly. `seen` is a run whose durations count, `questions` as for `durations_of`. `machine` is what it would run on;
+    without one it is this machine. Raises `ConfigurationError` for a model of which nothing is known and for too few
+    devices.
     """
     if samples is not None and samples < 1:
         raise ConfigurationError(f"--samples {samples}: at least 1")
     imagined = imagined_gpus(gpus, gpu_memory)
-    durations = durations_of(configuration, seen)
+    durations = durations_of(configuration, seen, questions)
     machine = imagined or machine or LocalMachine()
     models = _models(configuration, machine, imagined)
     execution, evaluation = configuration.execution, configuration.evaluation
@@ -152,7 +154,7 @@ def make_plan(
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
     )
     timing = timing_of(durations)
-    capacity = {model.key: _asks_at_once(_section(configuration, model)) for model in models}
+    capacity = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
     made = []
     for schedule, order, stay in ways:
         prediction = simulate(
@@ -216,10 +218,6 @@ def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[st
     return notes
 
 
-def _section(configuration: Configuration, model: Model) -> ModelSection:
-    return (configuration.edit_models if model.kind == "edit" else configuration.judges)[model.name]
-
-
 def _asks_at_once(section: ModelSection) -> int:
     """How many tasks a replica computes at a time: a server's adapter makes its `concurrency` its `capacity`."""
     concurrency = section.parameters.get("concurrency")
@@ -233,12 +231,12 @@ def _needs_no_gpu(section: ModelSection) -> bool:
 
 
 def _models(configuration: Configuration, machine: Machine, imagined: ImaginedMachine | None) -> list[Model]:
-    edit_models, judges = configuration.edit_models.values(), configuration.judges.values()
-    sections = [*edit_models, *judges]
-    laid_out = [_place(section, machine) for section in sections] if imagined is None else _imagined(sections, imagined)
-    edits = [Model(section.name, "edit", chosen) for section, chosen in zip(edit_models, laid_out, strict=False)]
-    left = laid_out[len(edits) :]
-    return edits + [Model(section.name, "judge", chosen) for section, chosen in zip(judges, left, strict=True)]
+    sections = configuration.models
+    if imagined is None:
+        return [Model.of(key, _place(section, machine)) for key, section in sections.items()]
+    return [
+        Model.of(key, chosen) for key, chosen in zip(sections, _imagined([*sections.values()], imagined), strict=True)
+    ]
 
 
 def _place(section: ModelSection, machine: Machine) -> tuple[Place, ...]:

@@ -40,19 +40,12 @@ LOOK_EVERY = 0.5
 """How often, in seconds, the engine looks for workers that give no sign of life."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How long a replica may be silent, in seconds."""
-
-    timeout: float = 600.0
-    load_timeout: float = 3600.0
-
-
 @dataclass(slots=True)
 class Worker:
     """The process of a replica, as the engine knows it."""
 
     replica: Replica
+    specification: WorkerSpecification
     number: int
     since: float
     """When its present activity began."""
@@ -82,16 +75,14 @@ class Engine:
         records: Records,
         watcher: Watcher,
         specifications: Mapping[tuple[str, tuple[str, ...]], WorkerSpecification],
-        limits: Mapping[str, Limits],
         *,
-        offload: Mapping[str, str] | None = None,
         interruption: Interruption = lambda: "",
         observer: Observer = lambda replica, what, message: None,
         poll_seconds: float = LOOK_EVERY,
     ) -> None:
         self._driver, self._policy, self._work = driver, policy, work
         self._records, self._watch = records, watcher
-        self._specifications, self._limits, self._offload = specifications, limits, offload or {}
+        self._specifications = specifications
         self._interruption, self._observe = interruption, observer
         self._poll_seconds = poll_seconds
         self._simulated = poll_seconds == float("inf")  # nobody interrupts a simulation, and no worker in it is silent
@@ -190,7 +181,7 @@ class Engine:
                 self._work.settle(ticket)
             self._do(self._policy.look())
         for worker in list(self._workers.values()):
-            limits = self._limits[worker.replica.model.key]
+            limits = worker.specification
             silent = self._awake - worker.last_sign
             if worker.killed:
                 continue
@@ -230,8 +221,7 @@ class Engine:
             worker = self._of[replica.number]
             if verb == "load":
                 worker.loading_since, worker.last_sign = self._now, self._awake
-                offload = self._offload.get(replica.model.key, "none")
-                self._driver.submit(worker.number, {"do": "load", "offload": offload})
+                self._driver.submit(worker.number, {"do": "load", "offload": worker.specification.offload})
                 self._watch.replica(replica, "loading", {})
                 self._observe(replica, "loading", {})
             elif verb == "run":
@@ -241,8 +231,7 @@ class Engine:
                     worker.last_sign = self._awake  # it was idle, for however long: its silence begins now
                 self._driver.submit(worker.number, self._records.order(task))
             else:
-                worker.stopping = True
-                worker.since, worker.last_sign = self._now, self._awake
+                worker.stopping, worker.since, worker.last_sign = True, self._now, self._awake
                 if worker.loaded:
                     self._driver.submit(worker.number, {"do": "stop"})
                 else:  # it has nothing to finish, and a load that nobody needs may take minutes
@@ -250,10 +239,11 @@ class Engine:
 
     def _prepare(self, replica: Replica) -> None:
         self._started += 1
-        worker = Worker(replica, self._started, self._now, self._awake)
+        specification = self._specifications[replica.model.key, replica.place]
+        worker = Worker(replica, specification, self._started, self._now, self._awake)
         self._workers[worker.number] = self._of[replica.number] = worker
         self._watch.replica(replica, "preparing", {})
-        self._driver.start(worker.number, self._specifications[replica.model.key, replica.place])
+        self._driver.start(worker.number, specification)
 
     # -- events --
 
@@ -283,7 +273,7 @@ class Engine:
                 self._activity(worker.replica, "starting", worker.since, self._now, "")
                 self._do(self._policy.prepared(worker.replica))
         elif kind == "broken":
-            message = with_install_line(message, self._specifications[worker.replica.model.key, worker.replica.place])
+            message = with_install_line(message, worker.specification)
             worker.broken = message["error"]
             self._first_load_error.setdefault(worker.replica.model.key, message["error"])
             at_fault = worker.loading_since is None and message.get("kind") not in NOT_THE_ENVIRONMENT
@@ -331,10 +321,13 @@ class Engine:
         seconds = float(message["seconds"])
         task = self._take(worker, message["task"], seconds)
         self._records.done(task, message, "+".join(worker.replica.place))
-        self._slot_failures[worker.replica.number] = self._idle_deaths[worker.replica.number] = 0
+        self._answered(worker.replica)
+        self._do(self._policy.done(worker.replica, task, seconds))
+
+    def _answered(self, replica: Replica) -> None:
+        self._slot_failures[replica.number] = self._idle_deaths[replica.number] = 0
         self._recent.append("")
         self._unsynced = True
-        self._do(self._policy.done(worker.replica, task, seconds))
 
     def _failed(self, worker: Worker, message: Mapping[str, Any]) -> None:
         began = worker.running.get(message["task"], self._now)
@@ -346,11 +339,17 @@ class Engine:
         self._records.event(
             "failed", replica=worker.replica.name, what=self._records.about(task), error=reason, trace=message["trace"]
         )
+        if worker.killed == UNRELIABLE:  # whoever said so first is charged: a server is gone for all of them
+            return self._return(worker.replica, task)
         if kind == "unreadable":
             return self._read_again(worker.replica, task, reason)
         if kind == "out_of_memory":
             reason += memory_advice(worker.replica.model.kind, message.get("memory", {}))
-        self._charge(worker, task, reason, final=kind in ("model", "out_of_memory"))
+        if kind == "refused" and worker.replica.model.kind == "edit":  # an answer, with which nobody is charged
+            self._records.refused(task, reason)
+            self._answered(worker.replica)
+        else:
+            self._charge(worker, task, reason, final=kind in ("model", "out_of_memory", "refused"))
         if kind in ("device", "machine"):
             # After a device-side assert nothing that this process computes can be believed; a new one has descriptors.
             self._kill(worker, UNRELIABLE)
@@ -405,8 +404,7 @@ class Engine:
                 self._return(replica, task)
         self._records.event("died", replica=replica.name, reason=reason)
         retired = self._is_to_retire(worker, reason)
-        state = "retired" if retired else "died"
-        self._watch.replica(replica, state, {"reason": reason})
+        self._watch.replica(replica, "retired" if retired else "died", {"reason": reason})
         self._do(self._policy.ended(replica, retired=retired))
         if (
             retired

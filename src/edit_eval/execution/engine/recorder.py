@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-from edit_eval.execution.engine.workload import is_left, settled, waited_for
+from edit_eval.execution.engine.workload import edit_of, is_left, settled, waited_for
 from edit_eval.protocols.contract import View
-from edit_eval.records import Edit, Judgement, Reply, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.matrix import Matrix, Shown
 from edit_eval.store.recall import ADDRESS, edit_record, where_of
@@ -83,10 +83,6 @@ class Recorder:
         before = self._matrix.cells.before(cell).values()
         return [*waited_for(self._matrix, cell), *(settled(self._matrix, one) for one in before)]
 
-    def _edit_of(self, cell: int) -> int:
-        """The number of the edit, or control, that a cell is about."""
-        return self._matrix.cells.parts(self._matrix.cells.judgement_of(cell))[0]
-
     def about(self, task: Task) -> str:
         """The sample ids of a task, for people."""
         if is_edit(task):
@@ -130,7 +126,7 @@ class Recorder:
 
     def _request(self, cell: int) -> dict[str, Any]:
         matrix = self._matrix
-        number, judge = self._edit_of(cell), matrix.judge_of(cell)
+        number, judge = edit_of(self._matrix, cell), matrix.judge_of(cell)
         again = bool(matrix.replies[cell]) and matrix.reading(cell).status is Status.PENDING
         question, pictures = matrix.question(cell, again=again), matrix.pictures(number)
         views = () if judge.replays else question.shows
@@ -195,6 +191,11 @@ class Recorder:
         for put in self._ordered.pop(task.number).put:
             self._answered(put, task, error, {})
 
+    def refused(self, task: Task, reason: str) -> None:
+        """Keeps that the model declined to make an edit."""
+        (number,) = task.units
+        self._keep_edit(number, replace(self._matrix.edits[number], status=Status.EDIT_REFUSED, reason=reason))
+
     def attempt(self, task: Task, reason: str) -> None:
         """Keeps that an attempt failed and that another one follows."""
         self._ordered.pop(task.number, None)
@@ -249,7 +250,7 @@ class Recorder:
     def _keep_edit(self, number: int, edit: Edit) -> None:
         self._directory.append("edits", {**edit_record(edit), "at": time.time()})
         judged, ended = self._matrix.set_edit(number, edit), [number]
-        if edit.status is Status.EDIT_FAILED:
+        if edit.status in NO_EDIT:
             ended += self._matrix.fail_followers(number)
             about = dict.fromkeys(shown for one in ended for shown in self._matrix.shown_with(one))
             judged = [self._matrix.judgement(n) for one in about for n in self._matrix.cells.judgements_of(one)]
@@ -312,7 +313,7 @@ class Recorder:
 
         `known` is what had been found damaged when the task was ordered: what was found since is no second damage.
         """
-        edits = self._matrix.shown_edits(self._edit_of(cell))
+        edits = self._matrix.shown_edits(edit_of(self._matrix, cell))
         images = {number: self._matrix.edits[number].image or self._damaged[number].image for number in edits}
         for number in [number for number, image in images.items() if image in reason] or edits:
             is_there = self._matrix.edits[number].status is Status.OK

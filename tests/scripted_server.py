@@ -1,27 +1,20 @@
-"""A judge's server for tests: it speaks the OpenAI chat protocol on loopback, and misbehaves exactly as it is told.
-
-    with JudgeServer("Score: 7.500") as server:
-        server.script += [Reply.error(429, retry_after=0.2), Reply(manner="half")]
-        ...  # base_url: server.base_url
-        assert server.most_at_once <= 4
+"""A server for tests: it answers on loopback, and misbehaves exactly as it is told.
 
 Scripted replies come first, one a request, in order; then `answer` answers. `/health` and `/v1/models` are always well,
-as those of a real server are whose engine has died. Standard library only.
+as those of a real server are whose engine has died. What it is asked and what it says is its subclass's: `JudgeServer`,
+`ImageServer`. Standard library only.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 MANNERS = ("whole", "half", "nothing", "hang", "hang_after_headers", "drip")
 
@@ -31,11 +24,11 @@ class Reply:
     """What the server does with one request."""
 
     text: str = "Score: 5.000"
-    """The answer's text, in a chat completion."""
+    """Of a chat completion."""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
-    """Sent instead of a chat completion; its type is JSON unless `headers` say otherwise."""
+    """Sent instead of what the server would say; its type is JSON unless `headers` say otherwise."""
     manner: str = "whole"
     """`whole`; `half` of the bytes, then the end; `nothing`, the connection is closed; `hang`, for ever; the same
     after the headers (`hang_after_headers`); `drip`, a byte every `seconds_a_byte`."""
@@ -43,15 +36,28 @@ class Reply:
     """How long the server thinks first, in seconds."""
     seconds_a_byte: float = 1.0
     finish_reason: str = "stop"
+    """Of a chat completion."""
 
     def __post_init__(self) -> None:
         if self.manner not in MANNERS:
             raise ValueError(f"no such manner: {self.manner!r}; there are {', '.join(MANNERS)}")
 
     @classmethod
-    def error(cls, status: int, message: str = "on purpose", retry_after: float | str | None = None) -> Reply:
+    def json(cls, document: object, status: int = 200) -> Reply:
+        """A document."""
+        return cls(status=status, body=json.dumps(document).encode())
+
+    @classmethod
+    def error(
+        cls,
+        status: int,
+        message: str = "on purpose",
+        retry_after: float | str | None = None,
+        code: str | None = None,
+        **more: object,
+    ) -> Reply:
         """An error as OpenAI-compatible servers word it; `retry_after` in seconds, or a date."""
-        body = json.dumps({"error": {"message": message, "type": "server_error", "code": None}}).encode()
+        body = json.dumps({"error": {"message": message, "type": "server_error", "code": code, **more}}).encode()
         headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
         return cls(status=status, headers=headers, body=body)
 
@@ -61,64 +67,52 @@ class Reply:
         return cls(status=status, headers={"Content-Type": "text/html"}, body=text.encode())
 
 
-@dataclass(frozen=True)
-class Asked:
-    """One chat request, as the server got it."""
+class Request(Protocol):
+    """What is asked, as the server got it."""
 
-    body: Mapping[str, Any]
-    headers: Mapping[str, str]
-    """Names in lower case."""
-    at: float
-    """Seconds, monotonic."""
+    @property
+    def at(self) -> float:
+        """Seconds, monotonic."""
 
     @property
     def is_canary(self) -> bool:
-        """Whether it asks for one token only, as a sign of life."""
-        return self.body.get("max_tokens") == 1
-
-    @property
-    def text(self) -> str:
-        """All text of all messages."""
-        return "\n".join(part["text"] for part in self._parts() if part.get("type") == "text")
-
-    @property
-    def images(self) -> list[bytes]:
-        """The files of all pictures. Raises `ValueError` for one that is no data URL: nothing is ever fetched."""
-        files = []
-        for part in self._parts():
-            if part.get("type") == "image_url":
-                head, comma, data = part["image_url"]["url"].partition(",")
-                if not (head.startswith("data:image/") and head.endswith(";base64") and comma):
-                    raise ValueError(f"not a data URL: {head[:60]!r}")
-                try:
-                    files.append(base64.b64decode(data, validate=True))
-                except binascii.Error as error:
-                    raise ValueError(f"not base64: {error}") from error
-        return files
-
-    def _parts(self) -> Iterable[dict[str, Any]]:
-        for message in self.body["messages"]:
-            content = message["content"]
-            yield from [{"type": "text", "text": content}] if isinstance(content, str) else content
+        """Whether it is only a sign of life that is asked for."""
 
 
-Answer = str | Reply | Callable[[Asked], str | Reply]
-"""A text, a `Reply`, or a function that makes either of what was asked."""
+A = TypeVar("A", bound=Request)
+S = TypeVar("S", bound="ScriptedServer[Any]")
 
 
-class JudgeServer:
+class ScriptedServer(Generic[A]):
     """The server, in threads of this process; `close` (or leaving its `with` block) ends it at once."""
 
-    def __init__(self, answer: Answer = "Score: 5.000", script: Iterable[Reply] = (), *, port: int = 0) -> None:
+    route: ClassVar[str]
+    """The path of what it is asked."""
+
+    def __init__(
+        self,
+        answer: str | Reply | Callable[[A], str | Reply],
+        script: Iterable[Reply] = (),
+        *,
+        port: int = 0,
+        models: Iterable[str] = ("model",),
+    ) -> None:
         """Listens at once; port 0 is any free one."""
         self.answer = answer
-        """What every request gets for which nothing is scripted."""
+        """What every request gets for which nothing is scripted: a text, a `Reply`, or a function that makes either of
+        what was asked."""
         self.script: deque[Reply] = deque(script)
         """What happens to the next requests, before `answer` has its turn. Canaries are not among them."""
-        self.canary: Answer = "ok"
-        """What a request for one token gets."""
-        self.asked: list[Asked] = []
-        """Every chat request so far, canaries included, in the order of their arrival."""
+        self.canary: str | Reply | Callable[[A], str | Reply] = "ok"
+        """What a canary gets."""
+        self.models = tuple(models)
+        """The names that it lists."""
+        self.files: dict[str, bytes] = {}
+        """What it has at other paths (`/files/1.png`), for whoever asks."""
+        self.fetched: list[tuple[str, Mapping[str, str]]] = []
+        """Every path of a file that was asked for, with the headers, names in lower case."""
+        self.asked: list[A] = []
+        """Every request so far, canaries included, in the order of their arrival."""
         self.most_at_once = 0
         """The largest number of requests, canaries apart, that were under way at the same time."""
         self.under_way = 0
@@ -130,6 +124,14 @@ class JudgeServer:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
+    def read(self, data: bytes, headers: Mapping[str, str]) -> A:
+        """What is asked; names of headers are in lower case."""
+        raise NotImplementedError
+
+    def said(self, reply: Reply, asked: A) -> bytes:
+        """The body of a reply that has none of its own."""
+        raise NotImplementedError
+
     @property
     def port(self) -> int:
         """The port on 127.0.0.1."""
@@ -140,11 +142,6 @@ class JudgeServer:
         """What a client is given."""
         return f"http://127.0.0.1:{self.port}/v1"
 
-    @property
-    def judged(self) -> list[Asked]:
-        """The requests that were no canaries."""
-        return [asked for asked in self.asked if not asked.is_canary]
-
     def close(self) -> None:
         """Ends the server and whatever hangs in it."""
         self._closing.set()
@@ -152,7 +149,7 @@ class JudgeServer:
         self._server.server_close()
         self._thread.join()
 
-    def __enter__(self) -> JudgeServer:
+    def __enter__(self: S) -> S:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -160,7 +157,7 @@ class JudgeServer:
 
     # -- called by the handlers' threads --
 
-    def reply_to(self, asked: Asked) -> Reply:
+    def reply_to(self, asked: A) -> Reply:
         """What becomes of a request."""
         with self._lock:
             self.asked.append(asked)
@@ -190,7 +187,7 @@ class _Listener(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    owner: JudgeServer
+    owner: ScriptedServer[Any]
     protocol_version = "HTTP/1.1"
     _counted = 0
 
@@ -201,17 +198,20 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == "/health":
             self._send(200, b"{}")
         elif self.path == "/v1/models":
-            self._send(200, b'{"object": "list", "data": [{"id": "judge", "object": "model"}]}')
+            listed = [{"id": name, "object": "model"} for name in self.owner.models]
+            self._send(200, json.dumps({"object": "list", "data": listed}).encode())
+        elif self.path in self.owner.files:
+            self.owner.fetched.append((self.path, self._headers()))
+            self._send(200, self.owner.files[self.path])
         else:
             self._send(404, b'{"error": {"message": "no such page"}}')
 
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        if self.path != "/v1/chat/completions":
+        if self.path != self.owner.route:
             self._send(404, b'{"error": {"message": "no such page"}}')
             return
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        asked = Asked(json.loads(data), headers, time.monotonic())
+        asked = self.owner.read(data, self._headers())
         self._counted = 0 if asked.is_canary else 1
         self.owner.count(self._counted)
         try:
@@ -221,13 +221,16 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             self._over()
 
+    def _headers(self) -> dict[str, str]:
+        return {name.lower(): value for name, value in self.headers.items()}
+
     def _over(self) -> None:
         self.owner.count(-self._counted)
         self._counted = 0
 
-    def _do(self, reply: Reply, asked: Asked) -> None:
+    def _do(self, reply: Reply, asked: Any) -> None:
         self.owner.wait(reply.seconds)
-        body = reply.body if reply.body is not None else _completion(reply, asked)
+        body = reply.body if reply.body is not None else self.owner.said(reply, asked)
         if reply.manner in ("nothing", "hang"):
             self.close_connection = True
             if reply.manner == "hang":
@@ -261,17 +264,3 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in {"Content-Type": "application/json", "Content-Length": str(length), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
-
-
-def _completion(reply: Reply, asked: Asked) -> bytes:
-    message = {"role": "assistant", "content": reply.text}
-    completion = {
-        "id": "chatcmpl-0",
-        "object": "chat.completion",
-        "created": 0,
-        "model": asked.body.get("model", ""),
-        "system_fingerprint": "judge-server",
-        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason}],
-        "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
-    }
-    return json.dumps(completion).encode()

@@ -1,0 +1,380 @@
+"""One client for all models behind servers. What is sent, and what an answer looks like, is each model class's own.
+
+What a server may do to a request, and what is made of it:
+
+* 408, 409, 425, 429, 5xx, no connection, no whole answer in time, half an answer, an answer of another kind (a proxy's
+  page, an error with status 200): asked again, after `Retry-After` or a growing pause with jitter, at most `retries`
+  times, and never beyond `deadline`. A 429 only counts against the deadline: the server is well, and busy. An answer
+  that came to nothing (`Failure.once`) is asked for once more.
+* any other 4xx: final, and so is a redirect, which is never followed, and an answer beyond the bound
+  (`edit_eval.endpoints.transport`).
+* a 429 also halves the number of requests under way at once; every answer lets it grow again, one for each round.
+* a request that has failed for good is followed by a *canary*: a small request of the model class's, always the same.
+  A healthy `/health` proves nothing, so it is not asked for. Where the canary is answered the request is to blame, and
+  has failed. Where it is not, the server is, and `LoadError` says so: the worker is replaced, nobody is asked again
+  before a canary comes back, and no sample pays for it.
+
+The key is read from the environment and goes nowhere but into the request: errors and answers that repeat it are
+mended, before anything is cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http
+import math
+import os
+import random
+import re
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+from edit_eval.endpoints.failures import Failure, address_of, said_in, with_hint
+from edit_eval.endpoints.gate import Gate, retry_after
+from edit_eval.endpoints.transport import LONGEST, Unacceptable, http_client
+from edit_eval.errors import LoadError, ModelError
+from edit_eval.privacy import Secrets
+
+T = TypeVar("T")
+Ask = Callable[[Any], Awaitable[T]]
+"""One attempt: given the `openai.AsyncOpenAI`, sends a request and returns its whole answer. Raises `Failure`, or
+whatever the library raises."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
+"""Seconds between the first two attempts, and at most; in between it doubles."""
+CANARY_SECONDS = 30.0
+"""How long a canary may take that is sent after a failure."""
+EXAMINED_SECONDS = 60.0
+"""How long `edit-eval doctor` waits for an answer, at most."""
+
+_PORTS = {"http": 80, "https": 443}
+_SPENT = "insufficient_quota"  # OpenAI's code of a 429 for which waiting is no help
+
+NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
+"""Metadata of a field that says where and how often is asked, and so decides no answer."""
+
+
+@dataclass(kw_only=True)
+class Served:
+    """Which model is asked, and how its server is reached: what the parameters of all such classes begin with."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    model: str
+    """The model's name, as the server knows it."""
+    revision: str = ""
+    """A word of yours: change it when the server has other weights under the same name, and all is made anew."""
+    base_url: str = field(default="", metadata=NOT_IN_THE_KEY)
+    """`http://host:8000/v1`; empty: what `OPENAI_BASE_URL` says, or else OpenAI's own. Not part of a key."""
+    api_key_env: str = field(default="OPENAI_API_KEY", metadata=NOT_IN_THE_KEY)
+    """NAME of the environment variable that holds the key; it need not be set for a server without. Not part of
+    a key."""
+    concurrency: int = field(default=8, metadata=NOT_IN_THE_KEY)
+    """Requests under way at once, at most. Not part of a key."""
+    attempt_timeout: float = field(default=120.0, metadata=NOT_IN_THE_KEY)
+    """Seconds in which one attempt must have given its whole answer. Not part of a key."""
+    deadline: float = field(default=300.0, metadata=NOT_IN_THE_KEY)
+    """Seconds for a request with all its attempts and pauses; less than the model's `timeout`. Not part of a
+    key."""
+    retries: int = field(default=5, metadata=NOT_IN_THE_KEY)
+    """Further attempts at a request that failed. Not part of a key."""
+
+    def __post_init__(self) -> None:
+        if self.base_url and urlsplit(self.base_url).scheme not in ("http", "https"):
+            raise ValueError("base_url: it begins with http:// or https://")  # not repeated: it may be a key
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
+            raise ValueError("api_key_env: it takes the NAME of an environment variable, not a key")
+        for name in ("max_pixels", "max_tokens", "concurrency"):
+            if isinstance(value := getattr(self, name, None), int) and value < 1:
+                raise ValueError(f"{name}: {value} is too few")
+        for name in ("attempt_timeout", "deadline"):
+            if not (math.isfinite(value := getattr(self, name)) and value > 0):
+                raise ValueError(f"{name}: {value} is no time in seconds")
+        if self.retries < 0:
+            raise ValueError(f"retries: {self.retries} is too few")
+
+
+class Client:
+    """Asks one server, from any number of threads, until it is closed."""
+
+    def __init__(
+        self,
+        served: Served,
+        whose: str,
+        canary: Callable[[], Ask[Any]],
+        longest: int = LONGEST,
+        canary_seconds: float = CANARY_SECONDS,
+    ) -> None:
+        """`whose`: `judge` or `edit model`, for errors; `longest`: bytes that an answer may have."""
+        self._canary_seconds = canary_seconds
+        self.served, self.whose, self._canary, self._longest = served, whose, canary, longest
+        self.gate = Gate(served.concurrency)
+        self.address = ""
+        """Where the server is, once the client is open."""
+        self.openai: Any = None
+        """The `openai.AsyncOpenAI`."""
+        self._key = os.environ.get(served.api_key_env, "").strip()
+        self.clean = Secrets({served.api_key_env: self._key}).hidden
+        """A text without the key."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._http: Any = None
+        self._alive: asyncio.Task[bool] | None = None
+
+    def open(self) -> None:
+        """Starts the thread that asks. Nothing is sent yet."""
+        import openai
+
+        self.openai = openai.AsyncOpenAI(
+            api_key=self._key or "none",  # a server without keys wants something all the same
+            base_url=self.served.base_url or None,
+            max_retries=0,  # the retries are ours: the library's own know no total deadline
+            timeout=self.served.attempt_timeout,
+            http_client=(http := http_client(self._longest)),
+        )
+        self._http = http
+        self.address = address_of(str(self.openai.base_url))
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the connections and the thread behind them; a request that is under way is cancelled.
+
+        For programs that use a model's class themselves: a worker's process ends as a whole.
+        """
+        if self._loop is None or self._thread is None:
+            return
+        loop, self._loop = self._loop, None
+        asyncio.run_coroutine_threadsafe(self._end(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join()
+        loop.close()
+
+    def first(self, *asks: Ask[T]) -> list[T]:
+        """Opens, and asks what shows that the server is there, one after the other, with all retries.
+
+        Raises `LoadError`, and is closed.
+        """
+        self.open()
+        try:
+            return [self._wait_for(self._ask(ask)) for ask in asks]
+        except Failure as failure:
+            self.close()
+            raise LoadError(str(failure)) from None
+
+    def once(self, ask: Ask[T]) -> T:
+        """Opens, asks once, soon gives up, and closes. Raises `LoadError` with the reason why there is no answer."""
+        kept = self.served
+        seconds = {"attempt_timeout": kept.attempt_timeout, "deadline": kept.deadline}
+        soon: dict[str, Any] = {name: min(value, EXAMINED_SECONDS) for name, value in seconds.items()}
+        self.served = replace(kept, retries=min(kept.retries, 1), **soon)
+        self.open()
+        try:
+            return self._wait_for(self._ask(ask))
+        except Failure as failure:
+            raise LoadError(f"{failure} {self._wait_for(self._models(failure))}".rstrip()) from None
+        finally:
+            self.served = kept
+            self.close()
+
+    def answers(self, asks: Sequence[Ask[T]]) -> list[T]:
+        """The answers to all of them, which are asked at the same time.
+
+        Raises `ModelError` for one that failed for good, and `LoadError` when the server itself is not answering any
+        more.
+        """
+        try:
+            return self._wait_for(self._answers(asks))
+        except Failure as failure:
+            # From None: the library's own exceptions carry the request, and so the key.
+            raise (ModelError if failure.alive else LoadError)(str(failure)) from None
+
+    def models(self) -> list[str]:
+        """The names of the server's models; empty where it has no such list, as it need not."""
+        return self._wait_for(self._listed())
+
+    def about(self) -> dict[str, str]:
+        """The server's address and the library's version."""
+        import openai
+
+        return {"server": self.address, "openai": openai.__version__}
+
+    def excerpt(self, text: str) -> str:
+        """The beginning of what a server or the library said, without markup, line ends and the key."""
+        markup = rf"<(?!{self.served.api_key_env}>)[^<>]{{0,200}}>"
+        return " ".join(re.sub(markup, " ", self.clean(text)).split())[:300]
+
+    def failed(self, code: int, kind: str | None, said: str, headers: Any) -> Failure:
+        """What a status of the server's means; `kind`: the error's code, where there is one."""
+        phrase = f" {http.HTTPStatus(code).phrase}" if code in http.HTTPStatus._value2member_map_ else ""
+        if 300 <= code < 400:
+            where = address_of(str(headers.get("location", "")), path=False)
+            text = f"{self._server} answered {code}{phrase}, and points to {where or 'another path of its own'}"
+            return Failure(f"{text}: no redirect is followed; give the final address as base_url", again=False)
+        text = f"{self._server} answered {code}{phrase}: {self.excerpt(said) or 'no reason given'}"
+        if code in (401, 403) and not self._key:
+            text += f" (the environment variable {self.served.api_key_env} is not set)"
+        busy = code == 429 and kind != _SPENT
+        again = busy or code in (408, 409, 425) or code >= 500
+        return Failure(text, again=again, busy=busy, wait=retry_after(headers) if again else None)
+
+    def of_another_kind(self, document: object, text: str, kind: str) -> Failure:
+        """Why what came with a status of success is not the `kind` of answer that was asked for."""
+        if isinstance(document, dict) and (error := document.get("error")):
+            code = error.get("code") if isinstance(error, dict) else None
+            return self.failed(code if isinstance(code, int) else 500, None, said_in(document), {})
+        return Failure(f"{self._server} answered what is no {kind}: {self.excerpt(text) or 'nothing'}")
+
+    async def download(self, url: str, allowed_hosts: Sequence[str]) -> bytes:
+        """What is at an address that the server has named: at its own host and port, or at one of `allowed_hosts`.
+
+        Those are names, with or without a port. The key goes to the server only. Raises `Failure`.
+        """
+        parts, own = urlsplit(urljoin(f"{self.openai.base_url}", url)), urlsplit(str(self.openai.base_url))
+        try:
+            host = f"{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
+            here = host == f"{own.hostname}:{own.port or _PORTS[own.scheme]}"
+        except (KeyError, ValueError):
+            raise Failure(f"{self._server} gave an address that is none: {self.excerpt(url)}", again=False) from None
+        if not here and not {host, parts.hostname} & set(allowed_hosts):
+            text = f"{self._server} put the picture at {host}, from where none is taken"
+            raise Failure(f"{text}; if it may be asked, add {parts.hostname} to allowed_hosts", again=False)
+        headers = {"Authorization": f"Bearer {self._key}"} if here and parts.scheme == own.scheme and self._key else {}
+        response = await self._http.get(parts.geturl(), headers=headers)
+        if response.status_code != 200:
+            raise self.failed(response.status_code, None, f"no picture at {host}", response.headers)
+        return bytes(response.content)
+
+    @property
+    def _server(self) -> str:
+        return f"the {self.whose}'s server"
+
+    def _wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            work.close()
+            raise LoadError(f"the {self.whose} is not loaded: call load(devices) first")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    # -- in the thread of the loop --
+
+    async def _end(self) -> None:
+        under_way = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        await self.openai.close()
+
+    async def _answers(self, asks: Sequence[Ask[T]]) -> list[T]:
+        return list(await asyncio.gather(*map(self._answer, asks)))
+
+    async def _answer(self, ask: Ask[T]) -> T:
+        try:
+            return await self._ask(ask)
+        except Failure as failure:
+            failure.alive = await self._server_answers()
+            raise
+
+    async def _server_answers(self) -> bool:
+        """Sends a canary, one for all requests that failed at the same time."""
+        if self._alive is None or self._alive.done():
+            self._alive = asyncio.ensure_future(self._canary_comes_back())
+        return await self._alive
+
+    async def _canary_comes_back(self) -> bool:
+        try:
+            await self._attempt(self._canary(), min(self._canary_seconds, self.served.attempt_timeout))
+        except Failure:
+            return False
+        return True
+
+    async def _ask(self, ask: Ask[T]) -> T:
+        """A request with all its attempts. Raises `Failure`."""
+        clock, attempts, counted, in_vain = time.monotonic, 0, 0, 0
+        begin, failure = math.inf, Failure("")
+        while True:
+            async with self.gate as sent:
+                begin = min(begin, sent)  # the first wait for a turn is not the server's
+                left = begin + self.served.deadline - clock()
+                if left > 0:
+                    attempts += 1
+                    try:
+                        answer = await self._attempt(ask, min(self.served.attempt_timeout, left))
+                    except Failure as error:
+                        failure = error
+                        counted += not failure.busy
+                        in_vain += failure.once
+                        if failure.busy:
+                            wait = failure.wait or 0.0
+                            self.gate.slower(sent, wait if wait < self.served.deadline else 0.0)
+                    else:
+                        self.gate.faster()
+                        return answer
+            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts - 1, 10)) * random.uniform(0.5, 1.0)
+            pause = pause if failure.wait is None else failure.wait
+            over = clock() + pause >= begin + self.served.deadline
+            if not failure.again or in_vain > 1 or counted > self.served.retries or over:
+                wants = f"; it asks to wait {failure.wait:g} s" if failure.wait and over else ""
+                times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
+                text = f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self.address})"
+                raise Failure(with_hint(text), again=False) from None
+            await asyncio.sleep(pause)
+
+    async def _attempt(self, ask: Ask[T], seconds: float) -> T:
+        """One request: a whole answer, or `Failure`."""
+        import openai
+
+        try:
+            return await asyncio.wait_for(ask(self.openai), seconds)
+        except Failure:
+            raise
+        except (asyncio.TimeoutError, openai.APITimeoutError):
+            raise Failure(f"{self._server} gave no whole answer in time: {seconds:.3g} s") from None
+        except openai.APIStatusError as error:
+            raise self.failed(error.status_code, error.code, said_in(error.body), error.response.headers) from None
+        except Exception as error:  # from None: what the library raises may hold the request, and so the key
+            raise self._broken(error) from None
+
+    def _broken(self, error: Exception) -> Failure:
+        """Why there is no answer at all."""
+        import openai
+
+        cause = error.__cause__ or error
+        if isinstance(cause, Unacceptable):
+            return Failure(f"the answer of {self._server} {cause}", again=False)
+        said = self.excerpt(str(cause))
+        if isinstance(error, openai.APIConnectionError):
+            return Failure(f"{self._server} cannot be reached, or broke off: {said}")
+        if isinstance(error, TypeError):  # a keyword of `call` that the library does not know
+            return Failure(f"the request cannot be made: {said}", again=False)
+        return Failure(f"the request failed: {type(error).__name__}: {said}")
+
+    async def _models(self, failure: Failure) -> str:
+        """What the server knows by name, where it does not know the model."""
+        if "answered 404" not in str(failure):
+            return ""
+        names = await self._listed()
+        return self.excerpt(f"(it has {', '.join(names[:5])}{', ...' * (len(names) > 5)})") if names else ""
+
+    async def _listed(self) -> list[str]:
+        try:
+            return await asyncio.wait_for(listed_models(self.openai), self.served.attempt_timeout)
+        except Exception:
+            return []
+
+
+async def listed_models(openai: Any) -> list[str]:
+    """An `Ask` for the names of the server's models; none where the server has no such list."""
+    from openai import APIStatusError
+
+    try:
+        listed = await openai.models.list()
+    except APIStatusError as error:
+        if error.status_code in (404, 405, 501):
+            return []
+        raise
+    return [str(model.id) for model in getattr(listed, "data", None) or ()]
