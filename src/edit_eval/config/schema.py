@@ -92,6 +92,12 @@ class ModelSection(Section):
     protocol: ProtocolSection | None = None
     """What a judge is asked, complete; None for an edit model."""
 
+    @property
+    def served(self) -> bool:
+        """Whether its server is started by edit-eval: `python`, `conda_env` and `uv` are then the server's."""
+        serve = self.parameters.get("serve")
+        return isinstance(serve, dict) and "engine" in serve
+
     def named(self, key: str) -> str:
         """How an error names this key of `params`: as it was written, and where."""
         return self.names.get(key, key)

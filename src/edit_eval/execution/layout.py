@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.execution.drivers.contract import Machine, WorkerSpecification
 from edit_eval.execution.machine.environments import interpreter
 from edit_eval.execution.machine.places import Place, places
 from edit_eval.scheduling.tasks import Model
+
+PATIENCE = 0.9
+"""The share of `load_timeout` in which a server must be ready, so that the worker can still say what it waits for."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,9 @@ def lay_out(configuration: Configuration, machine: Machine) -> Layout:
             model = Model(section.name, "edit" if role == "edit_model" else "judge", chosen)
             layout.models.append(model)
             layout.sections[model.key] = section
-            python = interpreter(section)
+            python, server = interpreter(section), None
+            if section.served:  # the environment is the server's, and the worker that asks it runs in ours
+                python, server = "", ServerEnvironment(python, seconds=PATIENCE * section.placement.load_timeout)
             for place in chosen:
                 layout.specifications[model.key, place] = WorkerSpecification(
                     name=f"{model.kind}-{section.name}-{'+'.join(place).replace(':', '')}",
@@ -52,6 +58,7 @@ def lay_out(configuration: Configuration, machine: Machine) -> Layout:
                     class_path=section.class_path,
                     parameters=section.parameters,
                     python=python,
+                    server=server,
                     import_path=() if section.type else (str(configuration.folder),),
                 )
     return layout

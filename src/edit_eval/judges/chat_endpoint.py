@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from edit_eval.endpoints.client import Ask, Client, Served
+from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.judges.answers import tokens_given
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.sampling import seed_of
@@ -79,8 +80,12 @@ class ChatEndpoint:
         """Imports the client. Raises `ImportError` where it is missing."""
         import openai  # noqa: F401
 
-    def load(self, devices: Sequence[str]) -> None:
-        """Connects, and asks a canary, with all retries. Raises `LoadError` when none comes back."""
+    def load(self, devices: Sequence[str], server: ServerEnvironment | None = None) -> None:
+        """Connects, and asks a canary, with all retries. Raises `LoadError` when none comes back.
+
+        A server of ours (`serve`) is started before, on the GPUs among `devices`.
+        """
+        self.client.serve(devices, server)
         self._know(self.client.first(self._asked(self._canary())))
 
     def examine(self, request: JudgeRequest) -> str | Reply:

@@ -12,7 +12,7 @@ from typing import Any
 from edit_eval.errors import RunDirectoryError
 from edit_eval.store.run_directory import RunDirectory
 
-_NOT_COMPARED = ("server", "device")
+_NOT_COMPARED = ("server", "interpreter", "device")
 """What models say about themselves that is only a place."""
 
 

@@ -3,7 +3,8 @@
 To a worker, the field `do`:
 
     prepare   role, class_path, parameters, path, devices,    import the class, and see that it is the one of which
-              revision                                        keys speak; sent once, first
+              revision, server                                keys speak; sent once, first. `server`: see
+                                                              `edit_eval.endpoints.serving.ServerEnvironment`
     load      offload                                         load the weights
     run       task, kind ("edit" or "judge"), and what it is about (see `edit_eval.workers.requests`)
     stop                                                      finish what is under way, then end
