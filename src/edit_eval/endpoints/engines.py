@@ -14,6 +14,8 @@ EngineName = Literal["vllm", "sglang", "vllm-omni", "transformers", "command"]
 Route = Literal["chat", "images"]
 """What a model class asks for: `/v1/chat/completions`, or `/v1/images/edits`."""
 
+HEALTH, MODELS = "/health", "/v1/models"
+"""Where a server says that it is ready, and for which model."""
 OURS = ("--host", "--port", "--uds", "--model", "--model-path", "--served-model-name")
 """Arguments that decide where a server is and under which name it knows its model: nobody else may give them."""
 
@@ -34,6 +36,8 @@ class Engine:
     """The argument for the share of each GPU's memory that it takes at its start; empty: it takes what it needs."""
     share: float | None = None
     """That share by default; None: it is not fixed, or none is taken."""
+    models: str = MODELS
+    """Where it lists the names of its models; empty where the list is of something else."""
     needs: tuple[str, ...] = ()
     """What it imports only when it serves, so that the package alone does not bring it."""
 
@@ -83,11 +87,13 @@ ENGINES: dict[tuple[EngineName, Route], Engine] = {
         devices=("--tensor-parallel-size", "-tp"),
     ),
     # transformers 5.23.0: entry_points.txt; transformers/cli/serve.py:44 force_model, :111 host, :112 port. It spreads
-    # a model over its GPUs by itself (:88 device) and takes what it needs.
+    # a model over its GPUs by itself (:88 device) and takes what it needs. It listens when the model is loaded; its
+    # /v1/models lists what the Hub's cache holds (serving/model_manager.py:484), and is a 500 where there is no cache.
     ("transformers", "chat"): Engine(
         "transformers",
         "transformers.cli.transformers:main",
         ("serve", "{model}", "--host", "{host}", "--port", "{port}"),
+        models="",
         needs=("torch", "accelerate", "fastapi", "uvicorn"),
     ),
 }

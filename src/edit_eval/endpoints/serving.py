@@ -30,13 +30,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-from edit_eval.endpoints.engines import ENGINES, OURS, Engine, EngineName, Route, given
+from edit_eval.endpoints.engines import ENGINES, HEALTH, MODELS, OURS, Engine, EngineName, Route, given
 from edit_eval.errors import LoadError
 from edit_eval.privacy import hide_secrets
 
 HOST = "127.0.0.1"
-READY = ("/health", "/v1/models")
-"""What a server is asked until it is well; the second one must name the model."""
 PORTS = 5
 """Ports that are tried, where one after the other is taken by others."""
 ASK_EVERY, ASK_SECONDS = 0.2, 20.0
@@ -287,17 +285,20 @@ class Server:
 
     def _missing(self) -> str:
         """What it lacks to be ready; empty when it is. Raises `LoadError` where it serves another model."""
-        for path in READY:
+        models = MODELS if self._engine is None else self._engine.models
+        for path in filter(None, (HEALTH, models)):
             status, body = _get(self.port, path)
             if status != 200:
                 return f"{path} answers {status}" if status else f"{path} does not answer"
+        if not models:
+            return ""
         try:
             names = [str(model["id"]) for model in json.loads(body)["data"]]
         except (ValueError, KeyError, TypeError):
-            return "/v1/models gives no list"
+            return f"{models} gives no list"
         if names and self._model not in names:
             raise LoadError(f"the server ({self._serve.engine}) serves {', '.join(names[:5])}, and not {self._model}")
-        return "" if names else "/v1/models is empty"
+        return "" if names else f"{models} is empty"
 
     def _tail(self) -> str:
         assert self._log is not None
