@@ -19,6 +19,20 @@ HEALTH, MODELS = "/health", "/v1/models"
 OURS = ("--host", "--port", "--uds", "--model", "--model-path", "--served-model-name")
 """Arguments that decide where a server is and under which name it knows its model: nobody else may give them."""
 
+UNCOUNTED = (
+    "--quantization",
+    "-q",
+    "--cpu-offload-gb",
+    "--enable-cpu-offload",
+    "--enable-layerwise-offload",
+    "--enable-distributed-layerwise-offload",
+    "--diffusion-quantization-config",
+    "--diffusion-offload-config",
+    "--dit-cpu-offload",
+    "--dit-layerwise-offload",
+)
+"""Arguments with which weights take less of a GPU than their files say."""
+
 
 @dataclass(frozen=True)
 class Engine:

@@ -98,7 +98,7 @@ class Serve:
     args: list[str | int | float] = field(default_factory=list)
     """Further arguments of the engine."""
     command: list[str] = field(default_factory=list)
-    """Of the engine `command`: program and arguments, with `{port}`, `{model}`, `{python}` and `{devices}` (a count)."""
+    """Of the engine `command`: program and arguments, with `{port}`, `{model}`, `{python}`, `{devices}` (how many)."""
     memory: float | None = field(default=None, metadata={"in_key": False})
     """Share of each GPU's memory that the engine may take."""
 
@@ -132,15 +132,17 @@ class Serve:
             raise ValueError(f"serve: {self.engine} takes the memory that it needs; leave out `memory`")
         return row
 
-    def share(self, route: Route) -> float | None:
-        """The share of each GPU's memory that it takes at its start, whatever it needs; None where it takes none."""
+    def share(self, route: Route, *, by_default: bool = True) -> float | None:
+        """The share of each GPU's memory that it takes at its start, whatever it needs; None where it takes none.
+
+        Without `by_default`, None where nobody has said how much.
+        """
         row = self.on(route)
-        if row is None or not row.memory:
-            return None
+        said = given(self.arguments, (row.memory,)) if row and row.memory else None
         try:
-            return float(given(self.arguments, (row.memory,)) or self.memory or row.share or 1.0)
-        except ValueError:
-            return row.share
+            return float(said) if said else self.memory or (row.share if row and by_default else None)
+        except ValueError:  # which the engine will say
+            return None
 
 
 @dataclass(frozen=True)

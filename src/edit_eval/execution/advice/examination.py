@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -29,7 +31,14 @@ from edit_eval.execution.choices import automatic_findings
 from edit_eval.execution.drivers.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
-from edit_eval.execution.machine.fitting import Wanted, fit_findings, host_findings, together_findings, weights_of
+from edit_eval.execution.machine.fitting import (
+    Wanted,
+    claim_of,
+    fit_findings,
+    host_findings,
+    together_findings,
+    weights_of,
+)
 from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, host_finding
 from edit_eval.execution.machine.places import places
 from edit_eval.execution.machine.weights import hub_cache, is_hub_name, offline
@@ -145,7 +154,8 @@ def _model(
     except ConfigurationError as error:
         findings.append(Finding("devices", "problem", f"{who}: {error}"))
     weights = weights_of(section, environment)
-    return Wanted(who, role, section, chosen, weights, _can_offload(role, section, folder))
+    claim = claim_of(section, chosen, machine.gpus() or ())
+    return Wanted(who, role, section, chosen, weights, _can_offload(role, section, folder), claim)
 
 
 def _question(wanted: Wanted, folder: Path, findings: list[Finding], request: Mapping[str, Any]) -> list[Question]:
@@ -162,18 +172,28 @@ def _question(wanted: Wanted, folder: Path, findings: list[Finding], request: Ma
         text = f"{wanted.who}: an environment with {names} will be made by the first run, once"
         findings.append(Finding("environments", "note", text))
         return []
-    return [
-        Question(
-            who=wanted.who,
-            python=python or sys.executable,
-            kind="edit_model" if wanted.role == "edit_model" else "judge",
-            class_path=section.class_path,
-            parameters=section.parameters,
-            folder=str(folder),
-            on_gpu=wanted.on_gpu,
-            request=request if wanted.role == "judge" else {},
-        )
-    ]
+    python = python or sys.executable
+    asked = Question(
+        who=wanted.who,
+        python=python,
+        kind="edit_model" if wanted.role == "edit_model" else "judge",
+        class_path=section.class_path,
+        parameters=section.parameters,
+        folder=str(folder),
+        on_gpu=wanted.on_gpu,
+        request=request if wanted.role == "judge" else {},
+    )
+    if (served := section.served) is None:
+        return [asked]
+    client = replace(asked, python=sys.executable, on_gpu=False, request={})  # there is no server yet that could answer
+    engine = served.on(section.route)
+    if engine is not None:
+        return [client, Question(f"{wanted.who}: its server", python, packages=(engine.package, *engine.needs))]
+    program = served.command[0]
+    if "{python}" not in program and shutil.which(program) is None:
+        text = f"{wanted.who}: there is no program {program}"
+        findings.append(Finding("environments", "problem", text, "serve.command begins with a program on the PATH"))
+    return [client]
 
 
 def _interpreter_of(section: ModelSection) -> str | None:

@@ -41,14 +41,38 @@ class Obstacle:
         return f"{self.problem}; {self.remedy}"
 
 
-def refuse(models: Sequence[Laid], machine: Machine, environment: Mapping[str, str] = os.environ) -> None:
-    """Raises `ConfigurationError` for the first of these models that could not be loaded."""
+def refuse(
+    models: Sequence[Laid], machine: Machine, environment: Mapping[str, str] = os.environ, *, together: bool = False
+) -> None:
+    """Raises `ConfigurationError` for the first of these models that could not be loaded.
+
+    `together`: on devices that they share all of them are to stay loaded.
+    """
+    if together and (obstacle := claimed_twice(models)):
+        raise ConfigurationError(str(obstacle))
     for section, places in models:
         if obstacle := no_gpu(section, places, machine, environment):
             raise ConfigurationError(str(obstacle))
     for section, _ in models:
         if obstacle := no_weights(section, environment):
             raise ConfigurationError(str(obstacle))
+
+
+def claimed_twice(models: Sequence[Laid]) -> Obstacle | None:
+    """A server that takes nearly all of a GPU on which another model is to stay, because nobody has said how much."""
+    for section, places in models:
+        share = section.server_share
+        if not section.served or not share or section.served.share(section.route, by_default=False):
+            continue
+        for other, others in models:
+            both = {device for place in places for device in place} & {device for place in others for device in place}
+            if other is not section and (shared := sorted(device for device in both if device.startswith("cuda"))):
+                return Obstacle(
+                    f"{section.named('serve')}: the server of {section.name} takes {share:.0%} of {shared[0]} at its "
+                    f"start, and {other.name} is to stay loaded there (placement: together)",
+                    "give it less (`serve: {memory: 0.4}`), or write `execution: {placement: swap}`",
+                )
+    return None
 
 
 def no_gpu(
