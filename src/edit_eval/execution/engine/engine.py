@@ -348,6 +348,8 @@ class Engine:
         )
         if kind == "unreadable":
             return self._read_again(worker.replica, task, reason)
+        if kind == "device" and worker.killed == UNRELIABLE:
+            return self._return(worker.replica, task)  # one has been charged with it, and the next only came too late
         if kind == "out_of_memory":
             reason += memory_advice(worker.replica.model.kind, message.get("memory", {}))
         self._charge(worker, task, reason, final=kind in ("model", "out_of_memory"))
