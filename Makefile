@@ -4,13 +4,16 @@ BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test chaos lint screenshots bench bench-gpu clean
+.PHONY: demo test models chaos lint screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval run configs/demo.yaml
 
 test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 	$(BIN)/pytest -n 3 --dist loadfile  # three, because tests of real processes wait half of their time
+
+models: .venv/.dev .venv/.judge  ## the real model classes with tiny weights, in every variant; ten minutes
+	$(BIN)/pytest tests -m models -n 2
 
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, what intervals hold in drawn data; ten minutes
 	$(BIN)/pytest tests/faults -m chaos -n 2

@@ -33,6 +33,9 @@ TESTS = Path(__file__).parent
 ROOMS = ("torch", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
 """What takes long comes first, so that the processes of a parallel run end together; all other folders follow."""
 
+TARGETS = ("chaos", "models")
+"""Marks of what takes long and has a target of its own: it runs where its mark is asked for."""
+
 
 @functools.cache
 def room(path: Path) -> str:
@@ -42,10 +45,11 @@ def room(path: Path) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "chaos" not in config.option.markexpr:
-        long = [item for item in items if item.get_closest_marker("chaos")]
-        items[:] = [item for item in items if item not in long]
-        config.hook.pytest_deselected(items=long)
+    for target in TARGETS:
+        if not re.search(rf"\b{target}\b", config.option.markexpr):
+            long = {item for item in items if item.get_closest_marker(target)}
+            items[:] = [item for item in items if item not in long]
+            config.hook.pytest_deselected(items=long)
     for item in items:
         if item.get_closest_marker("chaos"):
             item.add_marker(pytest.mark.timeout(3600))  # long is what it is meant to be

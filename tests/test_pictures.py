@@ -30,7 +30,6 @@ from edit_eval.pictures import (
     pixel_digest,
     slug,
     sweep_temporary,
-    thumbnail_webp,
     write_durably,
     write_png,
 )
@@ -480,18 +479,3 @@ class TestSlugs:
 
     def test_room_for_a_digest_and_a_suffix(self, tmp_path: Path) -> None:
         (tmp_path / f"{slug('人' * 300)}-{'0' * 12}.png").touch()
-
-
-class TestThumbnails:
-    def test_longest_side(self, tmp_path: Path) -> None:
-        data = thumbnail_webp(saved(coloured(1000, 500), tmp_path / "a.png"), longest=200)
-        with Image.open(io.BytesIO(data)) as small:
-            assert (small.format, small.size) == ("WEBP", (200, 100))
-
-    def test_never_enlarged(self, tmp_path: Path) -> None:
-        with Image.open(io.BytesIO(thumbnail_webp(saved(coloured(), tmp_path / "a.png")))) as small:
-            assert small.size == (32, 24)
-
-    def test_no_picture(self, tmp_path: Path) -> None:
-        with pytest.raises(PictureError):
-            thumbnail_webp(tmp_path / "none.png")

@@ -11,7 +11,7 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.errors import Stopped
-from edit_eval.testing.judge_server import JudgeServer
+from judge_server import JudgeServer
 from small_benchmark import numbers
 
 pytest.importorskip("openai")

@@ -184,12 +184,22 @@ def plan(
     configuration = load_configuration(source, **options, data_may_be_missing=samples is not None)
     benchmark = configuration.benchmark
     seen = Run(from_run).results if from_run is not None else None
-    categories = chosen = None
+    categories = chosen = questions = None
     if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
         everything = load_samples(configuration, progress_of(configuration))
         categories = [sample.category for sample in everything]
-        chosen = [sample.index for sample in Experiment.of(configuration, everything).samples if not sample.fault]
-    return make_plan(configuration, categories, chosen, gpus=gpus, gpu_memory=gpu_memory, samples=samples, seen=seen)
+        experiment = Experiment.of(configuration, everything)
+        chosen, questions = [s.index for s in experiment.samples if not s.fault], experiment.questions_a_pair
+    return make_plan(
+        configuration,
+        categories,
+        chosen,
+        gpus=gpus,
+        gpu_memory=gpu_memory,
+        samples=samples,
+        seen=seen,
+        questions=questions,
+    )
 
 
 def compare(

@@ -19,7 +19,7 @@ from edit_eval.config.components import import_class, staying_here
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ProtocolSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.asked import Asked, AskedJudge, ask, asked_judges, make_protocol
+from edit_eval.protocols.asked import Asked, AskedJudge, Light, ask, asked_judges, make_protocol
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.scheduling.batches import spread
@@ -142,10 +142,16 @@ class Experiment:
             key = digest([judge.section.model_dump(mode="json", exclude={"retries"}), judge.texts])
             number = equal.setdefault(key, len(equal))
             if number not in made:
-                light: dict[object, Question] = {}
+                light: Light = {}
                 made[number] = [ask(judge.protocol, sample, light) for sample in self.samples]
             found[judge.name] = made[number]
         return found
+
+    @property
+    def questions_a_pair(self) -> dict[str, float]:
+        """For each judge how many questions it is asked about an edit, on average over the good samples."""
+        good = sum(not sample.fault for sample in self.samples)
+        return {name: sum(map(len, asked)) / good for name, asked in self.asked.items() if good}
 
     def question(self, judge: AskedJudge, sample: int, name: str) -> Question:
         """One question with its texts."""

@@ -321,19 +321,6 @@ def slug(text: str, limit: int = 60) -> str:
     return short or "unnamed"
 
 
-def thumbnail_webp(path: str | os.PathLike[str], longest: int = 512) -> bytes:
-    """A small WebP of a picture's file for a report: its longer side at most `longest` pixels, never enlarged.
-
-    Raises `PictureError` like `open_picture`.
-    """
-    picture = open_picture(path)
-    picture.thumbnail((longest, longest), Image.Resampling.LANCZOS)
-    picture.info = {}
-    buffer = io.BytesIO()
-    picture.save(buffer, "WEBP", quality=80, method=4)
-    return buffer.getvalue()
-
-
 def _longest(image: Image.Image, side: int) -> Image.Image:
     if side < 1:
         raise PictureError(f"the longest side of a view is 1 pixel or more, not {side}")

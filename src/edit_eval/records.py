@@ -30,6 +30,11 @@ class Status(str, Enum):
         return self.value
 
 
+# Python 3.11 takes ten times as long to look a member up in its class.
+_OK = Status.OK
+_ENDINGS = (_OK, Status.CUT_OFF, Status.REFUSED, Status.JUDGE_ERROR)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
     """A picture's file, and which picture it is."""
@@ -117,7 +122,7 @@ class Edit:
     """Things worth knowing that are no failure: `identical_to_source`, `other_aspect_ratio`."""
 
     def __post_init__(self) -> None:
-        if (self.status is Status.OK) != bool(self.image):
+        if (self.status is _OK) != bool(self.image):
             raise ValueError(f"an edit has an image exactly when its status is ok: {self}")
 
 
@@ -141,7 +146,7 @@ class Reply:
     """Characters of the whole answer where it was so long that `text` is only its beginning; 0 where it is all."""
 
     def __post_init__(self) -> None:
-        if self.ended not in (Status.OK, Status.CUT_OFF, Status.REFUSED, Status.JUDGE_ERROR):
+        if self.ended not in _ENDINGS:
             raise ValueError(f"a reply ends ok, cut_off, refused or judge_error, not {self.ended}")
 
 
@@ -195,7 +200,7 @@ class Judgement:
     """Of the last reply."""
 
     def __post_init__(self) -> None:
-        if (self.status is Status.OK) != (self.headline in self.scores):
+        if (self.status is _OK) != (self.headline in self.scores):
             raise ValueError(f"a judgement has a headline exactly when its status is ok: {self}")
 
     @property

@@ -17,6 +17,7 @@ from edit_eval.protocols.contract import Missing
 from edit_eval.records import Judgement, Results, Status
 from edit_eval.statistics.people import people_agreement, read_people_file
 from edit_eval.statistics.summary import judges_document, summarise
+from edit_eval.store.journal import no_garbage
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.recall import recall_run
@@ -66,6 +67,7 @@ class Run:
         return found
 
     @cached_property
+    @no_garbage()
     def matrix(self) -> Matrix:
         """Every edit, reply and judgement."""
         matrix = Matrix(self.experiment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from edit_eval.benchmarks.scenes.drawing import Drawing, draw
 from edit_eval.benchmarks.scenes.edits import Edit, apply, resolve
 from edit_eval.benchmarks.scenes.plans import plan
 from edit_eval.benchmarks.scenes.references import Reference
-from edit_eval.benchmarks.scenes.scene import FORMS, SEASONS, SETTINGS, TIMES, WEATHERS, Scene, Thing
+from edit_eval.benchmarks.scenes.scene import FORMS, WORDS, Scene, Thing
 
 BALL = Scene(256, 192, 3, "meadow", things=(Thing("ball-1", "ball", 0.5, 0.6, colour="red"),))
 
@@ -163,10 +164,10 @@ def test_shadows_of_another_scene() -> None:
     assert draw(BALL, shadows_of=BALL).image.tobytes() == draw(BALL).image.tobytes()
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", WORDS["setting"])
 def test_every_kind_is_drawn_in_every_state_hour_weather_and_season(setting: str) -> None:
     states = [(kind, state) for kind, form in FORMS.items() for state in form.states]
-    conditions = [(time, weather, season) for time in TIMES for weather in WEATHERS for season in SEASONS]
+    conditions = list(itertools.product(WORDS["time"], WORDS["weather"], WORDS["season"]))
     for k, (kind, state) in enumerate(states):
         time, weather, season = conditions[(7 * k + len(setting)) % len(conditions)]
         thing = Thing("one", kind, 0.5, 0.6, colour="red", state=state)

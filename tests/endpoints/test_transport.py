@@ -17,8 +17,8 @@ import pytest
 from edit_eval.endpoints.transport import LONGEST, Unacceptable, http_client
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
-from edit_eval.testing.judge_server import JudgeServer, Reply
 from endpoints.own_loop import run_apart
+from judge_server import JudgeServer, Reply
 
 pytest.importorskip("openai")
 

@@ -15,8 +15,8 @@ from edit_eval import evaluate
 from edit_eval.errors import Stopped
 from edit_eval.records import Status
 from edit_eval.run import Run
-from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
 from faults.faulty_runs import lines, settings
+from judge_server import Asked, JudgeServer, Reply
 from small_benchmark import numbers, sample_id, write_benchmark
 
 pytest.importorskip("openai")

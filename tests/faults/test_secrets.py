@@ -21,9 +21,9 @@ from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.pretrained.loading import load_errors
 from edit_eval.pretrained.trials import trial
 from edit_eval.privacy import secrets_of
-from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
 from edit_eval.workers.process import one_line
 from faults.faulty_runs import faulty, settings
+from judge_server import Asked, JudgeServer, Reply
 from small_benchmark import sample_id
 
 KEYS = {

@@ -22,7 +22,7 @@ from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Status
-from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
+from judge_server import Asked, JudgeServer, Reply
 
 pytest.importorskip("openai")
 

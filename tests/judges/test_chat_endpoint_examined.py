@@ -10,7 +10,7 @@ from PIL import Image
 from edit_eval.errors import LoadError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.testing.judge_server import JudgeServer, Reply
+from judge_server import JudgeServer, Reply
 
 pytest.importorskip("openai")
 

@@ -10,7 +10,7 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.errors import Stopped
-from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
+from judge_server import Asked, JudgeServer, Reply
 from small_benchmark import configuration, sample_id, write_benchmark
 
 pytest.importorskip("openai")

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.statistics.agreement import judge_agreement, ordinal_alpha, retest
+from edit_eval.statistics.agreement import OrdinalRatings, judge_agreement, retest
+
+
+def ordinal_alpha(ratings, weights=None):
+    return OrdinalRatings(ratings).alpha(np.ones(len(ratings)) if weights is None else weights)
 
 
 def test_icc_of_shrout_and_fleiss():

@@ -14,21 +14,22 @@ flat, thing by thing:
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from PIL import Image as Pictures
 from PIL import ImageChops, ImageFilter, ImageStat
 
-from edit_eval.benchmarks.scenes.camera import HORIZON, Camera
+from edit_eval.benchmarks.scenes.camera import Camera
 from edit_eval.benchmarks.scenes.drawing import Drawing, draw
 from edit_eval.benchmarks.scenes.edits import Edit, apply
 from edit_eval.benchmarks.scenes.ground import puddles
 from edit_eval.benchmarks.scenes.language import read
+from edit_eval.benchmarks.scenes.masks import beyond_horizon, minus, union
 from edit_eval.benchmarks.scenes.palette import COLOURS, light_of, mix
 from edit_eval.benchmarks.scenes.references import Reference
 from edit_eval.benchmarks.scenes.scene import Scene, Thing, scene_of
@@ -145,7 +146,8 @@ class _Retoucher:
             more = apply(self.scene, edit)
             return self._repaint(more, more.names() - self.scene.names())
         if edit.action == "queue":
-            return self._queue(edit)
+            people = {thing.name for thing in self.scene.things if thing.kind == "person"}
+            return self._flat_move(apply(self.scene, edit), people)
         if edit.target is None:
             raise ValueError(f"{edit.action} without a thing to do it to")
         target = self.find(edit.target)
@@ -156,10 +158,8 @@ class _Retoucher:
             return self._tint(target, edit)
         after = apply(self.scene, edit, target)
         if edit.action == "replace":
-            new = after.names() - self.scene.names()
-            return self._repaint(after, {target.name, *new})
-        # Nothing but the thing itself, whatever else would follow.
-        return self._repaint(self._flat_move(target, after.thing(target.name)), {target.name})
+            return self._repaint(after, {target.name} | (after.names() - self.scene.names()))
+        return self._flat_move(after, {target.name})
 
     # Seeing -----------------------------------------------------------------------------------------------------
 
@@ -193,7 +193,6 @@ class _Retoucher:
 
     def _coloured(self, things: list[Thing], colour: str) -> list[Thing]:
         """Those whose pixels come nearest to the colour."""
-        wanted = COLOURS[colour]
         far = {}
         for thing in things:
             left, top, right, bottom = self._box(thing)
@@ -203,7 +202,7 @@ class _Retoucher:
             box = (left, top, max(right, left + 1), max(bottom, top + 1))
             mask = self.seen.silhouettes[thing.name].crop(box)
             mean = ImageStat.Stat(self.source.crop(box), mask.point([0] * 128 + [255] * 128)).mean
-            far[thing.name] = sum((a - b) ** 2 for a, b in zip(mean, wanted, strict=True)) ** 0.5
+            far[thing.name] = math.dist(mean, COLOURS[colour])
         nearest = min(far.values(), default=0.0)
         return [thing for thing in things if far[thing.name] <= nearest * 1.25 + 12]
 
@@ -237,26 +236,21 @@ class _Retoucher:
     def _outline(self, name: str, drawings: Sequence[Drawing]) -> Image:
         """Where a thing is seen in the source and in the drawings, a little wider."""
         seen = [d.silhouettes[name] for d in (self.seen, *drawings) if name in d.silhouettes]
-        return self._union(seen).filter(ImageFilter.MaxFilter(3)).filter(ImageFilter.GaussianBlur(0.8))
+        return union(self.source.size, seen).filter(ImageFilter.MaxFilter(3)).filter(ImageFilter.GaussianBlur(0.8))
 
     def _repaint(self, after: Scene, names: frozenset[str] | set[str]) -> Paint:
         """The named things as they are afterwards, on a ground whose light and shadows stay as they were."""
         drawing = draw(after, shadows_of=self.scene)
-        return Paint(drawing.image, self._union(self._outline(name, (drawing,)) for name in names))
+        return Paint(drawing.image, union(self.source.size, (self._outline(name, (drawing,)) for name in names)))
 
-    def _flat_move(self, before: Thing, after: Thing) -> Scene:
-        """The scene with the thing in its new place, as large in the picture as it was in the old one."""
-        camera = Camera.of(self.scene)
-        size = after.size * camera.scale(before.depth) / camera.scale(after.depth)
-        return self.scene.with_thing(replace(after, size=size))
-
-    def _queue(self, edit: Edit) -> Paint:
-        """Everybody in a row, but nobody grows or shrinks with the distance."""
-        after, flat = apply(self.scene, edit), self.scene
-        people = [thing for thing in self.scene.things if thing.kind == "person"]
-        for person in people:
-            flat = flat.with_thing(self._flat_move(person, after.thing(person.name)).thing(person.name))
-        return self._repaint(flat, {person.name for person in people})
+    def _flat_move(self, after: Scene, names: set[str]) -> Paint:
+        """Nothing but the named things, whatever else would follow; as large in the picture as they were before."""
+        camera, flat = Camera.of(self.scene), self.scene
+        for name in names:
+            thing = after.thing(name)
+            size = thing.size * camera.scale(self.scene.thing(name).depth) / camera.scale(thing.depth)
+            flat = flat.with_thing(replace(thing, size=size))
+        return self._repaint(flat, names)
 
     def _tint(self, target: Thing, edit: Edit) -> Paint:
         """The thing's patch in shades of the colour; of a person the part below the head, hands and all."""
@@ -270,30 +264,18 @@ class _Retoucher:
         grey = self.source.convert("L")
         mean = max(1.0, ImageStat.Stat(grey, mask.point([0] * 128 + [255] * 128)).mean[0])
         ambient = light_of(self.scene).ambient
-        bands = []
-        for part, light in zip(COLOURS[edit.value], ambient, strict=True):
-            bands.append(grey.point([min(255, round(part * light * (0.25 + 0.75 * v / mean))) for v in range(256)]))
+        bands = [
+            grey.point([min(255, round(part * light * (0.25 + 0.75 * v / mean))) for v in range(256)])
+            for part, light in zip(COLOURS[edit.value], ambient, strict=True)
+        ]
         return Paint(Pictures.merge("RGB", bands), mask.filter(ImageFilter.GaussianBlur(1.0)))
 
     # Painting the whole picture ---------------------------------------------------------------------------------
 
-    def _sky(self) -> Image:
-        """Where it sees sky: above the horizon, and nothing standing before it."""
-        mask = Pictures.new("L", self.source.size, 0)
-        mask.paste(255, (0, 0, mask.width, round(mask.height * HORIZON)))
-        return self._bare(mask)
-
-    def _land(self) -> Image:
-        """The ground, without what stands on it."""
-        mask = self._everywhere()
-        mask.paste(0, (0, 0, mask.width, round(mask.height * HORIZON)))
-        return self._bare(mask)
-
-    def _union(self, masks: Iterable[Image]) -> Image:
-        return reduce(ImageChops.lighter, masks, Pictures.new("L", self.source.size, 0))
-
-    def _bare(self, mask: Image) -> Image:
-        return ImageChops.subtract(mask, self._union(self.seen.silhouettes.values()))
+    def _bare(self, *, sky: bool) -> Image:
+        """Where it sees sky, or else land: nothing stands before it."""
+        size = self.source.size
+        return minus(beyond_horizon(size, sky=sky), union(size, self.seen.silhouettes.values()))
 
     def _everywhere(self) -> Image:
         return Pictures.new("L", self.source.size, 255)
@@ -301,19 +283,22 @@ class _Retoucher:
     def _under_sky(self, picture: Image, after: Scene) -> Image:
         """The picture under the sky of another scene; things are left out of that sky."""
         empty = replace(after, things=())
-        return Pictures.composite(draw(empty).image, picture, self._sky())
+        return Pictures.composite(draw(empty).image, picture, self._bare(sky=True))
+
+    def _lit(self, factors: Iterable[float]) -> Image:
+        """The source, its red, green and blue multiplied by these factors."""
+        bands = zip(self.source.split(), factors, strict=True)
+        return Pictures.merge(
+            "RGB", [b.point([min(255, round(v * factor)) for v in range(256)]) for b, factor in bands]
+        )
 
     def _hour_or_weather(self, after: Scene) -> Paint:
         """All surfaces filtered from the old light to the new; rain and snow over everything, fog like a veil."""
         old, new = light_of(self.scene), light_of(after)
-        bands = []
-        for band, before, later in zip(self.source.split(), old.ambient, new.ambient, strict=True):
-            factor = later / before
-            bands.append(band.point([min(255, round(value * factor)) for value in range(256)]))
-        picture = Pictures.merge("RGB", bands)
+        picture = self._lit(later / before for before, later in zip(old.ambient, new.ambient, strict=True))
         if after.weather == "snow":
             white = Pictures.new("RGB", picture.size, mix((246, 249, 253), new.low, 0.3))
-            picture = Pictures.composite(Pictures.blend(picture, white, 0.7), picture, self._land())
+            picture = Pictures.composite(Pictures.blend(picture, white, 0.7), picture, self._bare(sky=False))
         if after.weather == "fog":
             picture = Pictures.blend(picture, Pictures.new("RGB", picture.size, new.low), 0.55)
         picture = self._under_sky(picture, after)
@@ -323,15 +308,11 @@ class _Retoucher:
 
     def _season(self, after: Scene) -> Paint:
         """Trees in their new dress, the land in its new mean colour; nothing lies on roofs or under trees."""
-        new = draw(replace(after, things=())).image
-        old = draw(replace(self.scene, things=())).image
-        land = self._land()
-        bands = []
-        for band, before, later in zip(self.source.split(), old.split(), new.split(), strict=True):
-            ratio = ImageStat.Stat(later, land).mean[0] / max(1.0, ImageStat.Stat(before, land).mean[0])
-            bands.append(band.point([min(255, round(value * ratio)) for value in range(256)]))
-        picture = Pictures.composite(Pictures.merge("RGB", bands), self.source, land)
-        picture = Pictures.composite(new, picture, self._sky())
+        old, new = (draw(replace(scene, things=())).image for scene in (self.scene, after))
+        land = self._bare(sky=False)
+        means = zip(ImageStat.Stat(old, land).mean, ImageStat.Stat(new, land).mean, strict=True)
+        lit = self._lit(later / max(1.0, before) for before, later in means)
+        picture = self._under_sky(Pictures.composite(lit, self.source, land), after)
         drawing = draw(after, shadows_of=self.scene)
         for thing in self.scene.things:
             if thing.kind in ("tree", "pine"):
@@ -339,7 +320,7 @@ class _Retoucher:
         return Paint(picture, self._everywhere())
 
     def _sky_only(self, after: Scene) -> Paint:
-        return Paint(self._under_sky(self.source, after), self._sky())
+        return Paint(self._under_sky(self.source, after), self._bare(sky=True))
 
     def _flags_only(self, after: Scene) -> Paint:
         return self._repaint(after, {thing.name for thing in after.things if thing.kind == "flag"})
@@ -348,4 +329,4 @@ class _Retoucher:
         """Water of the sky's colour, in which nothing is mirrored."""
         light = light_of(after)
         water = Pictures.new("RGB", self.source.size, mix(light.low, light.middle, 0.45))
-        return Paint(Pictures.blend(self.source, water, 0.8), ImageChops.darker(puddles(after), self._land()))
+        return Paint(Pictures.blend(self.source, water, 0.8), ImageChops.darker(puddles(after), self._bare(sky=False)))

@@ -64,6 +64,8 @@ class Asked(NamedTuple):
     """Over all that is in the key of its replies but judge, edit and seed, as far as the sample tells."""
     varies: bool
     """What is told or shown besides depends on earlier replies, or on an edit that the sample follows."""
+    shows_edit: bool
+    """The edit is shown, or lends its size."""
 
 
 @staying_here()
@@ -105,8 +107,12 @@ def _asked_judge(section: ModelSection, folder: Path) -> AskedJudge:
     )
 
 
-def ask(protocol: Protocol, sample: Sample, light: dict[object, Question]) -> tuple[Asked, ...]:
-    """The questions about a sample. `light` keeps those that many samples share."""
+Light = dict[object, tuple[Question, tuple[str, ...], str]]
+"""Questions without their texts, which many samples share; of each the pictures, and what is done to them."""
+
+
+def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[Asked, ...]:
+    """The questions about a sample; their kinds are kept in `light`."""
     if sample.fault:
         return ()
     pictures = {name: picture.digest for name, picture in sample.pictures.items()}
@@ -114,10 +120,12 @@ def ask(protocol: Protocol, sample: Sample, light: dict[object, Question]) -> tu
     found = []
     for one in protocol.questions(sample):
         kind = one.name, one.gives, one.shows, one.form, one.after, one.again
-        bare = light.get(kind)
-        if bare is None:
-            bare = light[kind] = replace(one, system="", user="")
-        found.append(Asked(bare, asked_digest(one, pictures), bool(one.after or sample.follows)))
+        known = light.get(kind)
+        if known is None:
+            known = light[kind] = replace(one, system="", user=""), *_views(one.shows)
+        bare, names, steps = known
+        varies = bool(one.after or sample.follows)
+        found.append(Asked(bare, _digest(one, names, steps, pictures), varies, "edit" in names))
     return tuple(found)
 
 
@@ -129,12 +137,14 @@ def asked_digest(question: Question, pictures: Mapping[str, str]) -> str:
 
     `pictures` gives for each picture's name what stands for it.
     """
-    names, steps = _views(question.shows)
+    return _digest(question, *_views(question.shows), pictures)
+
+
+def _digest(question: Question, names: tuple[str, ...], steps: str, pictures: Mapping[str, str]) -> str:
     views = ",".join([pictures.get(name, "") for name in names])
     return digest_of_text(f"{_system_digest(question.system)}{question.form}\n{steps}\n{views}\n{question.user}")
 
 
-@lru_cache(maxsize=1024)  # a benchmark has few such, and many samples share each
 def _views(shows: tuple[View, ...]) -> tuple[tuple[str, ...], str]:
     """The pictures that are shown or lend their size, and what is done to how many of them."""
     names = tuple(name for view in shows for name in view.reads)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from typing import Protocol as Shape
 
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Scoring, Status
@@ -32,8 +33,7 @@ class Missing(Exception):
         self.status, self.reason = status, reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(NamedTuple):
     """A picture as a judge is shown it."""
 
     picture: str
@@ -73,7 +73,8 @@ class Question:
     """The line that is added when it is asked again; in no key."""
 
 
-def _mean(sample: Sample, values: Values) -> float:
+def mean(sample: Sample, values: Values) -> float:
+    """The mean of the values, whatever the sample."""
     return math.fsum(values.values()) / len(values)
 
 
@@ -85,7 +86,7 @@ class Score:
     needs: tuple[str, ...] = ()
     """The values that it is made of; empty: all that the sample's questions give. It does not apply to a sample whose
     questions give less, and is missing where a reply was not readable."""
-    of: Callable[[Sample, Values], float] = _mean
+    of: Callable[[Sample, Values], float] = mean
     """Pure. May raise `Missing`; anything else that it raises makes the score `undefined`, too."""
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from edit_eval.judges.answers import WAS_CUT_OFF, whole_before_the_cut
-from edit_eval.protocols.contract import Missing, Protocol, Question
+from edit_eval.protocols.contract import Missing, Protocol, Question, mean
 from edit_eval.records import Reading, Reply, Sample, Status
 
 SHOWN = 200  # characters of a refusal
@@ -107,18 +107,27 @@ def score(
     again = []
     for name, needs in named:
         try:
-            numbers = []
+            numbers, asked = [], 0
             for reading in readings:
-                values = {value: _value(reading[giver[value]], value) for value in needs}
+                values = {}
+                for value in needs:
+                    one = reading[giver[value]]
+                    values[value] = _value(one, value)
+                    asked = max(asked, one.asked)
                 numbers.append(_number(protocol.scores[name].of(sample, values)))
             scores[name] = numbers[0] if len(numbers) == 1 else math.fsum(numbers) / len(numbers)
-            if any(reading[giver[value]].asked > 1 for reading in readings for value in needs):
+            if asked > 1:
                 again.append(name)
         except Missing as missing:
             why[name] = missing.status, missing.reason
         except Exception as error:  # a formula of the user's own
             why[name] = Status.UNDEFINED, f"{type(error).__name__}: {error}"
     return Scored(scores, why, frozenset(again))
+
+
+def looks_at_samples(protocol: Protocol) -> bool:
+    """Whether a formula may look at the sample: only the mean of the values is known not to."""
+    return any(one.of is not mean for one in protocol.scores.values())
 
 
 def applying(protocol: Protocol, questions: Sequence[Question]) -> list[str]:

@@ -79,7 +79,7 @@ class Rubric:
             self._system[rubric.category] = rubric.system(form)
         templates = self._system[rubric.category], rubric.user_prompt_template
         values = {"original_description": sample.description, "edit_instruction": sample.instruction}
-        system, user = (loading.fill(template, values) for template in templates)
+        system, user = [loading.fill(template, values) for template in templates]
         return (
             Question(
                 name="score",

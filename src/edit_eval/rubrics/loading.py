@@ -100,8 +100,12 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     """
     names = tuple(values)
     pieces = _pieces(template, names)
-    tag = _tag(names)
-    return "".join(tag.sub("< ", values[piece]) if number % 2 else piece for number, piece in enumerate(pieces))
+    if len(pieces) == 1:
+        return template
+    pieces = pieces.copy()
+    for number in range(1, len(pieces), 2):
+        pieces[number] = _tag(names).sub("< ", values[pieces[number]])
+    return "".join(pieces)
 
 
 @cache

@@ -127,20 +127,11 @@ def _intraclass_correlation(sizes: FloatArray, means: FloatArray, mean_square_wi
     return (mean_square_between - mean_square_within) / denominator if denominator > 0 else None
 
 
-def ordinal_alpha(ratings: FloatArray, weights: FloatArray | None = None) -> float | None:
-    """Krippendorff's alpha for ordinal ratings: 1 for perfect agreement, 0 for that of chance.
+class OrdinalRatings:
+    """Ratings ready to be weighted again and again: sorting them is most of the work, and needed once.
 
-    `ratings`: edits x judges, NaN where there is none; `weights` says how often each edit counts. Edits with
-    fewer than two ratings do not matter. alpha = 1 - D_o / D_e (Krippendorff, Content Analysis, 2004, chapter
-    11). The ordinal distance of two ratings is the number of ratings between them, halves of their own levels
-    included: the difference of their midranks. None where there is nothing to agree about: no edit with two
-    ratings, or all ratings equal.
+    `ratings`: edits x judges, NaN where there is none. Edits with fewer than two ratings do not matter.
     """
-    return _Ratings(ratings).alpha(np.ones(len(ratings)) if weights is None else weights)
-
-
-class _Ratings:
-    """Ratings ready to be weighted again and again: sorting them is most of the work, and needed once."""
 
     def __init__(self, ratings: FloatArray) -> None:
         given = ~np.isnan(ratings)
@@ -150,7 +141,12 @@ class _Ratings:
         self._counts = given.sum(axis=1).astype(np.float64)
 
     def alpha(self, weights: FloatArray) -> float | None:
-        """See `ordinal_alpha`."""
+        """Krippendorff's alpha, 1 for perfect agreement, 0 for that of chance; `weights`: how often each edit counts.
+
+        alpha = 1 - D_o / D_e (Krippendorff, Content Analysis, 2004, chapter 11). The ordinal distance of two ratings is
+        the number of ratings between them, halves of their own levels included: the difference of their midranks. None
+        where there is nothing to agree about: no edit with two ratings, or all ratings equal.
+        """
         of_ratings = weights[self._edits]
         total = float(of_ratings.sum())
         if total < 2:
@@ -203,7 +199,7 @@ def _alpha(ratings: FloatArray, sources: Sequence[str], resamples: int, *, alike
     shared = np.flatnonzero((~np.isnan(ratings)).sum(axis=1) >= 2)
     if not alike:
         return {"edits": len(shared), "alpha": None, "ci95": None, "no_alpha": "unlike_scales"}
-    prepared = _Ratings(ratings[shared])
+    prepared = OrdinalRatings(ratings[shared])
     clusters = cluster_codes([sources[row] for row in shared.tolist()])
     alpha = prepared.alpha(np.ones(len(shared)))
     return {

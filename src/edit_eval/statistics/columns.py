@@ -80,12 +80,12 @@ class Column:
         failed = list(self.failed.get(sample, {}).values())
         return sum(failed) / len(failed) if failed else 0.0
 
-    def with_failures_as(self, sample: str, value: float) -> float | None:
-        """The sample's score if every edit that failed had got `value`; None where the judge alone gave no score."""
+    def with_failures_as(self, sample: str, value: float | None) -> float | None:
+        """The sample's score if every edit that failed had got `value`, where one is given; None without a score."""
         score, share = self.scores[sample], self.failed_share(sample)
-        if share == 1.0:
-            return value
-        return None if score is None else (1 - share) * score + share * value
+        if value is None or (score is None and share < 1.0):
+            return score
+        return value if score is None or share == 1.0 else (1 - share) * score + share * value
 
 
 class Difference(NamedTuple):

@@ -235,9 +235,7 @@ def compare(
     both = [(a, b) for of_judge in of_judges.values() for a, b in combinations(of_judge, 2)]
     held = [_Both(a, b) for a, b in both]
     tests = sum(one.mean(one.differences) is not None for one in held)
-    by_scores = _corrected([_pair(one, tests, detect) for one in held])
-    failures = paired_failures(both)
-    pairs = [_with_failures(pair, failures[pair.a, pair.b]) for pair in by_scores]
+    pairs = _judged([_pair(one, tests, detect) for one in held], paired_failures(both))
     return Comparison(
         columns=tuple(_column_summary(column, pairs) for column in columns),
         pairs=tuple(pairs),
@@ -386,50 +384,37 @@ def _largest(both: _Both) -> list[SampleDifference]:
     ]
 
 
-def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs with their adjusted p-values and verdicts."""
+def _judged(pairs: Sequence[Pair], failures: Mapping[tuple[str, str], PairedFailures]) -> list[Pair]:
+    """The pairs with their adjusted p-values, and the verdict of scores and failures."""
     adjusted = holm([pair.p for pair in pairs])
     cells = [(place, name) for place, pair in enumerate(pairs) for name in pair.categories]
     adjusted_cells = benjamini_hochberg([pairs[place].categories[name].p for place, name in cells])
     by_cell = dict(zip(cells, adjusted_cells, strict=True))
     found = []
     for place, (pair, p) in enumerate(zip(pairs, adjusted, strict=True)):
-        categories = {
-            name: replace(category, p_adjusted=by_cell[(place, name)]) for name, category in pair.categories.items()
-        }
-        better = _better(pair, p)
-        holds = None if better is None else _holds(pair, better)
+        failed = failures[pair.a, pair.b]
+        more = (pair.a if failed.a > failed.b else pair.b) if failed.proven else None
+        ahead = holds = None
+        if p is not None and pair.difference is not None and p <= ALPHA:
+            a_gains = gain(pair.scale)
+            ahead = pair.a if a_gains * pair.difference > 0 else pair.b
+            # Were all missing scores the least favourable to it.
+            least = pair.worst_case_difference if ahead == pair.a else pair.best_case_difference
+            holds = least is not None and (a_gains if ahead == pair.a else -a_gains) * least > 0
         found.append(
-            replace(pair, p_adjusted=p, better=better, better_whatever_is_missing=holds, categories=categories)
+            replace(
+                pair,
+                p_adjusted=p,
+                better=better_of(pair.a, pair.b, ahead, more),
+                better_whatever_is_missing=holds,
+                categories={name: replace(of, p_adjusted=by_cell[place, name]) for name, of in pair.categories.items()},
+                scores_better=ahead,
+                fails_more=more,
+                trade=ahead is not None and ahead == more,
+                failures=failed,
+            )
         )
     return found
-
-
-def _better(pair: Pair, p_adjusted: float | None) -> str | None:
-    if p_adjusted is None or pair.difference is None or p_adjusted > ALPHA:
-        return None
-    return pair.a if gain(pair.scale) * pair.difference > 0 else pair.b
-
-
-def _with_failures(pair: Pair, failures: PairedFailures) -> Pair:
-    """The pair, so far judged by its scores alone, with the verdict of scores and failures."""
-    ahead = pair.better
-    more = (pair.a if failures.a > failures.b else pair.b) if failures.proven else None
-    return replace(
-        pair,
-        failures=failures,
-        scores_better=ahead,
-        fails_more=more,
-        better=better_of(pair.a, pair.b, ahead, more),
-        trade=ahead is not None and ahead == more,
-    )
-
-
-def _holds(pair: Pair, better: str) -> bool:
-    """Whether the better one would still be ahead, were all missing scores the least favourable to it."""
-    least = pair.worst_case_difference if better == pair.a else pair.best_case_difference
-    sign = gain(pair.scale) if better == pair.a else -gain(pair.scale)
-    return least is not None and sign * least > 0
 
 
 def _column_summary(column: Column, pairs: Sequence[Pair]) -> ColumnSummary:

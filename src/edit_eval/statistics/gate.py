@@ -179,8 +179,11 @@ def _of_loss(loss: _Loss | None, which: str, margin: float) -> Iterator[Reason]:
 def _loss(first: Column, other: Column, failure: float | None, margin: float, tests: int) -> _Loss | None:
     """The loss of `other`, a failed edit counting as `failure`; None without a mean over the common samples."""
     shared = [sample for sample in sorted(first.scores) if sample in other.scores]
-    of_both = [(sample, _score(other, sample, failure), _score(first, sample, failure)) for sample in shared]
-    found = {sample: b - a for sample, b, a in of_both if a is not None and b is not None}
+    found = {}
+    for sample in shared:
+        a, b = (column.with_failures_as(sample, failure) for column in (first, other))
+        if a is not None and b is not None:
+            found[sample] = b - a
     groups = first.groups([*found])
     if not found or (
         groups is not None and {*map(first.categories.get, found)} != {*map(first.categories.get, shared)}
@@ -196,7 +199,3 @@ def _loss(first: Column, other: Column, failure: float | None, margin: float, te
     images = clusters_needed(seen, effect, span, alpha=alpha) if effect > 0.0 else None
     needed = (math.ceil(images * len(found) / seen.clusters), images) if images else None
     return _Loss(seen.value, ends[0] if ends else None, needed)
-
-
-def _score(column: Column, sample: str, failure: float | None) -> float | None:
-    return column.scores[sample] if failure is None else column.with_failures_as(sample, failure)

@@ -14,7 +14,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -105,26 +104,24 @@ class _Benchmark:
 
     clusters: Mapping[str, int]
     """For each sample the number of what it is clustered on; -1 where that is not known."""
-    groups: Mapping[str, Mapping[str, tuple[str, ...]]]
-    """For each kind of group: for each sample the groups that it is in."""
-    orders: Mapping[str, Sequence[str]]
-    """For each kind of group the groups' names, in the benchmark's order."""
+    groups: Mapping[str, Mapping[str, set[str]]]
+    """For each kind of group the samples of each group, by its name and in the benchmark's order."""
 
 
 def _benchmark(results: Results) -> _Benchmark:
     known = sorted({sample.cluster for sample in results.samples} - {""})
     numbers = {cluster: number for number, cluster in enumerate(known)}
-    groups: dict[str, dict[str, tuple[str, ...]]] = {
-        "categories": {sample.id: (sample.category,) for sample in results.samples},
-        "difficulties": {sample.id: (sample.difficulty,) for sample in results.samples if sample.difficulty},
-        "tags": {sample.id: tuple(dict.fromkeys(filter(None, sample.tags))) for sample in results.samples},
-        "languages": {sample.id: (sample.language,) for sample in results.samples if sample.language},
-    }
-    return _Benchmark(
-        clusters={sample.id: numbers.get(sample.cluster, -1) for sample in results.samples},
-        groups=groups,
-        orders={kind: tuple(dict.fromkeys(chain.from_iterable(of.values()))) for kind, of in groups.items()},
-    )
+    groups: dict[str, dict[str, set[str]]] = {"categories": {}, "difficulties": {}, "tags": {}, "languages": {}}
+    for sample in results.samples:
+        groups["categories"].setdefault(sample.category, set()).add(sample.id)
+        for kind, names in (
+            ("difficulties", (sample.difficulty,)),
+            ("tags", sample.tags),
+            ("languages", (sample.language,)),
+        ):
+            for name in filter(None, names):
+                groups[kind].setdefault(name, set()).add(sample.id)
+    return _Benchmark({sample.id: numbers.get(sample.cluster, -1) for sample in results.samples}, groups)
 
 
 def _entries(results: Results, min_coverage: float, bounds: Bounds | None = None) -> list[dict[str, Any]]:
@@ -213,7 +210,7 @@ class _Table:
 def _table(
     judgements: Sequence[Judgement], name: str, scale: Scale, benchmark: _Benchmark, bounds: Bounds | None
 ) -> _Table:
-    places = {category: place for place, category in enumerate(benchmark.orders["categories"])}
+    places = {category: place for place, category in enumerate(benchmark.groups["categories"])}
     outcomes = [(one, outcome[0]) for one in judgements if (outcome := one.outcome(name)) is not None]
     scores = np.array([one.scores.get(name, math.nan) for one, _ in outcomes], dtype=np.float64)
     worst, best = (np.where(np.isnan(scores), end, scores) for end in ends(scale))
@@ -247,25 +244,19 @@ def _score(table: _Table, benchmark: _Benchmark) -> dict[str, Any]:
         "sample_mean": _mean(table, every, None),
         "category_mean": _mean(table, every, table.categories),
         **{
-            kind: {name: _block(table, rows) for name, rows in _members(table, groups, benchmark.orders[kind])}
+            kind: {
+                name: _block(table, samples)
+                for name, samples in groups.items()
+                if not samples.isdisjoint(table.samples)
+            }
             for kind, groups in benchmark.groups.items()
         },
     }
 
 
-def _members(
-    table: _Table, groups: Mapping[str, Sequence[str]], order: Sequence[str]
-) -> Iterator[tuple[str, IntArray]]:
-    """The rows of each group that has any, in the benchmark's order of groups."""
-    rows_of: dict[str, list[int]] = {name: [] for name in order}
-    for row, sample in enumerate(table.samples):
-        for name in groups.get(sample, ()):
-            rows_of[name].append(row)
-    return ((name, np.array(rows, dtype=np.int64)) for name, rows in rows_of.items() if rows)
-
-
-def _block(table: _Table, rows: IntArray) -> dict[str, Any]:
+def _block(table: _Table, samples: set[str]) -> dict[str, Any]:
     """Statistics of a sub-group: many of them are looked at, so what stands out in one may be chance."""
+    rows = np.array([row for row, sample in enumerate(table.samples) if sample in samples], dtype=np.int64)
     return {**_statistics(table, rows), "coverage": _coverage_of(table, rows), "exploratory": True}
 
 

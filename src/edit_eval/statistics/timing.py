@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,8 @@ def timing(results: Results) -> dict[str, Any]:
         if activity.device:
             activities_of[(activity.start_number, activity.device)].append(activity)
     walls = _walls(results.wall_seconds, results.activities)
-    present = {device for _, device in activities_of}
-    names = [name for name in results.devices if name in present]
-    names += sorted(present - set(names))
     devices = {}
-    for name in names:
+    for name in _in_order({device for _, device in activities_of}, results):
         parts = [
             _shares(activities_of[(number, name)], walls[number])
             for number in sorted(walls)
@@ -73,8 +70,6 @@ def memory(results: Results) -> dict[str, dict[str, Any]]:
     uses_of: dict[str, list[MemoryUse]] = defaultdict(list)
     for use in results.memory:
         uses_of[use.device].append(use)
-    names = [name for name in results.devices if name in uses_of]
-    names += sorted(uses_of.keys() - set(names))
     return {
         name: {
             "total": totals.get(name),
@@ -84,8 +79,14 @@ def memory(results: Results) -> dict[str, dict[str, Any]]:
                 for use in sorted(uses_of[name], key=lambda use: use.start_number)
             ],
         }
-        for name in names
+        for name in _in_order(uses_of, results)
     }
+
+
+def _in_order(devices: Collection[str], results: Results) -> list[str]:
+    """These devices in the run's order; those that it does not know come last."""
+    known = [name for name in results.devices if name in devices]
+    return known + sorted({*devices} - {*known})
 
 
 def _gpu_utilisation(seen: Sequence[Utilisation]) -> dict[str, dict[str, float]]:

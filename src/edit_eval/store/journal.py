@@ -160,6 +160,9 @@ def no_garbage() -> Iterator[None]:
         yield
     finally:
         if collecting:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()  # into the oldest generation, which is searched last
             gc.enable()
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple
 
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_digest
 from edit_eval.protocols.contract import Question
-from edit_eval.protocols.judging import applying, asked_again, read, rendered, score
+from edit_eval.protocols.judging import Scored, applying, asked_again, looks_at_samples, read, rendered, score
 from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, counted
 from edit_eval.store.cells import CONTROL, Cells
 from edit_eval.store.journal import no_garbage
@@ -22,6 +22,9 @@ EDIT_SEED_STRIDE = 1_000_000
 
 SHORT = 64
 """Characters of a reply that others are likely to repeat."""
+
+ByReading = tuple[dict[str, Reading], ...]
+"""For each reading: by question."""
 
 # Python 3.11 takes ten times as long to look a member up in its class.
 OK, PENDING, SKIPPED, EDIT_FAILED = Status.OK, Status.PENDING, Status.SKIPPED, Status.EDIT_FAILED
@@ -61,7 +64,10 @@ class Matrix:
         self._readings: list[Reading | None] = [None] * len(self.cells)
         self._settled: list[Judgement | None] = [None] * self.cells.judgements
         self._keys = [""] * len(self.cells)
-        self._short: dict[tuple[object, ...], Reading] = {}  # of cells that were answered once, in few characters
+        # Bare scores repeat themselves a hundred thousand times: of cells that were answered once, in few characters.
+        self._short: dict[tuple[object, ...], Reading] = {}
+        self._look_at_samples = {judge.name: looks_at_samples(judge.protocol) for judge in self.judges}
+        self._alike: dict[tuple[object, ...], tuple[Scored, ByReading]] = {}
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
         """Key of replies -> to which address -> the replies: about pictures that are not there now."""
 
@@ -223,13 +229,12 @@ class Matrix:
             sample, edit_model, edit_seed, _, repeat, question, reading = self.address(cell)
             return replay_key(model, (sample, edit_model, edit_seed, question, repeat, reading))
         asked = self.cells.asked(judgement)[number]
-        shows = any("edit" in view.reads for view in asked.question.shows)
         if not asked.varies and edit < self.cells.edits:  # as nearly all are: no picture has to be looked up
-            pixels = self.edits[edit].pixels if shows else ""
+            pixels = self.edits[edit].pixels if asked.shows_edit else ""
             return reply_key(model, asked.digest, pixels, reading + REPEAT_STRIDE * repeat)
         pictures = {name: shown.known_by for name, shown in self.pictures(edit).items()}
         about = asked_digest(self.question(cell), {**pictures, "edit": "edit"}) if asked.varies else asked.digest
-        return reply_key(model, about, pictures.get("edit", "") if shows else "", self.seed(cell))
+        return reply_key(model, about, pictures.get("edit", "") if asked.shows_edit else "", self.seed(cell))
 
     def can_be_asked(self, cell: int) -> bool:
         """Whether there is something to ask about: a picture, and answers to the questions that it comes after."""
@@ -259,7 +264,6 @@ class Matrix:
         question, retries = self.cells.asked(judgement)[number].question, judge.section.retries
         if len(replies) != 1 or len(replies[0].text) > SHORT or replies[0].values or replies[0].ended is not OK:
             return read(judge.protocol, question, replies, retries)
-        # Bare scores repeat themselves a hundred thousand times; a question lives as long as the experiment.
         same = judge.name, id(question), replies[0].text, replies[0].final
         found = self._short.get(same)
         if found is None:
@@ -367,9 +371,18 @@ class Matrix:
     def _judge(self, number: int) -> Judgement:
         edit, judge_number, repeat = self.cells.parts(number)
         judge, sample = self.judges[judge_number], self.sample_of(edit)
+        asked = [one.question for one in self.cells.asked(number)]
+        cells = self.cells.cells_of(number)
         headline = judge.protocol.headline
-        judgement = partial(
-            Judgement,
+        by_reading: ByReading = ()
+        if absent := self._absent(edit, cells):
+            status, reason = absent
+            scored = Scored({}, dict.fromkeys(applying(judge.protocol, asked), absent), frozenset())
+        else:
+            scored, by_reading = self._score(judge, sample, asked, [self.reading(cell) for cell in cells])
+            status, reason = scored.missing.get(headline) or (OK, _words(by_reading))
+        replies = [reply for cell in cells for reply in self.replies[cell]]
+        return Judgement(
             sample_id=sample.id,
             category=sample.category,
             edit_model=self.edit_model_name(edit),
@@ -377,37 +390,41 @@ class Matrix:
             edit_seed=self.edits[edit].edit_seed if edit < self.cells.edits else 0,
             repeat=repeat,
             headline=headline,
-        )
-        asked = [one.question for one in self.cells.asked(number)]
-        for made in (self.edits[one] for one in reversed(self.shown_edits(edit))):
-            if made.status is not OK:
-                why = made.status, made.reason
-                missing = dict.fromkeys(applying(judge.protocol, asked), why)
-                return judgement(status=made.status, reason=made.reason, missing=missing)
-        cells = self.cells.cells_of(number)
-        readings = [self.reading(cell) for cell in cells]
-        for one in readings:
-            if one.status is PENDING:
-                missing = dict.fromkeys(applying(judge.protocol, asked), (PENDING, one.reason))
-                return judgement(status=PENDING, reason=one.reason, missing=missing)
-        by_reading = tuple(
-            {question.name: readings[start + n] for n, question in enumerate(asked)}
-            for start in range(0, len(readings), len(asked))
-        )
-        found = score(judge.protocol, sample, asked, by_reading)
-        replies = [reply for cell in cells for reply in self.replies[cell]]
-        status, reason = found.missing.get(headline) or (OK, next((r.reason for r in readings if r.reason), ""))
-        return judgement(
             status=status,
             reason=reason,
-            # One score that is its one value is kept once: there may be millions.
-            scores=next((one.values for one in readings if one.values == found.scores), found.scores),
-            missing=found.missing or _NOTHING_MISSING,
-            again=found.again,
+            scores=scored.scores,
+            missing=scored.missing or _NOTHING_MISSING,
+            again=scored.again,
             readings=by_reading,
             seconds=sum([reply.seconds for reply in replies]),
             device=replies[-1].device if replies else "",
         )
+
+    def _score(
+        self, judge: AskedJudge, sample: Sample, asked: Sequence[Question], readings: Sequence[Reading]
+    ) -> tuple[Scored, ByReading]:
+        """The scores, and by reading what they were made of."""
+        first = readings[0]
+        repeats = len(readings) == 1 and len(first.text) <= SHORT and not self._look_at_samples[judge.name]
+        alike = judge.name, id(asked[0]), id(first)  # both live as long as what is kept under them
+        if repeats and alike in self._alike:
+            return self._alike[alike]
+        rest = iter(readings)
+        by_reading = tuple([{one.name: next(rest) for one in asked} for _ in range(len(readings) // len(asked))])
+        found = score(judge.protocol, sample, asked, by_reading), by_reading
+        if repeats:
+            self._alike[alike] = found
+        return found
+
+    def _absent(self, edit: int, cells: range) -> tuple[Status, str] | None:
+        """Why there is nothing to score, or not yet."""
+        for one in reversed(self.shown_edits(edit)):
+            if self.edits[one].status is not OK:
+                return self.edits[one].status, self.edits[one].reason
+        for cell in cells:
+            if self.reading(cell).status is PENDING:
+                return PENDING, self.reading(cell).reason
+        return None
 
     def judgements(self) -> Iterator[Judgement]:
         """Every judgement of an edit, ordered by edit model, edit seed, judge, repeat, sample."""
@@ -443,6 +460,15 @@ def what_is_left(matrix: Matrix) -> str:
     kept_text = f"{kept} of {len(edits)} edits and {judged} of {len(judgements)} judgements are kept; " if kept else ""
     left = counted(len(edits) - kept, "edit"), counted(len(judgements) - judged, "judgement")
     return f"{kept_text}to do: {', '.join(left)}"
+
+
+def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:
+    """The judge's words besides what it gave, where there are any."""
+    for reading in by_reading:
+        for one in reading.values():
+            if one.reason:
+                return one.reason
+    return ""
 
 
 def _sources(sample: Sample) -> list[str]:

@@ -34,6 +34,7 @@ def test_every_name_is_one_of_diffusers() -> None:
 
 
 @pytest.mark.real_models
+@pytest.mark.models
 @pytest.mark.parametrize("name", PIPELINES)
 def test_another_kernel_is_recorded_and_equal_up_to_rounding(name: str, tiny_models: Path) -> None:
     native = loaded(tiny_models / name)
@@ -48,6 +49,7 @@ def test_another_kernel_is_recorded_and_equal_up_to_rounding(name: str, tiny_mod
 
 
 @pytest.mark.real_models
+@pytest.mark.models
 def test_the_environment_does_not_decide(tiny_models: Path) -> None:
     from diffusers.models import attention_dispatch
 
@@ -60,6 +62,7 @@ def test_the_environment_does_not_decide(tiny_models: Path) -> None:
 
 
 @pytest.mark.real_models
+@pytest.mark.models
 @pytest.mark.parametrize("name", ["flash", "_native_cudnn"])
 def test_a_kernel_that_is_missing_or_does_not_work_is_one_line_before_the_first_edit(
     name: str, tiny_models: Path
@@ -101,6 +104,7 @@ def test_torchs_own_choice_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.real_models
+@pytest.mark.models
 def test_auto_is_recorded_by_the_name_of_what_was_taken(tiny_models: Path) -> None:
     model = loaded(tiny_models / "qwen-image-edit", attention="auto")
     assert model.about()["attention"].startswith("native;")
@@ -108,6 +112,7 @@ def test_auto_is_recorded_by_the_name_of_what_was_taken(tiny_models: Path) -> No
 
 
 @pytest.mark.real_models
+@pytest.mark.models
 def test_auto_never_falls_back_where_what_it_takes_does_not_work(
     tiny_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +122,7 @@ def test_auto_never_falls_back_where_what_it_takes_does_not_work(
 
 
 @pytest.mark.real_models
+@pytest.mark.models
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_kernel_that_computes_something_else_is_found_out(
     dtype: str, tiny_models: Path, monkeypatch: pytest.MonkeyPatch

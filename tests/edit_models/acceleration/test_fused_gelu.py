@@ -12,7 +12,7 @@ from edit_eval.edit_models.acceleration.fused_gelu import fuse_gelu
 from edit_eval.errors import LoadError
 from edit_models.tiny_edits import EDITS, edited, levels_apart, loaded, picture
 
-pytestmark = pytest.mark.real_models
+pytestmark = [pytest.mark.real_models, pytest.mark.models]
 
 
 def as_on_a_gpu(bias: Any, rows: Any, weight: Any, use_gelu: bool) -> Any:

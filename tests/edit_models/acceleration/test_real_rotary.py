@@ -12,7 +12,7 @@ from edit_eval.edit_models.acceleration.real_rotary import FUNCTION, use_real_ro
 from edit_eval.edit_models.acceleration.regional_compile import compile_blocks
 from edit_models.tiny_edits import PIPELINES, PLAIN, all_edits, edited, loaded
 
-pytestmark = pytest.mark.real_models
+pytestmark = [pytest.mark.real_models, pytest.mark.models]
 
 
 @pytest.fixture(autouse=True)

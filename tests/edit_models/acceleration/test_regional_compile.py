@@ -15,7 +15,7 @@ from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.errors import LoadError
 from edit_models.tiny_edits import EDITS, PLAIN, edited, levels_apart, loaded, picture
 
-pytestmark = pytest.mark.real_models
+pytestmark = [pytest.mark.real_models, pytest.mark.models]
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from edit_eval.edit_models.acceleration.shared_prefix import SharedPrefix
 from edit_models.tiny_edits import PIPELINES, PLAIN, edited, levels_apart, loaded, picture, pixels
 
-pytestmark = pytest.mark.real_models
+pytestmark = [pytest.mark.real_models, pytest.mark.models]
 
 PROMPTS = ("make the sky red", " ", "", "put a very large hat on every one of the many dogs", "把天空变成红色")
 

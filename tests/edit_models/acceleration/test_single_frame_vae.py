@@ -11,7 +11,7 @@ import pytest
 from edit_eval.edit_models.acceleration.single_frame_vae import use_single_frame_convolutions
 from edit_models.tiny_edits import PIPELINES, PLAIN, edited, levels_apart, loaded
 
-pytestmark = pytest.mark.real_models
+pytestmark = [pytest.mark.real_models, pytest.mark.models]
 
 
 @pytest.fixture

@@ -82,6 +82,13 @@ def test_the_testing_models_take_what_they_are_told(tmp_path: Path) -> None:
     assert durations(tmp_path, **source)["edit:testing"] == Duration(9.0, 3.0, "its own parameters")
 
 
+def test_a_pair_costs_all_its_questions_in_all_its_readings(tmp_path: Path) -> None:
+    source = configuration(tmp_path, edit={"seconds": 3.0}, judge={"seconds": 0.2}, evaluation={"readings": 3})
+    made = durations_of(load_configuration(source), None, {"testing": 2.5})
+    assert made["judge:testing"].unit == pytest.approx(3 * 2.5 * 0.2)
+    assert made["edit:testing"].unit == 3.0
+
+
 @pytest.mark.parametrize("type_name", ["scene_editor", "copy_source", "blank"])
 def test_embedded_models_are_known(tmp_path: Path, type_name: str) -> None:
     assert durations(tmp_path, diffusion_model={"type": type_name})[f"edit:{type_name}"].unit > 0

@@ -234,6 +234,11 @@ def test_it_reads_the_benchmark_and_writes_nothing_else(tmp_path: Path, monkeypa
         plan(source, from_run=tmp_path / "nowhere")
 
 
+def test_a_protocol_s_questions_are_counted(tmp_path: Path) -> None:
+    source = {**configuration(tmp_path, judge={"seconds": 0.2}), "protocol": {"type": "viescore"}}
+    assert plan(source, gpus=2).durations["judge:testing"].unit == pytest.approx(2 * 0.2)
+
+
 def test_bad_samples_take_no_time(tmp_path: Path) -> None:
     source = configuration(tmp_path, benchmark={"on_bad_sample": "skip"})
     items = json.loads((tmp_path / "benchmark.json").read_text("utf-8"))
@@ -287,6 +292,8 @@ def test_a_run_tells_how_long_things_take(seen: Run, tmp_path: Path) -> None:
     assert 0.3 <= edit.load < 60
     assert 0.1 <= judge.load < 60
     assert own(made)["makespan_seconds"] < 20 * 99
+    again = plan({**source, **models, "evaluation": {"readings": 4}}, from_run=seen.path, gpus=2, samples=40)
+    assert again.durations["judge:critic"].unit == pytest.approx(4 * judge.unit)
 
 
 def test_an_edit_model_and_a_judge_of_one_name_are_two_models(seen: Run, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.server_answers import server_finding
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.contract import Question
-from edit_eval.testing.judge_server import JudgeServer
+from judge_server import JudgeServer
 from small_matrix import small_sample
 
 KEY = "sk-CANARY-4f1b09d2"

@@ -8,6 +8,7 @@ import random
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
 from edit_eval.benchmarks.scenes.camera import HORIZON
+from edit_eval.benchmarks.scenes.masks import scaled
 from edit_eval.benchmarks.scenes.palette import Colour, Light, between, mix, shade, times
 from edit_eval.benchmarks.scenes.scene import Scene
 
@@ -73,7 +74,7 @@ def _body(image: Image.Image, scene: Scene) -> None:
         "night": ((240, 240, 226), (150, 170, 214), 0.045, 0.42),
     }[scene.time]
     size = round(wide * 1.5 * scene.height)
-    spot = halo(size, 2.4).point([round(v * 0.72) for v in range(256)])
+    spot = scaled(halo(size, 2.4), 0.72)
     image.paste(glow, (round(x - size / 2), round(y - size / 2)), spot)
     r = radius * scene.height
     disc = Image.new("L", (scene.width * FINE, scene.height * FINE // 2), 0)
@@ -120,8 +121,8 @@ def _clouds(image: Image.Image, scene: Scene, light: Light) -> None:
         else:
             body = mix((255, 255, 255), light.low, 0.15) if not heavy else mix(light.low, (255, 255, 255), 0.25)
             belly, opaque = mix(light.low, light.top, 0.22 if not heavy else 0.45), 0.88
-        image.paste(belly, (0, 0), mask.point([round(v * opaque) for v in range(256)]))
-        image.paste(body, (0, 0), ImageChops.darker(mask, shift).point([round(v * opaque) for v in range(256)]))
+        image.paste(belly, (0, 0), scaled(mask, opaque))
+        image.paste(body, (0, 0), scaled(ImageChops.darker(mask, shift), opaque))
 
 
 def far_land(image: Image.Image, scene: Scene, light: Light) -> None:

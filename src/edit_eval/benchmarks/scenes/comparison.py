@@ -7,14 +7,15 @@ change, its shadow, what else answers, and all that is to stay. Pillow only.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from functools import cached_property, lru_cache, reduce
+import statistics
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
 
 from PIL import Image, ImageChops, ImageFilter, ImageStat
 
-from edit_eval.benchmarks.scenes.camera import HORIZON
 from edit_eval.benchmarks.scenes.drawing import Drawing, draw
 from edit_eval.benchmarks.scenes.edits import Edit, apply, twins
+from edit_eval.benchmarks.scenes.masks import beyond_horizon, binary, minus, union
 from edit_eval.benchmarks.scenes.scene import Scene
 
 VISIBLE = 7
@@ -27,14 +28,6 @@ TOLERANCE = (5, 34)
 def _drawn(scene: Scene) -> Drawing:
     """Kept, for several edits of one sample are judged one after the other. Nobody here draws on it."""
     return draw(scene)
-
-
-def _binary(mask: Image.Image, above: int = 96) -> Image.Image:
-    return mask.point([255 if value > above else 0 for value in range(256)])
-
-
-def _minus(mask: Image.Image, other: Image.Image) -> Image.Image:
-    return ImageChops.darker(mask, ImageChops.invert(other))
 
 
 def _area(mask: Image.Image) -> int:
@@ -75,15 +68,10 @@ def _small(image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
 def correlation(first: Image.Image, second: Image.Image) -> float:
     """Pearson's correlation of two L pictures of one size, from -1 to 1; 0 where one of them is uniform."""
-    a, b = first.tobytes(), second.tobytes()
-    mean_a, mean_b = sum(a) / len(a), sum(b) / len(b)
-    both = own_a = own_b = 0.0
-    for x, y in zip(a, b, strict=True):
-        u, v = x - mean_a, y - mean_b
-        both += u * v
-        own_a += u * u
-        own_b += v * v
-    return both / math.sqrt(own_a * own_b) if own_a > 1e-6 and own_b > 1e-6 else 0.0
+    try:
+        return statistics.correlation(first.tobytes(), second.tobytes())
+    except statistics.StatisticsError:
+        return 0.0
 
 
 class Comparison:
@@ -107,14 +95,14 @@ class Comparison:
         """How far the source is from the right edit, pixel by pixel."""
         self.error = difference(self._soft_edited, self._soft_right)
         self.made = difference(self._soft_edited, self._soft_source)
-        self.changed = _binary(difference(self.source.image, self.right.image), VISIBLE)
+        self.changed = binary(difference(self.source.image, self.right.image), VISIBLE)
         """Where the right edit is not the source."""
 
     def _soft(self, image: Image.Image) -> Image.Image:
         return image.filter(ImageFilter.GaussianBlur(self._radius))
 
     def _union(self, masks: Iterable[Image.Image]) -> Image.Image:
-        return reduce(ImageChops.lighter, masks, Image.new("L", self.changed.size, 0))
+        return union(self.changed.size, masks)
 
     # What is what -----------------------------------------------------------------------------------------------
 
@@ -126,21 +114,19 @@ class Comparison:
         new = {thing.name: (thing, after.lift(thing)) for thing in after.things}
         return frozenset(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
-    def _body(self, name: str) -> Image.Image:
-        """Where a thing is seen before or after."""
-        found = (drawing.silhouettes.get(name) for drawing in (self.source, self.right))
-        return _binary(self._union(mask for mask in found if mask))
+    def _seen(self, name: str) -> tuple[Image.Image, Image.Image]:
+        """Where a thing is seen before and after; nowhere is black."""
+        nowhere = self._union(())
+        return self.source.silhouettes.get(name, nowhere), self.right.silhouettes.get(name, nowhere)
 
-    @cached_property
-    def _moves(self) -> list[tuple[Image.Image, Image.Image]]:
-        """Where each of them is seen before and after; nowhere is black."""
-        before, after, nowhere = self.source.silhouettes, self.right.silhouettes, Image.new("L", self.changed.size, 0)
-        return [(before.get(name, nowhere), after.get(name, nowhere)) for name in self._subjects]
+    def _body(self, name: str) -> Image.Image:
+        """Where a thing is seen before or after, and changes."""
+        return ImageChops.darker(binary(ImageChops.lighter(*self._seen(name))), self.changed)
 
     @cached_property
     def bodies(self) -> dict[str, Image.Image]:
         """Where each thing that is to change does change."""
-        return {name: ImageChops.darker(self._body(name), self.changed) for name in sorted(self._subjects)}
+        return {name: self._body(name) for name in sorted(self._subjects)}
 
     @cached_property
     def subject(self) -> Image.Image:
@@ -150,8 +136,7 @@ class Comparison:
     def others(self) -> dict[str, Image.Image]:
         """Where the other things change as well: lit, bent, mirrored, covered with snow."""
         names = sorted((self.source.silhouettes.keys() | self.right.silhouettes.keys()) - self._subjects)
-        bodies = {name: ImageChops.darker(self._body(name), self.changed) for name in names}
-        return {name: _minus(body, self.subject) for name, body in bodies.items()}
+        return {name: minus(self._body(name), self.subject) for name in names}
 
     @cached_property
     def _things(self) -> Image.Image:
@@ -161,19 +146,23 @@ class Comparison:
     def shade(self) -> Image.Image:
         """Where shadows come or go on the ground."""
         before, after = self._union(self.source.shadows.values()), self._union(self.right.shadows.values())
-        moved = _binary(ImageChops.difference(before, after), 24)
-        return _minus(ImageChops.darker(moved, self.changed), self._things)
+        moved = binary(ImageChops.difference(before, after), 24)
+        return minus(ImageChops.darker(moved, self.changed), self._things)
 
     @cached_property
     def surroundings(self) -> Image.Image:
         """What else changes: ground, water, sky."""
-        return _minus(_minus(self.changed, self._things), self.shade)
+        return minus(minus(self.changed, self._things), self.shade)
+
+    @cached_property
+    def _near(self) -> Image.Image:
+        """The change and a narrow rim about it."""
+        return self.changed.filter(ImageFilter.MaxFilter(5))
 
     @cached_property
     def rest(self) -> Image.Image:
-        """What is to stay as it is; a narrow rim about the change belongs to neither."""
-        near = self.changed.filter(ImageFilter.MaxFilter(5))
-        return ImageChops.invert(near)
+        """What is to stay as it is."""
+        return ImageChops.invert(self._near)
 
     # Measures ---------------------------------------------------------------------------------------------------
 
@@ -204,17 +193,20 @@ class Comparison:
         known = _known(map(self.achieved, self.bodies.values()))
         return min(known) if known else self._or_done(self.others_done)
 
+    def _over_moves(self, part: Callable[[Image.Image, Image.Image], Image.Image]) -> float:
+        """The share over a part of where each of the things that are to change is seen before and after."""
+        parts = [binary(part(*self._seen(name))) for name in self._subjects]
+        return self._or_done(self.achieved(ImageChops.darker(self._union(parts), self.changed)))
+
     @cached_property
     def outline(self) -> float:
         """Whether things are, and are no longer, where they should be: over all that changed hands."""
-        moved = [_binary(ImageChops.difference(before, after)) for before, after in self._moves]
-        return self._or_done(self.achieved(ImageChops.darker(self._union(moved), self.changed)))
+        return self._over_moves(ImageChops.difference)
 
     @cached_property
     def vacated(self) -> float:
         """Whether the old state is gone, where things have left."""
-        left = [_binary(_minus(before, after)) for before, after in self._moves]
-        return self._or_done(self.achieved(ImageChops.darker(self._union(left), self.changed)))
+        return self._over_moves(minus)
 
     @cached_property
     def shadow(self) -> float:
@@ -264,7 +256,7 @@ class Comparison:
 
     def _things_kept(self, names: Iterable[str]) -> list[float]:
         """Of each of these things, the share of its outline in the source, what changes anyway aside."""
-        outlines = (_binary(self.source.silhouettes[name]) for name in names)
+        outlines = (binary(self.source.silhouettes[name]) for name in names)
         return _known(self._kept(ImageChops.darker(outline, self.rest)) for outline in outlines)
 
     @cached_property
@@ -285,23 +277,22 @@ class Comparison:
             wide = grey.filter(ImageFilter.GaussianBlur(self._radius * 4))
             return ImageChops.subtract(grey, wide, scale=1.0, offset=128)
 
-        mine = detail(self.edited)
-        found = max(correlation(mine, detail(image)) for image in (self.source.image, self.right.image))
-        return max(0.0, min(1.0, (found - 0.15) / 0.75))
+        return self._likeness(detail, 0.15, 0.75)
+
+    def _likeness(self, view: Callable[[Image.Image], Image.Image], least: float, span: float) -> float:
+        """How like the source or the right edit this is in a view: 0 at a correlation of `least`, 1 at `span` above."""
+        mine, *known = map(view, (self.edited, self.source.image, self.right.image))
+        found = max(correlation(mine, one) for one in known)
+        return max(0.0, min(1.0, (found - least) / span))
 
     def _broad(self, region: Image.Image, radius: float) -> float:
         """The share of change in the broad colours of a region, details left aside."""
-        wide = [
-            image.filter(ImageFilter.GaussianBlur(radius))
-            for image in (self.source.image, self.right.image, self.edited)
-        ]
-        return self._or_done(share_made(difference(wide[0], wide[1]), difference(wide[2], wide[1]), region))
+        blur = ImageFilter.GaussianBlur(radius)
+        source, right, edited = (one.filter(blur) for one in (self.source.image, self.right.image, self.edited))
+        return self._or_done(share_made(difference(source, right), difference(edited, right), region))
 
     def _band(self, sky: bool) -> Image.Image:
-        mask = Image.new("L", self.changed.size, 0)
-        row = round(mask.height * HORIZON)
-        mask.paste(255, (0, 0, mask.width, row) if sky else (0, row, mask.width, mask.height))
-        return _minus(mask, self._things)
+        return minus(beyond_horizon(self.changed.size, sky=sky), self._things)
 
     @cached_property
     def tone(self) -> float:
@@ -353,7 +344,7 @@ class Comparison:
         """How far the picture is this wrong edit."""
         soft = self._soft(wrong.image)
         span, error = difference(self._soft_source, soft), difference(self._soft_edited, soft)
-        region = _binary(difference(self.source.image, wrong.image), VISIBLE)
+        region = binary(difference(self.source.image, wrong.image), VISIBLE)
         return share_made(span, error, region) or 0.0
 
     @cached_property
@@ -365,8 +356,7 @@ class Comparison:
         wanted = _total(self.span, self.changed)
         if whole <= 0.02 * wanted:
             return 0.0
-        near = self.changed.filter(ImageFilter.MaxFilter(5))
-        return _total(made, near) / whole
+        return _total(made, self._near) / whole
 
     @cached_property
     def twins_kept(self) -> float:
@@ -377,6 +367,4 @@ class Comparison:
     @cached_property
     def recognisable(self) -> float:
         """Whether this is a picture of the scene at all: 0 for a blank or a foreign one, 1 for any honest edit."""
-        mine, source, right = (_small(image, (64, 48)) for image in (self.edited, self.source.image, self.right.image))
-        found = max(correlation(mine, source), correlation(mine, right))
-        return max(0.0, min(1.0, (found - 0.3) / 0.4))
+        return self._likeness(lambda image: _small(image, (64, 48)), 0.3, 0.4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edit_eval.benchmarks.scenes.edits import Edit
 from edit_eval.benchmarks.scenes.references import Reference
-from edit_eval.benchmarks.scenes.scene import LARGE, SMALL, Scene, Thing
+from edit_eval.benchmarks.scenes.scene import Scene, Thing
 from edit_eval.benchmarks.scenes.vocabulary import NOUNS, NUMERALS_ZH, core, new_thing, read_table
 
 SETTINGS = {
@@ -97,9 +97,8 @@ def rationale(edit: Edit, language: str) -> str:
 
 
 def _name(thing: Thing) -> Reference:
-    size = "small" if thing.size <= SMALL else "large" if thing.size >= LARGE else ""
     colour = "" if thing.kind == "cone" and thing.colour == "orange" else thing.colour
-    return Reference(thing.kind, colour, size if thing.kind != "person" else "")
+    return Reference(thing.kind, colour, thing.size_word if thing.kind != "person" else "")
 
 
 def describe(scene: Scene, language: str) -> str:

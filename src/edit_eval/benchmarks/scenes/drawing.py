@@ -12,7 +12,8 @@ from edit_eval.benchmarks.scenes import figures, house, plants, things
 from edit_eval.benchmarks.scenes.backdrop import far_land, sky
 from edit_eval.benchmarks.scenes.camera import Camera
 from edit_eval.benchmarks.scenes.ground import ground, puddles
-from edit_eval.benchmarks.scenes.light import cast, contact, light_map, light_on, soften
+from edit_eval.benchmarks.scenes.light import cast, contact, light_map, light_on
+from edit_eval.benchmarks.scenes.masks import scaled
 from edit_eval.benchmarks.scenes.palette import Light, light_of, mix, times
 from edit_eval.benchmarks.scenes.pen import Pen, Sprite
 from edit_eval.benchmarks.scenes.scene import Scene, Thing
@@ -60,9 +61,10 @@ def sprite_of(scene: Scene, thing: Thing) -> Sprite:
     return pen.sprite()
 
 
-def back_to_front(scene: Scene) -> list[Thing]:
-    """The things in the order in which they are painted."""
-    return sorted(scene.things, key=lambda thing: (thing.depth, scene.lift(thing)))
+def back_to_front(scene: Scene, sprites: dict[str, Sprite]) -> list[tuple[Thing, Sprite]]:
+    """The things that have a sprite, in the order in which they are painted."""
+    things = sorted(scene.things, key=lambda thing: (thing.depth, scene.lift(thing)))
+    return [(thing, sprites[thing.name]) for thing in things if thing.name in sprites]
 
 
 def draw(scene: Scene, shadows_of: Scene | None = None, hidden: frozenset[str] = frozenset()) -> Drawing:
@@ -110,16 +112,15 @@ def _lay_ground(
     for thing in other.things:
         if thing.name not in sprites:
             continue
-        rim = contact(other, thing).point([round(v * 0.42) for v in range(256)])
+        rim = scaled(contact(other, thing), 0.42)
         touch = ImageChops.lighter(touch, rim)
         shadows[thing.name] = rim
         if light.shadow:
-            fall = soften(cast(other, light, thing, sprites[thing.name]), other)
+            hard = cast(other, light, thing, sprites[thing.name])
+            fall = hard.filter(ImageFilter.GaussianBlur(other.height / 260))
             direct = ImageChops.lighter(direct, fall)
             shadows[thing.name] = ImageChops.lighter(rim, fall)
-    strength = light.shadow
-    direct = direct.point([round(v * strength) for v in range(256)])
-    dark = ImageChops.screen(direct, touch)
+    dark = ImageChops.screen(scaled(direct, light.shadow), touch)
     lit = ImageChops.multiply(land, light_map(other, light))
     tone = times((44, 52, 92), light.ambient) if other.time != "sunset" else (70, 44, 70)
     lit.paste(tone, (0, 0), dark)
@@ -137,7 +138,7 @@ def _foam(image: Image.Image, mask: Image.Image, light: Light) -> None:
     """A white line where the sea meets the sand."""
     size = 5 if image.height < 700 else 9
     edge = ImageChops.subtract(mask.filter(ImageFilter.MaxFilter(size)), mask)
-    edge = edge.filter(ImageFilter.GaussianBlur(image.height / 480)).point([round(v * 0.8) for v in range(256)])
+    edge = scaled(edge.filter(ImageFilter.GaussianBlur(image.height / 480)), 0.8)
     image.paste(mix(times((250, 252, 250), light.ambient), light.low, light.haze * 0.5), (0, 0), edge)
 
 
@@ -148,18 +149,12 @@ def _wet(lit: Image.Image, scene: Scene, light: Light, sprites: dict[str, Sprite
     sheen = 0.14 if scene.setting != "square" else 0.24
     water = Image.new("L", lit.size, round(255 * sheen))
     if scene.wet:
-        water = ImageChops.lighter(water, puddles(scene).point([round(v * 0.80) for v in range(256)]))
-    for thing in back_to_front(scene):
-        if thing.name not in sprites:
-            continue
-        sprite = sprites[thing.name]
+        water = ImageChops.lighter(water, scaled(puddles(scene), 0.80))
+    for thing, sprite in back_to_front(scene, sprites):
         base = camera.ground_y(thing.depth)
         upside = sprite.image.transpose(Image.Transpose.FLIP_TOP_BOTTOM)
         top = round(2 * base - (sprite.top + sprite.image.height))
-        faces = ImageChops.multiply(
-            upside.convert("RGB"), Image.new("RGB", upside.size, times((255, 255, 255), light_on(scene, light, thing)))
-        )
-        mirror.paste(faces, (sprite.left, top), upside.getchannel("A"))
+        mirror.paste(_lit(upside, scene, light, thing), (sprite.left, top), upside.getchannel("A"))
         if sprite.glow is not None:
             shine = sprite.glow.transpose(Image.Transpose.FLIP_TOP_BOTTOM)
             mirror.paste(shine.convert("RGB"), (sprite.left, top), shine.getchannel("A"))
@@ -169,21 +164,17 @@ def _wet(lit: Image.Image, scene: Scene, light: Light, sprites: dict[str, Sprite
 def _stand_things(image: Image.Image, scene: Scene, light: Light, sprites: dict[str, Sprite]) -> dict[str, Image.Image]:
     camera = Camera.of(scene)
     silhouettes: dict[str, Image.Image] = {}
-    for thing in back_to_front(scene):
-        if thing.name not in sprites:
-            continue
-        sprite = sprites[thing.name]
+    for thing, sprite in back_to_front(scene, sprites):
         place = (sprite.left, sprite.top)
         alpha = sprite.image.getchannel("A")
-        if thing.on:
-            _touch_support(image, scene, thing, silhouettes.get(thing.on))
-        glass = Image.new("RGB", alpha.size, times((255, 255, 255), light_on(scene, light, thing)))
-        face = ImageChops.multiply(sprite.image.convert("RGB"), glass)
+        if thing.on in silhouettes:
+            _touch_support(image, scene, thing, silhouettes[thing.on])
+        face = _lit(sprite.image, scene, light, thing)
         haze = veil_at(scene, light, camera.distance(thing.depth))
         face = Image.blend(face, Image.new("RGB", alpha.size, light.low), haze)
         image.paste(face, place, alpha)
         if sprite.glow is not None:
-            _shine(image, scene, sprite, camera.scale(thing.depth), haze)
+            _shine(image, scene, sprite.glow, place, camera.scale(thing.depth), haze)
         mask = Image.new("L", image.size, 0)
         mask.paste(alpha, place)
         hidden = ImageChops.invert(mask)
@@ -193,10 +184,14 @@ def _stand_things(image: Image.Image, scene: Scene, light: Light, sprites: dict[
     return silhouettes
 
 
-def _touch_support(image: Image.Image, scene: Scene, thing: Thing, support: Image.Image | None) -> None:
+def _lit(face: Image.Image, scene: Scene, light: Light, thing: Thing) -> Image.Image:
+    """A thing's face (RGB) under the light that falls on it."""
+    glass = Image.new("RGB", face.size, times((255, 255, 255), light_on(scene, light, thing)))
+    return ImageChops.multiply(face.convert("RGB"), glass)
+
+
+def _touch_support(image: Image.Image, scene: Scene, thing: Thing, support: Image.Image) -> None:
     """Darkens the top of what a thing stands on, right under it."""
-    if support is None:
-        return
     camera = Camera.of(scene)
     x, z = camera.place(thing)
     px, py = camera.project(x, scene.lift(thing), z)
@@ -208,14 +203,12 @@ def _touch_support(image: Image.Image, scene: Scene, thing: Thing, support: Imag
     image.paste((40, 44, 60), (0, 0), mask)
 
 
-def _shine(image: Image.Image, scene: Scene, sprite: Sprite, unit: float, haze: float) -> None:
+def _shine(
+    image: Image.Image, scene: Scene, glow: Image.Image, place: tuple[int, int], unit: float, haze: float
+) -> None:
     """Lays what shines by itself over the picture, with a halo that is strong in the dark."""
-    glow = sprite.glow
-    if glow is None:
-        return
     strength = {"day": 0.18, "sunset": 0.5, "night": 0.95}[scene.time]
-    alpha = glow.getchannel("A").point([round(v * (1 - 0.6 * haze)) for v in range(256)])
-    place = (sprite.left, sprite.top)
+    alpha = scaled(glow.getchannel("A"), 1 - 0.6 * haze)
     image.paste(glow.convert("RGB"), place, alpha)
     layer = Image.new("RGB", image.size, (0, 0, 0))
     layer.paste(glow.convert("RGB"), place, alpha)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from edit_eval.benchmarks.scenes.camera import EYE, Camera
 from edit_eval.benchmarks.scenes.references import Reference, alike, resolve
-from edit_eval.benchmarks.scenes.scene import FORMS, SIDES, Scene, Thing
+from edit_eval.benchmarks.scenes.scene import FORMS, Scene, Thing
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,6 @@ class Edit:
     """The colour, time, weather, season, side or material that something is to have."""
 
 
-Apply = Callable[[Scene, Edit, Thing], Scene]
-"""The scene before, the edit, and the thing that `edit.target` means."""
-ApplyToScene = Callable[[Scene, Edit], Scene]
-
-
 def apply(scene: Scene, edit: Edit, target: Thing | None = None) -> Scene:
     """The scene after the edit. `target`: another thing than the one meant, for a wrong edit.
 
@@ -41,11 +36,16 @@ def apply(scene: Scene, edit: Edit, target: Thing | None = None) -> Scene:
     """
     if edit.action in TO_SCENE:
         return TO_SCENE[edit.action](scene, edit)
-    if edit.action not in TO_THING:
+    if edit.action not in ACTIONS:
         raise ValueError(f"unknown action: {edit.action}")
     if edit.target is None:
         raise ValueError(f"{edit.action} needs a thing to be done to")
-    return TO_THING[edit.action](scene, edit, target or resolve(scene, edit.target))
+    thing = target or resolve(scene, edit.target)
+    if edit.action in STATES:
+        return scene.with_thing(replace(thing, state=STATES[edit.action]))
+    if edit.action in FEATURES:
+        return scene.with_thing(replace(thing, features=(*thing.features, edit.action)))
+    return TO_THING[edit.action](scene, edit, thing)
 
 
 def twins(scene: Scene, edit: Edit) -> list[Thing]:
@@ -54,14 +54,6 @@ def twins(scene: Scene, edit: Edit) -> list[Thing]:
         return []
     meant = resolve(scene, edit.target)
     return [thing for thing in alike(scene, Reference(meant.kind)) if thing.name != meant.name]
-
-
-def settle(scene: Scene) -> Scene:
-    """Lets everything fall that has lost what it stood on."""
-    for thing in scene.things:
-        if thing.on and thing.on not in scene.names():
-            scene = scene.with_thing(replace(thing, on=""))
-    return scene
 
 
 def place(scene: Scene, thing: Thing, relation: str, anchor: Thing) -> Thing:
@@ -102,22 +94,23 @@ def _add(scene: Scene, edit: Edit) -> Scene:
     return scene.with_thing(place(scene, _new(scene, edit), edit.relation, _anchor(scene, edit)))
 
 
-def _remove(scene: Scene, edit: Edit, target: Thing) -> Scene:
-    """What stood on the thing comes down to what the thing stood on."""
+def _cleared(scene: Scene, support: Thing, below: str) -> Scene:
+    """The scene with what stands on the support put on what is `below`; empty for the ground."""
     for thing in scene.things:
-        if thing.on == target.name:
-            scene = scene.with_thing(replace(thing, on=target.on))
-    return settle(scene.without(target.name))
+        if thing.on == support.name:
+            scene = scene.with_thing(replace(thing, on=below))
+    return scene
+
+
+def _remove(scene: Scene, edit: Edit, target: Thing) -> Scene:
+    return _cleared(scene, target, target.on).without(target.name)
 
 
 def _move(scene: Scene, edit: Edit, target: Thing) -> Scene:
     anchor = _anchor(scene, edit)
     if anchor.name == target.name:
         raise ValueError("a thing cannot be put beside itself")
-    for thing in scene.things:
-        if thing.on == target.name:
-            scene = scene.with_thing(replace(thing, on=target.on))
-    return scene.with_thing(place(scene, target, edit.relation, anchor))
+    return _cleared(scene, target, target.on).with_thing(place(scene, target, edit.relation, anchor))
 
 
 def _recolour(scene: Scene, edit: Edit, target: Thing) -> Scene:
@@ -136,32 +129,14 @@ def _material(scene: Scene, edit: Edit, target: Thing) -> Scene:
 
 def _replace(scene: Scene, edit: Edit, target: Thing) -> Scene:
     new = replace(_new(scene, edit), x=target.x, depth=target.depth, on=target.on)
-    return settle(scene.without(target.name)).with_thing(new)
+    return _cleared(scene, target, "").without(target.name).with_thing(new)
 
 
-def _feature(name: str) -> Apply:
-    def give(scene: Scene, edit: Edit, target: Thing) -> Scene:
-        return scene.with_thing(replace(target, features=(*target.features, name)))
-
-    return give
-
-
-def _state(name: str) -> Apply:
-    def change(scene: Scene, edit: Edit, target: Thing) -> Scene:
-        return scene.with_thing(replace(target, state=name))
-
-    return change
-
-
-def _greet(name: str) -> Apply:
+def _greet(scene: Scene, edit: Edit, target: Thing) -> Scene:
     """A pose towards somebody."""
-
-    def greet(scene: Scene, edit: Edit, target: Thing) -> Scene:
-        other = _anchor(scene, edit)
-        side = SIDES[1] if other.x > target.x else SIDES[0]
-        return scene.with_thing(replace(target, state=name, facing=side))
-
-    return greet
+    other = _anchor(scene, edit)
+    pose = {"wave": "waving", "bow": "bowing"}[edit.action]
+    return scene.with_thing(replace(target, state=pose, facing="right" if other.x > target.x else "left"))
 
 
 def _sit(scene: Scene, edit: Edit, target: Thing) -> Scene:
@@ -178,7 +153,7 @@ def _queue(scene: Scene, edit: Edit) -> Scene:
     depth = round(stop.depth + 0.03, 4)
     for k, person in enumerate(line):
         x = stop.x + side * camera.fraction(0.95 + 1.05 * k, depth)
-        facing = SIDES[1] if side < 0 else SIDES[0]
+        facing = "right" if side < 0 else "left"
         scene = scene.with_thing(replace(person, x=round(x, 4), depth=depth, facing=facing))
     return scene
 
@@ -230,7 +205,20 @@ def _weather(scene: Scene, edit: Edit) -> Scene:
     return replace(scene, weather=edit.value, wet=scene.wet or (scene.weather == "rain" and edit.value == "clear"))
 
 
-TO_SCENE: dict[str, ApplyToScene] = {
+STATES = {
+    "switch_on": "on",
+    "switch_off": "off",
+    "kindle": "burning",
+    "extinguish": "out",
+    "half_mast": "half_mast",
+    "melt": "melted",
+    "release": "released",
+    "water": "",
+}
+"""The state in which each of these actions leaves its target."""
+FEATURES = ("umbrella", "lanterns", "ramp")
+"""The actions that give their target the feature of the same name."""
+TO_SCENE: dict[str, Callable[[Scene, Edit], Scene]] = {
     "add": _add,
     "queue": _queue,
     "sun": lambda scene, edit: replace(scene, sun=edit.value),
@@ -240,7 +228,8 @@ TO_SCENE: dict[str, ApplyToScene] = {
     "wind": lambda scene, edit: replace(scene, wind=edit.value),
     "soak": lambda scene, edit: replace(scene, wet=True),
 }
-TO_THING: dict[str, Apply] = {
+TO_THING: dict[str, Callable[[Scene, Edit, Thing], Scene]] = {
+    # the scene before, the edit, and the thing that `edit.target` means
     "remove": _remove,
     "move": _move,
     "recolour": _recolour,
@@ -248,20 +237,10 @@ TO_THING: dict[str, Apply] = {
     "resize": _resize,
     "material": _material,
     "replace": _replace,
-    "switch_on": _state("on"),
-    "switch_off": _state("off"),
-    "kindle": _state("burning"),
-    "extinguish": _state("out"),
-    "wave": _greet("waving"),
-    "bow": _greet("bowing"),
+    "wave": _greet,
+    "bow": _greet,
     "sit": _sit,
-    "umbrella": _feature("umbrella"),
-    "half_mast": _state("half_mast"),
-    "lanterns": _feature("lanterns"),
-    "ramp": _feature("ramp"),
     "topple": _topple,
-    "melt": _state("melted"),
     "fell": _fell,
-    "release": _state("released"),
-    "water": _state(""),
 }
+ACTIONS = frozenset((*TO_SCENE, *STATES, *FEATURES, *TO_THING))

@@ -9,6 +9,7 @@ from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
 from edit_eval.benchmarks.scenes.backdrop import halo
 from edit_eval.benchmarks.scenes.camera import EYE, Camera
+from edit_eval.benchmarks.scenes.masks import scaled
 from edit_eval.benchmarks.scenes.palette import Light
 from edit_eval.benchmarks.scenes.pen import Sprite
 from edit_eval.benchmarks.scenes.scene import Scene, Thing
@@ -137,24 +138,22 @@ def contact(scene: Scene, thing: Thing) -> Image.Image:
     return mask
 
 
-def soften(mask: Image.Image, scene: Scene) -> Image.Image:
-    """The penumbra of a cast shadow."""
-    return mask.filter(ImageFilter.GaussianBlur(scene.height / 260))
-
-
 WARM = (1.0, 0.70, 0.30)
 
 
 def sources(scene: Scene) -> list[tuple[Thing, float, float]]:
-    """What gives light at night: the thing, its strength (0 to 1) and how far it reaches, in metres."""
-    found = []
+    """What is seen to give light: the thing, its strength (0 to 1), how far it reaches, in metres; by day nothing."""
+    found: list[tuple[Thing, float, float]] = []
+    if scene.time == "day":
+        return found
+    dim = 1.0 if scene.time == "night" else 0.22
     for thing in scene.things:
         if thing.kind == "lamp" and thing.state == "on":
-            found.append((thing, 0.72, 5.2 * thing.size))
+            found.append((thing, dim * 0.72, 5.2 * thing.size))
         elif thing.kind == "campfire" and thing.state == "burning":
-            found.append((thing, 0.68, 4.2 * thing.size))
+            found.append((thing, dim * 0.68, 4.2 * thing.size))
         elif thing.kind == "house" and scene.time == "night":
-            found.append((thing, 0.34, 5.0 * thing.size))
+            found.append((thing, dim * 0.34, 5.0 * thing.size))
     return found
 
 
@@ -162,10 +161,7 @@ def light_map(scene: Scene, light: Light) -> Image.Image:
     """By what each pixel of the ground is multiplied (RGB, 255 is 1)."""
     red, green, blue = (round(min(1.0, part) * 255) for part in light.ambient)
     picture = Image.new("RGB", (scene.width, scene.height), (red, green, blue))
-    if scene.time == "day":
-        return picture
     camera = Camera.of(scene)
-    dim = 1.0 if scene.time == "night" else 0.22
     for thing, strength, reach in sources(scene):
         x, z = camera.place(thing)
         if thing.kind == "house":
@@ -178,7 +174,7 @@ def light_map(scene: Scene, light: Light) -> Image.Image:
         spot = halo(256, 1.25).resize((max(1, box[2] - box[0]), max(1, box[3] - box[1])), Image.Resampling.BILINEAR)
         pool = Image.new("L", picture.size, 0)
         pool.paste(spot, (box[0], box[1]))
-        bands = [pool.point([round(v * part * strength * dim) for v in range(256)]) for part in WARM]
+        bands = [scaled(pool, part * strength) for part in WARM]
         picture = ImageChops.add(picture, Image.merge("RGB", bands))
     return picture
 
@@ -186,15 +182,13 @@ def light_map(scene: Scene, light: Light) -> Image.Image:
 def light_on(scene: Scene, light: Light, thing: Thing) -> tuple[float, float, float]:
     """By what the colours of a thing are multiplied: the light of the sky and of the lamps near it."""
     red, green, blue = light.ambient
-    if scene.time != "day":
-        camera = Camera.of(scene)
-        x, z = camera.place(thing)
-        dim = 1.0 if scene.time == "night" else 0.22
-        for lamp, strength, reach in sources(scene):
-            if lamp.name == thing.name and thing.kind == "house":
-                continue
-            lx, lz = camera.place(lamp)
-            far = math.hypot(x - lx, z - lz) / (reach * 1.15)
-            gain = dim * strength * max(0.0, 1.0 - far) ** 1.4 * (0.5 if lamp.name == thing.name else 1.1)
-            red, green, blue = red + gain * WARM[0], green + gain * WARM[1], blue + gain * WARM[2]
+    camera = Camera.of(scene)
+    x, z = camera.place(thing)
+    for lamp, strength, reach in sources(scene):
+        if lamp.name == thing.name and thing.kind == "house":
+            continue
+        lx, lz = camera.place(lamp)
+        far = math.hypot(x - lx, z - lz) / (reach * 1.15)
+        gain = strength * max(0.0, 1.0 - far) ** 1.4 * (0.5 if lamp.name == thing.name else 1.1)
+        red, green, blue = red + gain * WARM[0], green + gain * WARM[1], blue + gain * WARM[2]
     return min(1.0, red), min(1.0, green), min(1.0, blue)

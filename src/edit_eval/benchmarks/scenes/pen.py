@@ -148,9 +148,7 @@ class Pen:
 
     def stamp(self, face: Image.Image, x: float, y: float, mask: Image.Image) -> None:
         """Lays an RGB picture on the sheet at a pixel of the sheet, through a mask."""
-        place = (round(x), round(y))
-        self.image.paste(face, place, mask)
-        self.draw = ImageDraw.Draw(self.image)
+        self.image.paste(face, (round(x), round(y)), mask)
 
     def soft(self, spots: Sequence[tuple[float, float, float, float]], fill: Colour, blur: float) -> None:
         """Blurred round spots (u, v, radius, opacity 0 to 1), for smoke; `blur` in metres."""
@@ -164,7 +162,6 @@ class Pen:
         layer = Image.new("RGBA", self.image.size, (*fill, 0))
         layer.putalpha(veil)
         self.image.alpha_composite(layer)
-        self.draw = ImageDraw.Draw(self.image)
 
     def model(self, strength: float = 0.2) -> None:
         """Darkens the side that is turned away from the light, over all that is drawn so far."""
@@ -178,7 +175,6 @@ class Pen:
         dark = ImageChops.multiply(part.convert("RGB"), Image.merge("RGB", (ramp, ramp, ramp)))
         dark.putalpha(part.getchannel("A"))
         self.image.paste(dark, box)
-        self.draw = ImageDraw.Draw(self.image)
 
     def snow_cap(self, thickness: float, colour: Colour = (244, 248, 253)) -> None:
         """Lays snow on every upper edge; thickness in metres."""
@@ -190,7 +186,6 @@ class Pen:
         cap = ImageChops.multiply(cap.point([min(255, round(v * 1.3)) for v in range(256)]), alpha)
         self.image.paste(Image.new("RGBA", alpha.size, (*colour, 255)), (0, 0), cap)
         self.image.putalpha(alpha)
-        self.draw = ImageDraw.Draw(self.image)
 
     def sprite(self) -> Sprite:
         """The sheet at the picture's resolution, cut to what is drawn."""

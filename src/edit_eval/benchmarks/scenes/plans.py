@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import random
+from inspect import isfunction
+from types import ModuleType
 
 from edit_eval.benchmarks.categories import CATEGORIES
 from edit_eval.benchmarks.scenes.scenarios import causal, environmental, physical, referential, social
 from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Scenario, Stage
 
-SCENARIOS: dict[str, tuple[Scenario, ...]] = {
-    "physical": physical.SCENARIOS,
-    "environmental": environmental.SCENARIOS,
-    "social": social.SCENARIOS,
-    "causal": causal.SCENARIOS,
-    "referential": referential.SCENARIOS,
+
+def _scenarios(module: ModuleType) -> tuple[Scenario, ...]:
+    """The module's own public functions, as they stand there one after the other: the order of the benchmark."""
+    own = (it for it in vars(module).values() if isfunction(it) and it.__module__ == module.__name__)
+    return tuple(it for it in own if not it.__name__.startswith("_"))
+
+
+SCENARIOS = {
+    "physical": _scenarios(physical),
+    "environmental": _scenarios(environmental),
+    "social": _scenarios(social),
+    "causal": _scenarios(causal),
+    "referential": _scenarios(referential),
 }
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from edit_eval.benchmarks.scenes.camera import Camera
-from edit_eval.benchmarks.scenes.scene import LARGE, SMALL, Scene, Thing
+from edit_eval.benchmarks.scenes.scene import Scene, Thing
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,8 @@ def alike(scene: Scene, reference: Reference) -> list[Thing]:
     for thing in scene.things:
         if thing.kind != reference.kind or (reference.colour and thing.colour != reference.colour):
             continue
-        if (reference.size == "small" and thing.size > SMALL) or (reference.size == "large" and thing.size < LARGE):
-            continue
-        found.append(thing)
+        if not reference.size or thing.size_word == reference.size:
+            found.append(thing)
     return found
 
 
@@ -81,38 +81,26 @@ def _related(scene: Scene, found: list[Thing], relation: str, anchor: Reference)
     others = [thing for thing in found if thing.name != other.name]
     x, z = camera.place(other)
     wide = camera.fraction((other.width + 1.2) / 2, other.depth)
-    if relation == "on":
-        return [thing for thing in others if thing.on == other.name]
-    if relation == "under":
-        return [thing for thing in others if other.on == thing.name]
-    if relation == "front":
-        near = [thing for thing in others if thing.depth > other.depth and abs(thing.x - other.x) < wide]
-    elif relation == "behind":
-        near = [thing for thing in others if thing.depth < other.depth and abs(thing.x - other.x) < wide]
-    elif relation == "left":
-        near = [thing for thing in others if thing.x < other.x]
-    elif relation == "right":
-        near = [thing for thing in others if thing.x > other.x]
-    else:
-        near = others
-
-    def distance(thing: Thing) -> float:
-        u, w = camera.place(thing)
-        return math.hypot(u - x, w - z)
-
-    return sorted(near, key=distance)[:1]
+    stands: dict[str, Callable[[Thing], bool]] = {
+        "on": lambda thing: thing.on == other.name,
+        "under": lambda thing: other.on == thing.name,
+        "front": lambda thing: thing.depth > other.depth and abs(thing.x - other.x) < wide,
+        "behind": lambda thing: thing.depth < other.depth and abs(thing.x - other.x) < wide,
+        "left": lambda thing: thing.x < other.x,
+        "right": lambda thing: thing.x > other.x,
+        "next": lambda thing: True,
+    }
+    so = [thing for thing in others if stands[relation](thing)]
+    return so if relation in ("on", "under") else sorted(so, key=lambda it: math.dist(camera.place(it), (x, z)))[:1]
 
 
 def refer(scene: Scene, thing: Thing) -> Reference:
     """The shortest phrase that means this thing and no other."""
-    sized = "small" if thing.size <= SMALL else "large" if thing.size >= LARGE else ""
     plain = Reference(thing.kind)
-    tries = [plain, replace(plain, colour=thing.colour), replace(plain, size=sized)]
-    tries.append(replace(plain, colour=thing.colour, size=sized))
-    if thing.kind == "person" and thing.colour:
-        tries = [replace(plain, colour=thing.colour)]
-    if thing.kind == "ball" and thing.colour:
-        tries = tries[1:2] + tries[2:]
+    coloured = replace(plain, colour=thing.colour)
+    tries = [plain, coloured, replace(plain, size=thing.size_word), replace(coloured, size=thing.size_word)]
+    if thing.colour and thing.kind in ("person", "ball"):  # of people and balls the colour is always said
+        tries = [coloured] if thing.kind == "person" else tries[1:]
     for reference in tries:
         if len(alike(scene, reference)) == 1:
             return reference

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 TEXT_KEY = "scene"
 """Under which `image.info` holds a picture's scene."""
 
-SETTINGS = ("meadow", "beach", "square", "park")
-TIMES = ("day", "sunset", "night")
-WEATHERS = ("clear", "cloudy", "rain", "snow", "fog")
-SEASONS = ("summer", "autumn", "winter")
-SIDES = ("left", "right")
+WORDS = {
+    "setting": ("meadow", "beach", "square", "park"),
+    "time": ("day", "sunset", "night"),
+    "weather": ("clear", "cloudy", "rain", "snow", "fog"),
+    "season": ("summer", "autumn", "winter"),
+    "sun": ("left", "right"),
+    "wind": ("", "left", "right"),
+}
+"""What a scene's attributes can be."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,11 @@ class Thing:
         return FORMS[self.kind]
 
     @property
+    def size_word(self) -> str:
+        """`small`, `large`, or nothing."""
+        return "small" if self.size <= SMALL else "large" if self.size >= LARGE else ""
+
+    @property
     def width(self) -> float:
         """In metres."""
         return self.form.width * self.size
@@ -140,7 +149,7 @@ class Scene:
         return replace(self, things=things)
 
     def without(self, name: str) -> Scene:
-        """The scene without that thing. What stood on it hangs in the air until `edits.settle` lets it fall."""
+        """The scene without that thing. What stood on it hangs in the air."""
         return replace(self, things=tuple(thing for thing in self.things if thing.name != name))
 
     def lift(self, thing: Thing) -> float:
@@ -164,15 +173,8 @@ class Scene:
             data: dict[str, Any] = json.loads(text)
             things = tuple(Thing(**{**thing, "features": tuple(thing["features"])}) for thing in data.pop("things"))
             scene = Scene(**data, things=things)
-            known: dict[str, tuple[str, ...]] = {
-                "setting": SETTINGS,
-                "time": TIMES,
-                "weather": WEATHERS,
-                "season": SEASONS,
-            }
-            known |= {"sun": SIDES, "wind": ("", *SIDES)}
             unknown = [thing.kind for thing in things if thing.kind not in FORMS]
-            unknown += [str(getattr(scene, name)) for name, words in known.items() if getattr(scene, name) not in words]
+            unknown += [str(getattr(scene, name)) for name, words in WORDS.items() if getattr(scene, name) not in words]
             if unknown:
                 raise ValueError(f"unknown words in a scene: {', '.join(unknown)}")
             if not (16 <= scene.width <= MOST_PIXELS and 16 <= scene.height <= MOST_PIXELS):

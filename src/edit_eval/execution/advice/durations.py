@@ -42,16 +42,22 @@ class Duration:
     """From the order to end until the process is gone."""
 
 
-def durations_of(configuration: Configuration, seen: Results | None) -> dict[str, Duration]:
+def durations_of(
+    configuration: Configuration, seen: Results | None, questions: Mapping[str, float] | None = None
+) -> dict[str, Duration]:
     """The durations of every model, by its key (`edit:NAME`, `judge:NAME`).
 
     What `seen` (a run's results) shows of a model of the same name counts first, then what is known of its type.
+    `questions` has by judge how many questions it is asked about a pair, on average (1 where it is not told); all of
+    them are asked in each of the configuration's readings.
     Raises `ConfigurationError` for a model of which nothing is known.
     """
     found = {}
     for kind, sections in (("edit", configuration.edit_models), ("judge", configuration.judges)):
         for section in sections.values():
-            duration = _seen(kind, section.name, seen) or _known(section)
+            readings = configuration.evaluation.readings
+            asked = readings * (questions or {}).get(section.name, 1.0) if kind == "judge" else 1.0
+            duration = _seen(kind, section.name, seen, readings) or _known(section, asked)
             if duration is None:
                 raise ConfigurationError(
                     f"nothing is known of how long {section.name} takes; give a run of it (`--from RUN`)"
@@ -76,7 +82,7 @@ def too_short(
             yield f"{model.name}: {told} is for a GPU without offload; {slow} is slower, so the plan is too short"
 
 
-def _seen(kind: str, name: str, seen: Results | None) -> Duration | None:
+def _seen(kind: str, name: str, seen: Results | None, readings: int) -> Duration | None:
     if seen is None:
         return None
     spans: dict[str, list[float]] = {"starting": [], "loading": [], "unloading": []}
@@ -87,16 +93,17 @@ def _seen(kind: str, name: str, seen: Results | None) -> Duration | None:
     if kind == "edit":
         units = [e.seconds for e in seen.edits if e.edit_model == name and e.status is Status.OK]
     else:
-        units = [j.seconds for j in seen.judgements if j.judge == name and j.status is Status.OK]
+        scored = [one for one in seen.judgements if one.judge == name and one.status is Status.OK]
+        units = [readings * one.seconds / len(one.readings) for one in scored]
     if not units:
         return None
     return Duration(load, sum(units) / len(units), f"run {seen.name}", start=start, unload=unload)
 
 
-def _known(section: ModelSection) -> Duration | None:
+def _known(section: ModelSection, asked: float) -> Duration | None:
     parameters: Mapping[str, Any] = section.parameters
     if section.type == "testing":
-        return Duration(float(parameters["load_seconds"]), float(parameters["seconds"]), "its own parameters")
+        return Duration(float(parameters["load_seconds"]), asked * float(parameters["seconds"]), "its own parameters")
     if section.type == "qwen_image_edit":
         forwards = int(parameters["num_inference_steps"]) * (2 if float(parameters["true_cfg_scale"]) > 1 else 1)
         unit = forwards * FORWARD_SECONDS + AROUND_SECONDS
@@ -105,9 +112,10 @@ def _known(section: ModelSection) -> Duration | None:
     if section.type == "qwen3_vl":
         bare = section.protocol is None or section.protocol.parameters.get("answer", "") == "score"
         unit = BARE_SCORE_SECONDS if bare else REASONED_SCORE_SECONDS
-        return Duration(_load(section.type), unit, "estimated for an H100", published=True)
+        return Duration(_load(section.type), asked * unit, "estimated for an H100", published=True)
     if section.type in ("scene_editor", "scene_judge"):
-        return Duration(0.5, 0.2 + float(parameters.get("seconds", 0.0)), "the embedded models on one processor")
+        unit = asked * (0.2 + float(parameters.get("seconds", 0.0)))
+        return Duration(0.5, unit, "the embedded models on one processor")
     if section.type in ("copy_source", "blank", "image_folder"):
         return Duration(0.3, 0.05, "they only write a picture")
     return None

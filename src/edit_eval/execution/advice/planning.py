@@ -110,6 +110,7 @@ def make_plan(
     gpu_memory: float | None = None,
     samples: int | None = None,
     seen: Results | None = None,
+    questions: Mapping[str, float] | None = None,
     machine: Machine | None = None,
 ) -> Plan:
     """Simulates a configuration. `categories` has the category of each sample of its benchmark, in order.
@@ -119,13 +120,14 @@ def make_plan(
     one, in the same shares; where nobody says how much memory they have, `placement: auto` counts as `swap`. A server
     that is asked from the CPU (`cpu:1`) needs none of them. `samples` stretches or cuts what is chosen to so many, with
     the same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
-    evenly. `seen` is a run whose durations count. `machine` is what it would run on; without one it is this machine.
-    Raises `ConfigurationError` for a model of which nothing is known and for too few devices.
+    evenly. `seen` is a run whose durations count, `questions` as for `durations_of`. `machine` is what it would run on;
+    without one it is this machine. Raises `ConfigurationError` for a model of which nothing is known and for too few
+    devices.
     """
     if samples is not None and samples < 1:
         raise ConfigurationError(f"--samples {samples}: at least 1")
     imagined = imagined_gpus(gpus, gpu_memory)
-    durations = durations_of(configuration, seen)
+    durations = durations_of(configuration, seen, questions)
     machine = imagined or machine or LocalMachine()
     models = _models(configuration, machine, imagined)
     execution, evaluation = configuration.execution, configuration.evaluation

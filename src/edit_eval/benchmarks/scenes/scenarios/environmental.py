@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from edit_eval.benchmarks.scenes.edits import Edit
-from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Scenario, Stage
+from edit_eval.benchmarks.scenes.scenarios.stage import Plan, Stage
 
 
 def _village(stage: Stage, lamp: str = "off") -> None:
@@ -28,38 +27,13 @@ def _people(stage: Stage) -> None:
 def night(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), sun=stage.pick("left", "right"))
     _village(stage)
-    return stage.plan(Edit("time", value="night"), "medium", "time of day", "lit windows", "shadow")
-
-
-def day(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("meadow", "square"), time="night", sun=stage.pick("left", "right"))
-    _village(stage, lamp="on")
-    stage.put("lamp", 0.12, 0.56, state="on")
-    return stage.plan(Edit("time", value="day"), "hard", "time of day", "shadow")
-
-
-def sunset(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("beach", "meadow"), sun=stage.pick("left", "right"))
-    _people(stage)
-    return stage.plan(Edit("time", value="sunset"), "easy", "time of day", "shadow")
+    return stage.plan("time", "medium", "time of day", "lit windows", "shadow", value="night")
 
 
 def rain(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "park"), sun=stage.pick("left", "right"))
     _village(stage)
-    return stage.plan(Edit("weather", value="rain"), "medium", "weather", "reflection")
-
-
-def snow(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("meadow", "park"), weather=stage.pick("cloudy", "clear"))
-    _village(stage)
-    return stage.plan(Edit("weather", value="snow"), "medium", "weather", "snow cover")
-
-
-def fog(stage: Stage) -> Plan:
-    stage.set(setting=stage.pick("square", "meadow"), weather=stage.pick("cloudy", "clear"))
-    _people(stage)
-    return stage.plan(Edit("weather", value="fog"), "easy", "weather", "depth")
+    return stage.plan("weather", "medium", "weather", "reflection", value="rain")
 
 
 def autumn(stage: Stage) -> Plan:
@@ -69,19 +43,44 @@ def autumn(stage: Stage) -> Plan:
     stage.put("pine", 0.86, 0.38)
     stage.put("bench", 0.42, 0.58)
     stage.put("person", 0.68, 0.66, colour=stage.pick("blue", "grey"))
-    return stage.plan(Edit("season", value="autumn"), "easy", "season")
+    return stage.plan("season", "easy", "season", value="autumn")
+
+
+def snow(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("meadow", "park"), weather=stage.pick("cloudy", "clear"))
+    _village(stage)
+    return stage.plan("weather", "medium", "weather", "snow cover", value="snow")
+
+
+def day(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("meadow", "square"), time="night", sun=stage.pick("left", "right"))
+    _village(stage, lamp="on")
+    stage.put("lamp", 0.12, 0.56, state="on")
+    return stage.plan("time", "hard", "time of day", "shadow", value="day")
+
+
+def fog(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("square", "meadow"), weather=stage.pick("cloudy", "clear"))
+    _people(stage)
+    return stage.plan("weather", "easy", "weather", "depth", value="fog")
+
+
+def sunset(stage: Stage) -> Plan:
+    stage.set(setting=stage.pick("beach", "meadow"), sun=stage.pick("left", "right"))
+    _people(stage)
+    return stage.plan("time", "easy", "time of day", "shadow", value="sunset")
 
 
 def winter(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), season=stage.pick("summer", "autumn"))
     _village(stage)
-    return stage.plan(Edit("season", value="winter"), "medium", "season", "snow cover")
+    return stage.plan("season", "medium", "season", "snow cover", value="winter")
 
 
 def clear_up(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "park"), weather="rain", sun=stage.pick("left", "right"))
     _people(stage)
-    return stage.plan(Edit("weather", value="clear"), "hard", "weather", "shadow", "puddles")
+    return stage.plan("weather", "hard", "weather", "shadow", "puddles", value="clear")
 
 
 def evening_fire(stage: Stage) -> Plan:
@@ -91,7 +90,4 @@ def evening_fire(stage: Stage) -> Plan:
     stage.put("person", 0.30, 0.62, colour=first)
     stage.put("person", 0.74, 0.64, colour=second)
     stage.put("box", 0.88, 0.78, colour=stage.pick("brown", "grey"))
-    return stage.plan(Edit("time", value="night"), "hard", "time of day", "glow")
-
-
-SCENARIOS: tuple[Scenario, ...] = (night, rain, autumn, snow, day, fog, sunset, winter, clear_up, evening_fire)
+    return stage.plan("time", "hard", "time of day", "glow", value="night")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edit_eval.benchmarks.scenes.edits import Edit
-from edit_eval.benchmarks.scenes.references import Reference, refer
+from edit_eval.benchmarks.scenes.references import refer
 from edit_eval.benchmarks.scenes.scene import FORMS, Scene, Thing
 
 
@@ -75,12 +75,12 @@ class Stage:
         """Sets attributes of the scene: setting, time, weather, ..."""
         self.scene = replace(self.scene, **attributes)
 
-    def refer(self, thing: Thing) -> Reference:
-        """The shortest phrase for it, once all things are placed."""
-        return refer(self.scene, thing)
-
-    def plan(self, edit: Edit, difficulty: str, *tags: str) -> Plan:
-        return Plan(self.scene, edit, difficulty, (edit.action, *tags))
+    def plan(self, action: str, difficulty: str, *tags: str, **fields: Any) -> Plan:
+        """The plan of an edit with these fields, once all things are placed; a thing is named as briefly as can be."""
+        said: dict[str, Any] = {
+            name: refer(self.scene, it) if isinstance(it, Thing) else it for name, it in fields.items()
+        }
+        return Plan(self.scene, Edit(action, **said), difficulty, (action, *tags))
 
 
 Scenario = Callable[[Stage], Plan]

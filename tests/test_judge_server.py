@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.testing.judge_server import Asked, JudgeServer, Reply
+from judge_server import Asked, JudgeServer, Reply
 
 ONE_PIXEL = "data:image/png;base64,iVBORw0KGgo="
 
