@@ -8,6 +8,7 @@
     |-- Stopped                   4  ended by its surroundings: no device left, disk full, one failure again and again
     |-- NotDrawn                  1  the report could not be written (4: the disk is full, 2: it must not be written)
     `-- ModelError                1  raised beside a model: the edit or the answer failed, the run goes on
+        |-- Refused                  the model, or whoever serves it, declines to make this edit
         |-- PictureError             not a picture, truncated, too large, NaN, black
         |   `-- UnreadableError      its file is not there, or not as it was: no fault of the picture
         |-- ChangedError             what a key speaks of is another one by now: nothing more is made under that key
@@ -76,6 +77,13 @@ class NotDrawn(EditEvalError):
 
 class ModelError(EditEvalError):
     """One edit or one answer failed, for a reason that lies in it."""
+
+
+class Refused(ModelError):
+    """The edit model, or whoever serves it, declines to make this edit; the text is its words.
+
+    That is an answer and no failure: the edit is never asked for again, and is counted apart.
+    """
 
 
 class PictureError(ModelError):

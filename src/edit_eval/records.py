@@ -19,6 +19,7 @@ class Status(str, Enum):
     PENDING = "pending"  # not done yet
     SKIPPED = "skipped"  # the sample itself is bad (`on_bad_sample: skip`)
     EDIT_FAILED = "edit_failed"  # there is no edit to judge
+    EDIT_REFUSED = "edit_refused"  # nor here: the edit model declined to make it
     JUDGE_ERROR = "judge_error"  # the judge gave no answer
     REFUSED = "refused"  # the judge declined to answer
     UNPARSEABLE = "unparseable"  # an answer without exactly the values that were asked for
@@ -29,6 +30,9 @@ class Status(str, Enum):
     def __str__(self) -> str:
         return self.value
 
+
+NO_EDIT = (Status.EDIT_FAILED, Status.EDIT_REFUSED)
+"""Why there is no edit; of an edit, and of all that would have been judged of it."""
 
 # Python 3.11 takes ten times as long to look a member up in its class.
 _OK = Status.OK
@@ -106,7 +110,7 @@ class Edit:
     edit_seed: int
     """Which of the `evaluation.edit_seeds` this is, from 0."""
     status: Status
-    """`ok`, `pending`, `skipped` or `edit_failed`."""
+    """`ok`, `pending`, `skipped`, `edit_failed` or `edit_refused`."""
     reason: str = ""
     image: str = ""
     """Path of the image, relative to the run directory."""

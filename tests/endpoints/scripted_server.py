@@ -21,8 +21,10 @@ import sys
 import time
 from pathlib import Path
 
-from edit_eval.testing import judge_server
-from edit_eval.testing.judge_server import Asked, JudgeServer
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the scripted server lies with the tests
+
+import judge_server
+from judge_server import Asked, JudgeServer
 
 
 def main(port: str, manner: str = "well", folder: str = "", whom: str = "", at: str = "0") -> None:

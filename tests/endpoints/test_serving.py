@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+import judge_server
 from edit_eval.endpoints import serving
 from edit_eval.endpoints.engines import ENGINES
 from edit_eval.endpoints.serving import RUN, Serve, Server, ServerEnvironment, telling_line
 from edit_eval.errors import LoadError
-from edit_eval.testing import judge_server
-from edit_eval.testing.judge_server import JudgeServer
+from judge_server import JudgeServer
 
 SCRIPTED = str(Path(__file__).with_name("scripted_server.py"))
 linux = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")

@@ -46,6 +46,10 @@ class EditModel(Protocol):
     * `prepare()`, called before `load`: imports, and all else that takes no device memory. It runs while the device
       still works for another model.
     * `about() -> dict[str, str]`, asked once after `load`: what is worth recording (versions, revisions, repairs made).
+      An entry `note` is said when the model is loaded, and stands in the report.
+    * `capacity`, a number: how many edits it makes at once, each in a thread of its own; 1 without it.
+    * `examine(request: EditRequest)`, for a model that is elsewhere: `edit-eval doctor` has one edit made before
+      anything is loaded. It soon gives up, and raises `LoadError` with the reason.
     """
 
     def __init__(self, parameters: Any) -> None: ...
@@ -57,4 +61,6 @@ class EditModel(Protocol):
         """Returns the edited picture.
 
         The same (pictures, instruction, seed) gives the same pixels in every process. Raises whatever it likes: a
-        raised exception is a failed edit with that reason, never a number."""
+        raised exception is a failed edit with that reason, never a number. `edit_eval.errors.Refused` with the model's
+        words says that it declines to make this edit: the edit has the status `edit_refused`, which is final, and is
+        counted apart."""

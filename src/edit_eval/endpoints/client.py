@@ -30,7 +30,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.failures import Failure, address_of, said_in, with_hint
@@ -52,6 +52,7 @@ CANARY_SECONDS = 30.0
 EXAMINED_SECONDS = 60.0
 """How long `edit-eval doctor` waits for an answer, at most."""
 
+_PORTS = {"http": 80, "https": 443}
 _SPENT = "insufficient_quota"  # OpenAI's code of a 429 for which waiting is no help
 
 NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
@@ -112,8 +113,16 @@ class Served:
 class Client:
     """Asks one server, from any number of threads, until it is closed."""
 
-    def __init__(self, served: Served, whose: str, canary: Callable[[], Ask[Any]], longest: int = LONGEST) -> None:
+    def __init__(
+        self,
+        served: Served,
+        whose: str,
+        canary: Callable[[], Ask[Any]],
+        longest: int = LONGEST,
+        canary_seconds: float = CANARY_SECONDS,
+    ) -> None:
         """`whose`: `judge` or `edit model`, for errors; `longest`: bytes that an answer may have."""
+        self._canary_seconds = canary_seconds
         self.served, self.whose, self._canary, self._longest = served, whose, canary, longest
         self.gate = Gate(served.concurrency)
         self.address = ""
@@ -125,6 +134,7 @@ class Client:
         """A text without the key."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._http: Any = None
         self._alive: asyncio.Task[bool] | None = None
         self._ours: Server | None = None
 
@@ -146,8 +156,9 @@ class Client:
             base_url=self._ours.base_url if self._ours else self.served.base_url or None,
             max_retries=0,  # the retries are ours: the library's own know no total deadline
             timeout=self.served.attempt_timeout,
-            http_client=http_client(self._longest, direct=self._ours is not None),
+            http_client=(http := http_client(self._longest, direct=self._ours is not None)),
         )
+        self._http = http
         self.address = address_of(str(self.openai.base_url))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -166,11 +177,14 @@ class Client:
         self._thread.join()
         loop.close()
 
-    def first(self, ask: Ask[T]) -> T:
-        """Opens, and asks what shows that the server is there, with all retries. Raises `LoadError`, and is closed."""
+    def first(self, *asks: Ask[T]) -> list[T]:
+        """Opens, and asks what shows that the server is there, one after the other, with all retries.
+
+        Raises `LoadError`, and is closed.
+        """
         self.open()
         try:
-            return self._wait_for(self._ask(ask))
+            return [self._wait_for(self._ask(ask)) for ask in asks]
         except Failure as failure:
             self.close()
             raise LoadError(str(failure)) from None
@@ -201,6 +215,10 @@ class Client:
         except Failure as failure:
             # From None: the library's own exceptions carry the request, and so the key.
             raise (ModelError if failure.alive else LoadError)(str(failure)) from None
+
+    def models(self) -> list[str]:
+        """The names of the server's models; empty where it has no such list, as it need not."""
+        return self._wait_for(self._listed())
 
     def about(self) -> dict[str, str]:
         """The server's address and the library's version; of a server of ours its engine and interpreter, too."""
@@ -234,6 +252,26 @@ class Client:
             code = error.get("code") if isinstance(error, dict) else None
             return self.failed(code if isinstance(code, int) else 500, None, said_in(document), {})
         return Failure(f"{self._server} answered what is no {kind}: {self.excerpt(text) or 'nothing'}")
+
+    async def download(self, url: str, allowed_hosts: Sequence[str]) -> bytes:
+        """What is at an address that the server has named: at its own host and port, or at one of `allowed_hosts`.
+
+        Those are names, with or without a port. The key goes to the server only. Raises `Failure`.
+        """
+        parts, own = urlsplit(urljoin(f"{self.openai.base_url}", url)), urlsplit(str(self.openai.base_url))
+        try:
+            host = f"{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
+            here = host == f"{own.hostname}:{own.port or _PORTS[own.scheme]}"
+        except (KeyError, ValueError):
+            raise Failure(f"{self._server} gave an address that is none: {self.excerpt(url)}", again=False) from None
+        if not here and not {host, parts.hostname} & set(allowed_hosts):
+            text = f"{self._server} put the picture at {host}, from where none is taken"
+            raise Failure(f"{text}; if it may be asked, add {parts.hostname} to allowed_hosts", again=False)
+        headers = {"Authorization": f"Bearer {self._key}"} if here and parts.scheme == own.scheme and self._key else {}
+        response = await self._http.get(parts.geturl(), headers=headers)
+        if response.status_code != 200:
+            raise self.failed(response.status_code, None, f"no picture at {host}", response.headers)
+        return bytes(response.content)
 
     @property
     def _server(self) -> str:
@@ -272,14 +310,14 @@ class Client:
 
     async def _canary_comes_back(self) -> bool:
         try:
-            await self._attempt(self._canary(), min(CANARY_SECONDS, self.served.attempt_timeout))
+            await self._attempt(self._canary(), min(self._canary_seconds, self.served.attempt_timeout))
         except Failure:
             return False
         return True
 
     async def _ask(self, ask: Ask[T]) -> T:
         """A request with all its attempts. Raises `Failure`."""
-        clock, attempts, counted = time.monotonic, 0, 0
+        clock, attempts, counted, in_vain = time.monotonic, 0, 0, 0
         begin, failure = math.inf, Failure("")
         while True:
             async with self.gate as sent:
@@ -292,6 +330,7 @@ class Client:
                     except Failure as error:
                         failure = self._gone() or error
                         counted += not failure.busy
+                        in_vain += failure.once
                         if failure.busy:
                             wait = failure.wait or 0.0
                             self.gate.slower(sent, wait if wait < self.served.deadline else 0.0)
@@ -301,7 +340,7 @@ class Client:
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts - 1, 10)) * random.uniform(0.5, 1.0)
             pause = pause if failure.wait is None else failure.wait
             over = clock() + pause >= begin + self.served.deadline
-            if not failure.again or counted > self.served.retries or over:
+            if not failure.again or in_vain > 1 or counted > self.served.retries or over:
                 wants = f"; it asks to wait {failure.wait:g} s" if failure.wait and over else ""
                 times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
                 text = f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self.address})"
@@ -346,13 +385,24 @@ class Client:
         """What the server knows by name, where it does not know the model."""
         if "answered 404" not in str(failure):
             return ""
-        names = await self.models()
+        names = await self._listed()
         return self.excerpt(f"(it has {', '.join(names[:5])}{', ...' * (len(names) > 5)})") if names else ""
 
-    async def models(self) -> list[str]:
-        """The names of the server's models; empty where it has no such list, as it need not."""
+    async def _listed(self) -> list[str]:
         try:
-            listed = await asyncio.wait_for(self.openai.models.list(), self.served.attempt_timeout)
-            return [str(model.id) for model in listed.data]
+            return await asyncio.wait_for(listed_models(self.openai), self.served.attempt_timeout)
         except Exception:
             return []
+
+
+async def listed_models(openai: Any) -> list[str]:
+    """An `Ask` for the names of the server's models; none where the server has no such list."""
+    from openai import APIStatusError
+
+    try:
+        listed = await openai.models.list()
+    except APIStatusError as error:
+        if error.status_code in (404, 405, 501):
+            return []
+        raise
+    return [str(model.id) for model in getattr(listed, "data", None) or ()]

@@ -20,10 +20,14 @@ HINTS = (
 class Failure(Exception):
     """Why an attempt, or at last a request, has no answer: one line."""
 
-    def __init__(self, text: str, *, again: bool = True, busy: bool = False, wait: float | None = None) -> None:
+    def __init__(
+        self, text: str, *, again: bool = True, once: bool = False, busy: bool = False, wait: float | None = None
+    ) -> None:
         super().__init__(text)
         self.again = again
         """Whether another attempt may end better."""
+        self.once = once
+        """Whether a second such end is one too many: the server has done its work, for nothing."""
         self.busy = busy
         """Whether the server has only asked for less (429)."""
         self.wait = wait

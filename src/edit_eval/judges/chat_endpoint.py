@@ -7,15 +7,14 @@ token about a picture of one colour, which is also asked once at the start.
 from __future__ import annotations
 
 import base64
-import io
 import json
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from edit_eval.endpoints.client import Ask, Client, Served
+from edit_eval.endpoints.sent_pictures import png, scaled
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.judges.answers import tokens_given
 from edit_eval.judges.contract import JudgeRequest
@@ -86,7 +85,7 @@ class ChatEndpoint:
         A server of ours (`serve`) is started before, on the GPUs among `devices`.
         """
         self.client.serve(devices, server)
-        self._know(self.client.first(self._asked(self._canary())))
+        self._know(*self.client.first(self._asked(self._canary())))
 
     def examine(self, request: JudgeRequest) -> str | Reply:
         """Asks once, and soon gives up: the answer as it came. Raises `LoadError` with the reason why there is none."""
@@ -190,18 +189,8 @@ class Completion:
 
 
 def data_url(picture: Image, max_pixels: int | None = None) -> str:
-    """A picture as the PNG in a data URL: without loss, without metadata, and nothing that a server would fetch."""
-    from PIL import Image as Images
-
-    rgb = picture.convert("RGB")
-    if max_pixels is not None and rgb.width * rgb.height > max_pixels:
-        factor = math.sqrt(max_pixels / (rgb.width * rgb.height))
-        size = (max(1, int(rgb.width * factor)), max(1, int(rgb.height * factor)))
-        rgb = rgb.resize(size, Images.Resampling.LANCZOS)
-    rgb.info = {}
-    file = io.BytesIO()
-    rgb.save(file, "PNG", compress_level=1)
-    return "data:image/png;base64," + base64.b64encode(file.getbuffer()).decode("ascii")
+    """A picture as the PNG in a data URL: nothing that a server would fetch."""
+    return "data:image/png;base64," + base64.b64encode(png(scaled(picture, max_pixels))).decode("ascii")
 
 
 def _plain(text: str) -> str:

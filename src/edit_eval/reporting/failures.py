@@ -10,12 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from edit_eval.records import Results, Status
+from edit_eval.records import NO_EDIT, Results, Status
 from edit_eval.reporting.terminal_text import one_line
 
-JUDGE_FAILED = tuple(
-    status for status in Status if status not in (Status.OK, Status.PENDING, Status.SKIPPED, Status.EDIT_FAILED)
-)
+JUDGE_FAILED = tuple(status for status in Status if status not in (Status.OK, Status.PENDING, Status.SKIPPED, *NO_EDIT))
 """Statuses of a judgement that failed over an edit that is there."""
 
 _SET_ASIDE = re.compile(r"failed \d+ times; the last time: ")
@@ -74,7 +72,7 @@ def _each(results: Results) -> Iterator[_Found]:
         if sample.fault:
             yield Status.SKIPPED, sample.fault, sample.id, "", "", ""
     for edit in results.edits:
-        if edit.status is Status.EDIT_FAILED:
+        if edit.status in NO_EDIT:
             yield edit.status, edit.reason, edit.sample_id, edit.edit_model, "", ""
     for one in results.judgements:
         if one.status in JUDGE_FAILED:

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
-from edit_eval.records import Judgement, Results, Status
+from edit_eval.records import NO_EDIT, Judgement, Results, Status
 from edit_eval.reporting.failures import JUDGE_FAILED, failures
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
@@ -140,7 +140,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
         _print_live(console, live)
     console.print()
     console.print(_counts(document))
-    lost = document["judgements"].get(Status.EDIT_FAILED.value, 0)
+    lost = _sum(document["judgements"], NO_EDIT)
     if lost:
         console.print(
             Text(f"({lost} of the judgements {'has' if lost == 1 else 'have'} no edit to judge)", style="dim")
@@ -206,8 +206,9 @@ def _starts(document: dict[str, Any], *, at_work: bool) -> str:
 def _counts(document: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("")
-    columns = ("done", "failed", "set aside", "skipped", "pending", "total")
-    for title in columns:
+    refused = document["edits"].get(Status.EDIT_REFUSED.value, 0)
+    columns = ("done", "failed", "set aside", *(("refused",) if refused else ()))
+    for title in (*columns, "skipped", "pending", "total"):
         table.add_column(title, justify="right")
     for name in ("edits", "judgements", "controls"):
         counts = document[name]
@@ -216,9 +217,10 @@ def _counts(document: dict[str, Any]) -> Table:
         of = {"edits": False, "judgements": True}.get(name)
         aside = sum(f["count"] for f in document["failures"] if f["set_aside"] and bool(f["judge"]) is of)
         failed = _sum(counts, (Status.EDIT_FAILED,) if name == "edits" else JUDGE_FAILED)
-        cells = [counts.get("ok", 0), failed - aside, aside, counts.get("skipped", 0), counts.get("pending", 0)]
-        styles = ("green", "red", "red", "yellow", "yellow")
-        table.add_row(name, *map(_count, cells, styles), str(counts["total"]))
+        cells = [("green", counts.get("ok", 0)), ("red", failed - aside), ("red", aside)]
+        cells += [("yellow", refused if name == "edits" else 0)] * bool(refused)
+        cells += [("yellow", counts.get(status, 0)) for status in ("skipped", "pending")]
+        table.add_row(name, *(_count(number, style) for style, number in cells), str(counts["total"]))
     return table
 
 
@@ -237,7 +239,7 @@ def _category_table(document: dict[str, Any], results: Results) -> Table:
         if shown:
             table.add_column(title, overflow="fold")
     rows = document["categories"]
-    columns = [("failed", JUDGE_FAILED, "red"), ("no edit", (Status.EDIT_FAILED,), "red")]
+    columns = [("failed", JUDGE_FAILED, "red"), ("no edit", NO_EDIT, "red")]
     columns += [("skipped", (Status.SKIPPED,), "yellow"), ("pending", (Status.PENDING,), "yellow")]
     seldom = ("no edit", "skipped")  # shown where there are any
     columns = [one for one in columns if one[0] not in seldom or any(_sum(row, one[1]) for row in rows)]
@@ -279,7 +281,8 @@ def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
     again = one_line(going_on(Path(document["directory"])))
     if document["status"] == "incomplete":
         found.append(("to go on:", again))
-    statuses = ",".join(dict.fromkeys(failure["status"] for failure in document["failures"]))
+    failed = dict.fromkeys(failure["status"] for failure in document["failures"])
+    statuses = ",".join(status for status in failed if status != Status.EDIT_REFUSED)  # that was an answer
     if statuses:
         found.append(("to retry what failed:", f"{again} --retry {statuses}"))
     return found

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.page.entries import Entry, category_names, entries, headlines
+from edit_eval.reporting.page.entries import Entry, category_names, entries, headlines, refusals
 from edit_eval.reporting.page.texts import judgement_status, name_of, scale_words, score_name, short_category, text
 from edit_eval.reporting.terminal_text import Name, one_line
 
@@ -23,6 +23,8 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
     """Coverage, the results of every (edit model, judge), their categories, where the time and the memory went."""
     parts = entries(summary["results"])
     console.print(coverage_line(summary, language))
+    for refused in refusals(summary):
+        console.print(_plain(text("coverage.refused", language, **refused)))
     for note in summary.get("notes") or ():
         console.print(_plain(text("compare.note", language) + one_line(note)), style=_PROBLEM)
     judges = list(dict.fromkeys(part.judge for part in parts))

@@ -6,11 +6,13 @@ counted, tested and ranked beside the scores, and never become one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from edit_eval.records import NO_EDIT, Results, Status
 from edit_eval.statistics.columns import Column
 from edit_eval.statistics.corrections import holm
 from edit_eval.statistics.intervals import (
@@ -62,6 +64,32 @@ def failed_edits(column: Column) -> FailedEdits:
     values = np.array([failed for _, failed in edits], dtype=np.float64)
     images = cluster_codes([column.image(sample) for sample, _ in edits])
     return FailedEdits(int(values.sum()), len(values), failure_interval(values, images))
+
+
+def edits_by_model(results: Results) -> Iterator[dict[str, Any]]:
+    """For each edit model of a run: how many edits it tried (`total`), and how often it made none.
+
+    For each status of `NO_EDIT` `count`, `total`, `rate` and `ci95` (see `failure_interval`). A refusal is counted
+    apart: it is what the model, or whoever serves it, has decided.
+    """
+    clusters = {sample.id: sample.cluster or sample.id for sample in results.samples}
+    for edit_model in results.edit_models:
+        tried = [
+            edit
+            for edit in results.edits
+            if edit.edit_model == edit_model and edit.status not in (Status.PENDING, Status.SKIPPED)
+        ]
+        images = cluster_codes([clusters[edit.sample_id] for edit in tried])
+        found: dict[str, Any] = {"edit_model": edit_model, "total": len(tried)}
+        for status in NO_EDIT:
+            values = np.array([edit.status is status for edit in tried], dtype=np.float64)
+            found[status.value] = {
+                "count": int(values.sum()),
+                "total": len(tried),
+                "rate": float(values.mean()) if tried else None,
+                "ci95": failure_interval(values, images) if tried else None,
+            }
+        yield found
 
 
 def paired_failures(columns: Sequence[tuple[Column, Column]]) -> dict[tuple[str, str], PairedFailures]:

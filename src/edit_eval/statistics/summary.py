@@ -20,6 +20,7 @@ import numpy as np
 
 from edit_eval.records import Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import judge_agreement
+from edit_eval.statistics.failure_rates import edits_by_model
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.panel import no_panel, panel
 from edit_eval.statistics.series import ends, finite, mean, scaled_interval
@@ -53,6 +54,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
             "reached": all(entry["coverage"]["reached"] for entry in entries),
         },
         "results": entries,
+        "edits": list(edits_by_model(results)),
         "timing": timing(results),
         "notes": list(results.notes),
     }

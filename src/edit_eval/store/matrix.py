@@ -27,7 +27,7 @@ ByReading = tuple[dict[str, Reading], ...]
 """For each reading: by question."""
 
 # Python 3.11 takes ten times as long to look a member up in its class.
-OK, PENDING, SKIPPED, EDIT_FAILED = Status.OK, Status.PENDING, Status.SKIPPED, Status.EDIT_FAILED
+OK, PENDING, SKIPPED = Status.OK, Status.PENDING, Status.SKIPPED
 
 
 _NOTHING_MISSING: dict[str, tuple[Status, str]] = {}  # one for all judgements that are whole
@@ -317,13 +317,14 @@ class Matrix:
         return [edit - position + other for other in self._followers.get(position, ())]
 
     def fail_followers(self, edit: int) -> list[int]:
-        """What follows an edit that failed cannot be made, nor what follows that: returns those edits."""
-        found = [edit]
+        """What follows an edit that is not made cannot be made, nor what follows that: returns those edits."""
+        found, status = [edit], self.edits[edit].status
         for failed in found:
             for one in self.followers(failed):
                 if self.edits[one].status is PENDING:
-                    reason = f"the edit that it follows failed: {self.edits[edit].reason}"
-                    self.edits[one] = replace(self.edits[one], status=EDIT_FAILED, reason=reason)
+                    was = "was refused" if status is Status.EDIT_REFUSED else "failed"
+                    reason = f"the edit that it follows {was}: {self.edits[edit].reason}"
+                    self.edits[one] = replace(self.edits[one], status=status, reason=reason)
                     found.append(one)
         return found[1:]
 

@@ -12,8 +12,10 @@ from typing import Any
 from edit_eval.errors import RunDirectoryError
 from edit_eval.store.run_directory import RunDirectory
 
-_NOT_COMPARED = ("server", "interpreter", "device")
-"""What models say about themselves that is only a place."""
+NOTE = "note"
+"""The entry of what a model says about itself that is for whoever runs it, and for the report's reader."""
+_NOT_COMPARED = ("server", "interpreter", "device", NOTE)
+"""What models say about themselves that is only a place, or follows from the rest."""
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -77,7 +79,7 @@ class ModelsSay:
         """The replicas of this start that are not as the first one of their model, one line each."""
 
     def compare(self, model: str, about: Mapping[str, Any], place: str = "") -> list[str]:
-        """Notes on a replica at `place` that was loaded; none where it is as those before it.
+        """Notes on a replica at `place` that was loaded; none where it is as those before it and has none of its own.
 
         The first of a start is compared with the last start's, the others with the first. `strict` raises
         `RunDirectoryError` instead.
@@ -86,7 +88,8 @@ class ModelsSay:
             self._first[model] = place, about
             before = self._before.get(model)
             old = {} if before is None else {"models": {model: before}}
-            return _told(changes(old, {"models": {model: about}}), self._strict)
+            own = [about[NOTE]] if about.get(NOTE) else []
+            return own + _told(changes(old, {"models": {model: about}}), self._strict)
         where, first = self._first[model]
         if not (found := list(_differences(first, about))):
             return []
@@ -108,8 +111,9 @@ def _told(found: list[str], strict: bool) -> list[str]:
 
 
 def mixed_environments(directory: RunDirectory) -> list[str]:
-    """For the reader of a report: what changed between the starts of a run, and what differed within each."""
-    notes: list[str] = []
+    """For the reader of a report: what models say, what changed between the starts, and what differed within each."""
+    every = [about for now in directory.environments().values() for about in (now.get("models") or {}).values()]
+    notes = list(dict.fromkeys(about[NOTE] for about in every if about.get(NOTE)))
     before: Mapping[str, Any] = {}
     for number, now in directory.environments().items():
         if found := changes(before, now):

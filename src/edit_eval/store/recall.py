@@ -10,9 +10,9 @@ from typing import TypeVar
 
 import msgspec
 
-from edit_eval.records import Edit, Reply, Status
+from edit_eval.records import NO_EDIT, Edit, Reply, Status
 from edit_eval.store.journal import Lines, Record, no_garbage
-from edit_eval.store.matrix import EDIT_FAILED, OK, PENDING, Matrix
+from edit_eval.store.matrix import OK, PENDING, Matrix
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.verification import altered_pictures
 
@@ -92,7 +92,7 @@ def recall(
     altered = altered_pictures(there.values(), folder) if verify else {}
     recalled: dict[int, Edit] = {}
     for key, found in last.items():
-        if key in altered or (key not in there and (found.status is not EDIT_FAILED or retry(found.status))):
+        if key in altered or (key not in there and (found.status not in NO_EDIT or retry(found.status))):
             continue
         for number in numbers.of(key):
             model, edit_seed, sample = matrix.edit_parts(number)
@@ -103,7 +103,7 @@ def recall(
         matrix.edits = [recalled.get(number) or matrix.new_edit(number) for number in range(count)]
     for number, edit in recalled.items():
         matrix.edits[number] = edit
-    for number in (n for n, edit in recalled.items() if edit.status is EDIT_FAILED):
+    for number in (n for n, edit in recalled.items() if edit.status in NO_EDIT):
         matrix.fail_followers(number)
     _recall_replies(matrix, replies, retry)
     for number in range(matrix.cells.judgements):

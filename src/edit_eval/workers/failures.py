@@ -5,19 +5,24 @@ from __future__ import annotations
 import errno
 import re
 
-from edit_eval.errors import ChangedError, LoadError, ModelError, UnreadableError
+from edit_eval.errors import ChangedError, LoadError, ModelError, Refused, UnreadableError
 from edit_eval.privacy import hide_secrets
 
 _RECEIVED = re.compile(r"NoneType|\bnan\b|\binf|invalid literal|could not convert|to unpack|closed file", re.I)
 
-_OURS = {LoadError: "device", UnreadableError: "unreadable", ChangedError: "changed", ModelError: "model"}
+_OURS = {
+    LoadError: "device",
+    UnreadableError: "unreadable",
+    ChangedError: "changed",
+    Refused: "refused",
+    ModelError: "model",
+}
 
 
 def kind_of(error: BaseException) -> str:
-    """Tells what a failure asks for: `model` and `exception` blame the task, `unreadable` (try again later) and
-    `changed` nobody, `disk` stops the run, the others blame the device (`machine` the process or its machine, which
-    lacks descriptors or threads). After `model` another attempt would end the
-    same.
+    """Tells what a failure asks for: `model` and `exception` blame the task, `unreadable` (try again later), `refused`
+    (an answer) and `changed` nobody, `disk` stops the run, the others blame the device (`machine` the process or its
+    machine, which lacks descriptors or threads). After `model` another attempt would end the same.
 
     Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
     that nothing can be asked of this model here any more (its server is gone), whatever the task is. `ValueError` and

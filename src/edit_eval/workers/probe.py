@@ -14,7 +14,8 @@ model is loaded, and no memory of a device is taken; a model that is elsewhere i
     token_types                    whether diffusers' Qwen pipelines pass `mm_token_type_ids`
     cuda                           {built, devices, error, architectures} of torch
     examined                       {text, ended, seconds, about} or {error}: what a model that is elsewhere says to one
-                                   question
+                                   question; of an edit model {size, seconds, about}, `size` of the picture, empty
+                                   without one
 
 Standard library only at module level, as everything beside a model; Pillow may be what is missing.
 """
@@ -58,9 +59,9 @@ def main(arguments: list[str]) -> None:
 def look(order: dict[str, Any], say: Say) -> None:
     """Finds out everything, the cheap things first.
 
-    `order`: class_path, path, parameters, methods, libraries, request (what a judge is told about the drawn scene: the
-    fields of `JudgeRequest`, and in place of its pictures `shows`, their names; without: source and edit), packages (of
-    a server's environment; then nothing else is looked at).
+    `order`: class_path, path, parameters, methods, libraries, request (what a model is told about the drawn scene: the
+    fields of `EditRequest`, or of `JudgeRequest` and in place of its pictures `shows`, their names; without: source and
+    edit), packages (of a server's environment; then nothing else is looked at).
     """
     say(python=".".join(map(str, sys.version_info[:3])), pip=importlib.util.find_spec("pip") is not None)
     say(libraries={name: version for name in order["libraries"] if (version := _version(name))})
@@ -123,8 +124,9 @@ def _look_at_class(order: dict[str, Any], say: Say) -> list[str]:
 
 
 def _examine(order: dict[str, Any], say: Say) -> None:
-    """Asks a judge that is elsewhere, where its class knows how, about a scene that is drawn for it."""
+    """Asks a model that is elsewhere, where its class knows how, about a scene that is drawn for it."""
     from edit_eval.benchmarks.scenes.benchmark import example_pictures
+    from edit_eval.edit_models.contract import EditRequest
     from edit_eval.judges.contract import JudgeRequest
     from edit_eval.workers.model_class import find_class, make_parameters
 
@@ -134,8 +136,10 @@ def _examine(order: dict[str, Any], say: Say) -> None:
     say(doing="asking it about a drawn scene")
     about = dict(order["request"])
     there = example_pictures()
-    shows = about.pop("shows", list(there))
-    request = JudgeRequest(pictures={name: there[name] for name in shows if name in there}, **about)
+    edits = "edit" in order["methods"]
+    shows = ["source"] if edits else about.pop("shows", list(there))
+    pictures = {name: there[name] for name in shows if name in there}
+    request = (EditRequest if edits else JudgeRequest)(pictures=pictures, **about)
     try:
         model = model_class(make_parameters(model_class, order["parameters"]))
         begin = time.monotonic()
@@ -145,6 +149,8 @@ def _examine(order: dict[str, Any], say: Say) -> None:
     except (Exception, SystemExit) as error:
         say(examined={"error": one_line(error)})
         return
+    if edits:
+        return say(examined={"size": list(getattr(reply, "size", ())), "seconds": seconds, "about": about})
     ended = getattr(reply, "ended", "ok")
     text = str(getattr(reply, "text", reply))[:LONGEST_ANSWER]
     found = {"text": text, "ended": str(getattr(ended, "value", ended)), "seconds": seconds, "about": about}

@@ -26,7 +26,7 @@ from edit_eval.execution.advice.answer_limits import short_limits
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.obstacles import no_gpu, no_weights
 from edit_eval.execution.advice.probing import Question, environment_findings, probe
-from edit_eval.execution.advice.server_answers import server_finding
+from edit_eval.execution.advice.server_answers import edit_finding, server_finding
 from edit_eval.execution.choices import automatic_findings
 from edit_eval.execution.drivers.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
@@ -63,7 +63,7 @@ def examine(
 ) -> list[Finding]:
     """Looks at a machine (without one, at this one), and at whether `configuration` would run on it.
 
-    A judge that is behind a server is asked about a drawn scene. `run_folder` is where the run would write. `refused`
+    A model that is behind a server is asked about a drawn scene. `run_folder` is where the run would write. `refused`
     is why the configuration that was given would not run; the rest of it, if there is any, is looked at all the same,
     but for the benchmark. Where that takes long to read the `listener` is told. What is wrong is a finding, not an
     exception."""
@@ -86,8 +86,11 @@ def examine(
         for section in sections.values():
             model = _model(role, section, configuration.folder, machine, environment, findings)
             wanted.append(model)
-            asked = judges.get(section.name) if role == "judge" else None
-            questions += _question(model, configuration.folder, findings, _request(configuration, asked))
+            if role == "judge":
+                request = _request(configuration, judges.get(section.name))
+            else:
+                request = _edit_request(configuration, section)
+            questions += _question(model, configuration.folder, findings, request)
     findings += host_findings(wanted, configuration.execution.load_concurrency, host_free)
     findings += _environments(questions, visible, configuration, judges)
     findings += _path_findings(configuration, environment)
@@ -181,7 +184,7 @@ def _question(wanted: Wanted, folder: Path, findings: list[Finding], request: Ma
         parameters=section.parameters,
         folder=str(folder),
         on_gpu=wanted.on_gpu,
-        request=request if wanted.role == "judge" else {},
+        request=request,
     )
     if (served := section.served) is None:
         return [asked]
@@ -245,6 +248,12 @@ def _request(configuration: Configuration, judge: AskedJudge | None) -> dict[str
     }
 
 
+def _edit_request(configuration: Configuration, section: ModelSection) -> dict[str, Any]:
+    """What an edit model is told about the drawn scene."""
+    sample = example_sample(configuration.benchmark.language)
+    return {"instruction": sample.instruction, "seed": section.seed, "sample_id": sample.id}
+
+
 def _environments(
     questions: Sequence[Question],
     visible: Sequence[Gpu],
@@ -257,6 +266,9 @@ def _environments(
     for question, found in zip(questions, answers, strict=True):
         findings += environment_findings(question, found, visible)
     for question, found in zip(questions, answers, strict=True):
+        if question.kind == "edit_model":
+            findings += edit_finding(question.who, found["examined"]) if "examined" in found else []
+            continue
         judge = judges.get(question.who.removeprefix("judge "))
         if configuration is not None and judge is not None and "examined" in found:
             asked = _example_question(configuration, judge)

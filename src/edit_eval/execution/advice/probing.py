@@ -53,7 +53,8 @@ class Question:
     """The configuration's folder, in which the user's own classes are found."""
     on_gpu: bool = False
     request: Mapping[str, Any] = field(default_factory=dict)
-    """What a judge that is elsewhere is asked about the drawn scene (`JudgeRequest` without its pictures)."""
+    """What a model that is elsewhere is asked about the drawn scene: an `EditRequest`, or a `JudgeRequest`, without its
+    pictures."""
     packages: tuple[str, ...] = ()
     """What the environment of a server must have, the engine first; nothing is imported to see it."""
 

@@ -331,10 +331,13 @@ class Engine:
         seconds = float(message["seconds"])
         task = self._take(worker, message["task"], seconds)
         self._records.done(task, message, "+".join(worker.replica.place))
-        self._slot_failures[worker.replica.number] = self._idle_deaths[worker.replica.number] = 0
+        self._answered(worker.replica)
+        self._do(self._policy.done(worker.replica, task, seconds))
+
+    def _answered(self, replica: Replica) -> None:
+        self._slot_failures[replica.number] = self._idle_deaths[replica.number] = 0
         self._recent.append("")
         self._unsynced = True
-        self._do(self._policy.done(worker.replica, task, seconds))
 
     def _failed(self, worker: Worker, message: Mapping[str, Any]) -> None:
         began = worker.running.get(message["task"], self._now)
@@ -352,7 +355,11 @@ class Engine:
             return self._return(worker.replica, task)  # one has been charged with it, and the next only came too late
         if kind == "out_of_memory":
             reason += memory_advice(worker.replica.model.kind, message.get("memory", {}))
-        self._charge(worker, task, reason, final=kind in ("model", "out_of_memory"))
+        if kind == "refused" and worker.replica.model.kind == "edit":  # an answer, with which nobody is charged
+            self._records.refused(task, reason)
+            self._answered(worker.replica)
+        else:
+            self._charge(worker, task, reason, final=kind in ("model", "out_of_memory", "refused"))
         if kind in ("device", "machine"):
             # After a device-side assert nothing that this process computes can be believed; a new one has descriptors.
             self._kill(worker, UNRELIABLE)

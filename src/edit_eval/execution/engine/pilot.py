@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from edit_eval.errors import Stopped
-from edit_eval.records import Edit, Judgement, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Status
 from edit_eval.scheduling.batches import FEWEST_IN_PILOT, first_samples
 from edit_eval.store.cells import CONTROL
 from edit_eval.store.matrix import Matrix
@@ -94,7 +94,7 @@ class Pilot:
     def judgement(self, judgement: Judgement) -> None:
         """A judgement was recorded. Raises `Stopped` when the pilot's are all there and none is a score."""
         self._audience.judgement(judgement)
-        if judgement.status is not Status.EDIT_FAILED and not judgement.edit_model.startswith(CONTROL):
+        if judgement.status not in NO_EDIT and not judgement.edit_model.startswith(CONTROL):
             self._look(f"judge:{judgement.judge}", judgement)
 
     def _look(self, key: str, record: Edit | Judgement) -> None:

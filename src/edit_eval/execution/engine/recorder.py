@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from edit_eval.execution.engine.workload import is_left, settled, waited_for
 from edit_eval.protocols.contract import View
-from edit_eval.records import Edit, Judgement, Reply, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.matrix import Matrix, Shown
 from edit_eval.store.recall import ADDRESS, edit_record, where_of
@@ -195,6 +195,11 @@ class Recorder:
         for put in self._ordered.pop(task.number).put:
             self._answered(put, task, error, {})
 
+    def refused(self, task: Task, reason: str) -> None:
+        """Keeps that the model declined to make an edit."""
+        (number,) = task.units
+        self._keep_edit(number, replace(self._matrix.edits[number], status=Status.EDIT_REFUSED, reason=reason))
+
     def attempt(self, task: Task, reason: str) -> None:
         """Keeps that an attempt failed and that another one follows."""
         self._ordered.pop(task.number, None)
@@ -249,7 +254,7 @@ class Recorder:
     def _keep_edit(self, number: int, edit: Edit) -> None:
         self._directory.append("edits", {**edit_record(edit), "at": time.time()})
         judged, ended = self._matrix.set_edit(number, edit), [number]
-        if edit.status is Status.EDIT_FAILED:
+        if edit.status in NO_EDIT:
             ended += self._matrix.fail_followers(number)
             about = dict.fromkeys(shown for one in ended for shown in self._matrix.shown_with(one))
             judged = [self._matrix.judgement(n) for one in about for n in self._matrix.cells.judgements_of(one)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
-from edit_eval.records import Scale
+from edit_eval.records import Scale, Status
 from edit_eval.reporting import formats
 
 _GROUPINGS = ("categories", "difficulties", "tags")
@@ -141,3 +141,21 @@ def _digits(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
             largest[key] = max([largest.get(key, 0.0), *ends])
             scales[key] = Scale(**block["scale"])
     return {key: formats.decimals(scales[key], largest[key]) for key in largest}
+
+
+def refusals(summary: Mapping[str, Any]) -> list[dict[str, object]]:
+    """For each edit model that refused edits what the text `coverage.refused` says: `model`, `count`, `total`, `rate`.
+
+    The rate is a share with its 95% interval where there is one.
+    """
+    found = [(one["edit_model"], one[Status.EDIT_REFUSED]) for one in summary.get("edits") or ()]
+    return [
+        {
+            "model": edit_model,
+            "count": of["count"],
+            "total": of["total"],
+            "rate": formats.rate(of) if of["ci95"] else formats.share(of["count"], of["total"]),
+        }
+        for edit_model, of in found
+        if of["count"]
+    ]

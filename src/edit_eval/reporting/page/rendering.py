@@ -12,7 +12,7 @@ from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.costs import costs, loads
 from edit_eval.reporting.failures import failures, missing_scores
-from edit_eval.reporting.page.entries import Entry, category_names, choices, entries, headlines
+from edit_eval.reporting.page.entries import Entry, category_names, choices, entries, headlines, refusals
 from edit_eval.reporting.page.texts import judgement_status
 from edit_eval.reporting.repetition import COMMAND, repetition
 from edit_eval.reporting.slow_devices import slow_devices
@@ -61,6 +61,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "is_incomplete": is_incomplete,
         "groups_of": groups_of,
         "published": published(summary),
+        "refusals": refusals(summary),
         "agreement": agreement,
         "judged_scale": _shared_scale(parts),
         "median": median,

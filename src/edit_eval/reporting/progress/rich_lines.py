@@ -54,7 +54,7 @@ LABEL = 0.36
 LINES_AT_ONCE = 200
 """Of more new lines than that at one look only the last are shown."""
 
-_TAGS = {"loaded": "green", "died": "red", "failed": "red", "note": "yellow"}
+_TAGS = {"loaded": "green", "died": "red", "failed": "red", "refused": "yellow", "note": "yellow"}
 _COLOURS = {"editing": "cyan", "judging": "magenta", "waiting": "magenta", "loading": "yellow"}
 
 

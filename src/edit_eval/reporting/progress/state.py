@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from edit_eval.execution.drivers.contract import Meter
-from edit_eval.records import Edit, Judgement, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.progress.tally import Tally, is_control
 from edit_eval.reporting.progress.time_left import Demand, TimeLeft, time_left
 from edit_eval.reporting.progress.view import (
@@ -170,14 +170,14 @@ class ProgressState:
     def edit(self, edit: Edit, now: float) -> None:
         """An edit has come to its end."""
         self.tally.edit(edit, now)
-        if edit.status is Status.EDIT_FAILED:
+        if edit.status in NO_EDIT:
             self._say(EditFailed(edit, self.tally.label(edit.sample_id, edit.edit_model, edit.edit_seed)))
         self._timed(edit)
 
     def judgement(self, judgement: Judgement, now: float) -> None:
         """A judgement has come to its end: its last question is answered, or there is no edit to ask about."""
         one, category = judgement, self.tally.judgement(judgement, now)
-        if one.status is not Status.EDIT_FAILED and not is_control(one):
+        if one.status not in NO_EDIT and not is_control(one):
             label = self.tally.label(one.sample_id, one.edit_model, one.edit_seed, one.judge, one.repeat)
             self._say(Judged(one, label))
         self._timed(one)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from rich.cells import cell_len
 
-from edit_eval.records import Edit, Judgement, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.failures import JUDGE_FAILED
 from edit_eval.reporting.page.texts import short_category
 from edit_eval.reporting.progress.means import mean_so_far
@@ -127,7 +127,7 @@ class Tally:
         if is_control(judgement):
             self._controls.put(address, status)
             return None
-        if status is not Status.EDIT_FAILED:
+        if status not in NO_EDIT:
             self.judgement_rate.add(now)
         key = group_of(judgement)
         group, before = self._groups[key], self._judgements.put(address, status)
@@ -175,7 +175,7 @@ class Tally:
         """Edits, judgements and controls; what belongs to a skipped sample is in none."""
         edits, judgements = self._edit_counts, self._judgements.counts
         return (
-            _count(edits, edits[Status.EDIT_FAILED], self.edit_rate.per_minute(now)),
+            _count(edits, sum(edits[status] for status in NO_EDIT), self.edit_rate.per_minute(now)),
             _count(judgements, _failed(judgements), self.judgement_rate.per_minute(now)),
             _count(self._controls.counts, _failed(self._controls.counts), None),
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from edit_eval.execution.drivers.contract import Meter
 from edit_eval.judges.answers import is_prose
-from edit_eval.records import Judgement, counted
+from edit_eval.records import Judgement, Status, counted
 from edit_eval.reporting.formats import decimals, duration, score
 from edit_eval.reporting.page.texts import scale_words
 from edit_eval.reporting.progress.view import (
@@ -73,7 +73,8 @@ def told(line: Line) -> tuple[str, str, str]:
         case Died():
             return "died", "", f"{line.model} on {line.place}: {line.reason or 'its process is gone'}"
         case EditFailed():
-            return "failed", line.label, f"no edit: {line.edit.reason}"
+            refused = line.edit.status is Status.EDIT_REFUSED
+            return "refused" if refused else "failed", line.label, f"no edit: {line.edit.reason}"
         case Judged(judgement=judgement):
             status = judgement.status.value.replace("_", " ")
             return "failed", line.label, f"{status}: {judgement.reason or judgement.answer}"

@@ -124,10 +124,10 @@ function aboutSample(sample) {
 }
 
 function aboutEdit(sample, edit) {
-  if (edit.status === 'edit_failed') {
-    // It failed once, whatever judges would have seen it.
+  if (edit.status === 'edit_failed' || edit.status === 'edit_refused') {
+    // It was not made once, whatever judges would have seen it.
     const failed = make('section', { class: 'verdict' },
-      make('header', {}, make('span', { class: 'judge' }, edit.model), say('strong', 'status.edit_failed', {}, { class: 'unscored' })),
+      make('header', {}, make('span', { class: 'judge' }, edit.model), say('strong', `status.${edit.status}`, {}, { class: 'unscored' })),
       edit.reason ? make('p', { class: 'reason' }, edit.reason) : null);
     return [make('div', { class: 'verdicts' }, failed), say('h3', 'detail.facts'), facts(sample, edit)];
   }

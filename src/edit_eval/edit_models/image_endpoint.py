@@ -1,0 +1,310 @@
+"""A server as an edit model: whatever has `POST {base_url}/images/edits` (vLLM-Omni, SGLang, Xinference, OpenAI, ...).
+
+What a server may do to a request, and what is made of it, is in `edit_eval.endpoints.client`. What an answer is:
+
+* a picture, in the answer (`b64_json`) or at an address (`url`), which is asked only on the server's own host or one of
+  `allowed_hosts`. Its size is taken as it comes, whatever was asked for;
+* a refusal: an error with such a code, an answer without a picture and with such a finish reason, a black picture that
+  is flagged (the tables are in `image_servers`). It is final, and `Refused`;
+* an answer without a picture, or with one that cannot be decoded: the edit is asked for once more, then it has failed.
+
+The canary is a tiny edit; with `probe: false`, so that nothing is paid for, the list of the server's models.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from edit_eval.edit_models.contract import EditRequest, OnStep
+from edit_eval.edit_models.image_servers import (
+    FINISHED,
+    FLAGS,
+    dialect_of,
+    finish_reason,
+    refusal_in_error,
+    values,
+)
+from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Served, listed_models
+from edit_eval.endpoints.engines import Route
+from edit_eval.endpoints.failures import Failure, said_in
+from edit_eval.endpoints.sent_pictures import png, scaled
+from edit_eval.endpoints.serving import ServerEnvironment
+from edit_eval.errors import LoadError, PictureError, Refused
+from edit_eval.pictures import pixel_digest, read_picture
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+REGISTERED = {"image_endpoint": "ImageEndpoint"}
+
+TAKEN_BY_CALL = ("model", "prompt", "image", "image[]", "url", "url[]", "n", "size", "seed", "stream")
+LONGEST_PICTURE = 64 * 2**20
+"""Bytes that an answer may have: a PNG of 3840 x 2160 pixels of noise takes 33 million in base64."""
+TINY = 256
+"""Pixels of a side of the picture that the probe has edited."""
+TINY_INSTRUCTION = "Make the picture a little brighter."
+
+_REQUEST_ID = re.compile(r"\breq_\w+")  # another one each time: equal reasons are to be equal texts
+
+
+class ImageEndpoint:
+    """A server with `POST /v1/images/edits`: vLLM-Omni, SGLang, Xinference, OpenAI, a litellm proxy, ...
+
+    It is asked for several edits at once, and needs no GPU here: `device_ids: cpu:1`.
+    """
+
+    @dataclass(kw_only=True)
+    class Parameters(Served):
+        """What decides the pixels, and how the server is reached."""
+
+        route: ClassVar[Route] = "images"
+
+        concurrency: int = field(default=4, metadata=NOT_IN_THE_KEY)
+        """Edits under way at once, at most. Not part of a key."""
+        attempt_timeout: float = field(default=300.0, metadata=NOT_IN_THE_KEY)
+        """Seconds in which one attempt must have given its whole answer. Not part of a key."""
+        deadline: float = field(default=570.0, metadata=NOT_IN_THE_KEY)
+        """Seconds for an edit with all its attempts and pauses; less than the model's `timeout`. Not part of a key."""
+        dialect: Literal["auto", "open", "xinference", "openai", "openai_fixed"] = "auto"
+        """Which form fields the server is sent. auto: `openai` or `openai_fixed` for the names of OpenAI's models, else
+        `open` (vLLM-Omni, SGLang, and all that take their fields or drop what they do not know)."""
+        size: str | None = "source"
+        """Of the edit. source: the source's own, as near as the server can be asked for it; `WIDTHxHEIGHT`; `auto`, as
+        the server understands it; null sends none."""
+        max_pixels: int | None = None
+        """A larger source is scaled down to this area before it is sent."""
+        call: dict[str, Any] = field(default_factory=dict)
+        """Further form fields: `num_inference_steps`, `guidance_scale`, `negative_prompt`, `quality`, ...; null leaves
+        one out that the dialect sends."""
+        allowed_hosts: list[str] = field(default_factory=list, metadata=NOT_IN_THE_KEY)
+        """Hosts (`name` or `name:port`) beside the server's own from which a picture may be fetched. Not part of a
+        key."""
+        probe: bool = field(default=True, metadata=NOT_IN_THE_KEY)
+        """Has three tiny edits made at the start, which tell what becomes of a seed and a size. Not part of a key."""
+
+        def __post_init__(self) -> None:
+            if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
+                raise ValueError(f"call: {', '.join(clash)} cannot be given there")
+            if self.size not in ("source", "auto", None) and not re.fullmatch(r"[1-9]\d*x[1-9]\d*", self.size):
+                raise ValueError(f"size: {self.size!r} is none of source, auto, null, and WIDTHxHEIGHT")
+            super().__post_init__()
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self.capacity = parameters.concurrency
+        self._dialect_name, self._dialect = dialect_of(parameters.dialect, parameters.model)
+        canary = self._probe if parameters.probe else lambda: listed_models
+        self.client = Client(
+            parameters, "edit model", canary, LONGEST_PICTURE, canary_seconds=parameters.attempt_timeout
+        )
+        self._about: dict[str, str] = {}
+
+    @staticmethod
+    def revision(parameters: ImageEndpoint.Parameters) -> str:
+        """What the dialect sends, beside the parameters."""
+        name, dialect = dialect_of(parameters.dialect, parameters.model)
+        return f"{name} {dialect.revision}"
+
+    def prepare(self) -> None:
+        """Imports the client. Raises `ImportError` where it is missing."""
+        import openai  # noqa: F401
+
+    def load(self, devices: Sequence[str], server: ServerEnvironment | None = None) -> None:
+        """Connects, and has the same tiny edit made with one seed twice, and with another one.
+
+        With `probe: false` asks for the list of models only. Raises `LoadError` when no answer comes, or it is known
+        that another model is served.
+        """
+        self.client.serve(devices, server)
+        made: list[Image | Refused] = []
+        if self.parameters.probe:
+            seeds = (0, 0, 1) if self._dialect.seed else (0, 0)
+            made = self.client.first(*(self._probe(seed) for seed in seeds))
+            names = self.client.models()
+        else:
+            (names,) = self.client.first(listed_models)
+        self._know(made, names)
+        if self._dialect.own and names and self.parameters.model not in names:
+            self.client.close()
+            there = self.client.excerpt(", ".join(names[:5]))
+            raise LoadError(f"another model is served: {self.client.address} has {there}, not {self.parameters.model}")
+
+    def examine(self, request: EditRequest) -> Image | None:
+        """Has one edit made, and soon gives up; with `probe: false` asks for the list of models, and returns None.
+
+        Raises `LoadError` with the reason why there is no answer, and `Refused`.
+        """
+        if not self.parameters.probe:
+            self._know([], self.client.once(listed_models))
+            return None
+        made = self.client.once(self._asked(request, tiny=True))
+        self._know([made], [])
+        return _taken(made)
+
+    def close(self) -> None:
+        """Ends the connections; an edit that is under way is cancelled."""
+        self.client.close()
+
+    def about(self) -> dict[str, str]:
+        """The server's address, its dialect, and what the probe found: what becomes of a seed, which size comes."""
+        return dict(self._about)
+
+    def edit(self, request: EditRequest, on_step: OnStep) -> Image:
+        """Has the server make an edit. May be called from several threads at once.
+
+        Raises `Refused`, `ModelError` for an edit that failed for good, and `LoadError` when the server itself is not
+        answering any more.
+        """
+        (made,) = self.client.answers([self._asked(request)])
+        on_step(1, 1)
+        return _taken(made)
+
+    # -- what is sent --
+
+    def _asked(self, request: EditRequest, *, tiny: bool = False) -> Ask[Image | Refused]:
+        pictures = [scaled(picture, self.parameters.max_pixels) for picture in request.pictures.values()]
+        files = [(f"{name}.png", png(one), "image/png") for name, one in zip(request.pictures, pictures, strict=True)]
+        fields = self._fields(pictures[0].size, request.seed, tiny=tiny)
+        images: Any = files if len(files) > 1 else files[0]  # a list becomes `image[]`, in its order
+
+        async def ask(client: Any) -> Image | Refused:
+            import openai
+
+            edit = client.images.with_raw_response.edit
+            try:
+                response = await edit(
+                    image=images, prompt=request.instruction, model=self.parameters.model, extra_body=fields
+                )
+            except openai.APIStatusError as error:
+                said = said_in(error.body)
+                if error.status_code < 500 and (code := refusal_in_error(error.body, said)):
+                    return self._refused(code, said, error.body)
+                raise
+            return await self._made(response.http_response.text)
+
+        return ask
+
+    def _fields(self, size: tuple[int, int], seed: int, *, tiny: bool) -> dict[str, str]:
+        p, dialect = self.parameters, self._dialect
+        fields: dict[str, Any] = {**dialect.fields}
+        if dialect.seed:
+            fields["seed"] = seed
+        if p.size == "auto":
+            fields["size"] = "auto"
+        elif p.size is not None:
+            asked = dialect.nearest(*size) if p.size == "source" or tiny else map(int, p.size.split("x"))
+            fields["size"] = dialect.size.format(*asked)
+        fields |= p.call
+        if tiny:
+            fields |= {name: value for name, value in dialect.tiny.items() if name not in p.call or p.call[name]}
+        return {name: _as_text(value) for name, value in fields.items() if value is not None}
+
+    def _probe(self, seed: int = 0) -> Ask[Image | Refused]:
+        return self._asked(tiny_edit(seed), tiny=True)
+
+    # -- what comes back --
+
+    async def _made(self, text: str) -> Image | Refused:
+        """The picture in an answer, or at the address that it names."""
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            document = None
+        data = document.get("data") if isinstance(document, dict) else None
+        item = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else {}
+        packed, url = item.get("b64_json"), item.get("url")
+        if isinstance(url, str) and url.startswith("data:"):
+            packed, url = url.partition(",")[2], None
+        if not packed and not url:
+            return self._without(document, text)
+        try:
+            if packed:
+                file = base64.b64decode(packed, validate=True)
+            else:
+                file = await self.client.download(str(url), self.parameters.allowed_hosts)
+            picture = await asyncio.to_thread(_decoded, file)
+        except (PictureError, binascii.Error, TypeError, ValueError) as error:
+            said = self.client.excerpt(str(error))
+            raise Failure(f"the edit model's server sent a picture that is none: {said}", once=True) from None
+        if any(value is True for value in values(document, FLAGS)) and picture.getbbox() is None:
+            return self._refused("flagged", "the picture is flagged, and came back black", document)
+        return picture
+
+    def _without(self, document: object, text: str) -> Refused:
+        """What an answer without a picture means. Raises `Failure` where it is no refusal."""
+        reason = finish_reason(document)
+        if FINISHED.get(reason.upper()):
+            return self._refused(reason, said_in(document) if _says_why(document) else "", document)
+        if isinstance(document, dict) and isinstance(document.get("data"), list) and not document.get("error"):
+            why = f" ({self.client.excerpt(reason)})" if reason else ""
+            raise Failure(f"the edit model's server answered without a picture{why}", once=True)
+        raise self.client.of_another_kind(document, text, "edit")
+
+    def _refused(self, code: str, said: str, body: object) -> Refused:
+        violations = ", ".join(str(value) for value in values({"": body}, ("safety_violations",)))
+        more = f" (safety_violations: {violations})" if violations and violations not in said else ""
+        words = _REQUEST_ID.sub("req_...", said)
+        return Refused(self.client.excerpt(f"refused ({code}): {words}{more}".rstrip(": ")))
+
+    def _know(self, made: Sequence[Image | Refused], names: Sequence[str]) -> None:
+        self._about = {**self.client.about(), "dialect": self._dialect_name, **self._learned(made)}
+        if names:
+            self._about["model_is_listed"] = "yes" if self.parameters.model in names else "no"
+
+    def _learned(self, made: Sequence[Image | Refused]) -> dict[str, str]:
+        """What the edits of the probe tell: the first two are the same, the third has another seed."""
+        pictures = [one for one in made if not isinstance(one, Refused)]
+        if not made or len(pictures) < len(made):
+            return {"probe": str(made[0]) if made else "none"}
+        asked = self._fields((TINY, TINY), 0, tiny=True).get("size", "none")
+        found = {"size": f"asked for {asked}, got {'x'.join(map(str, pictures[0].size))}"}
+        if len(pictures) == 1:
+            return found
+        first, again, *other = map(pixel_digest, pictures)
+        found["same_seed"] = "the same picture" if first == again else "another picture"
+        found["other_seed"] = "not sent"
+        if other:
+            found["other_seed"] = "the same picture" if other[0] == first else "another picture"
+        if first != again:
+            found["note"] = f"{self.parameters.model}: the same seed does not give the same picture there" + (
+                "" if other else " (it takes none)"
+            )
+        elif other and other[0] == first:
+            found["note"] = f"{self.parameters.model}: another seed gives the same picture there; it is not honoured"
+        return found
+
+
+def tiny_edit(seed: int = 0) -> EditRequest:
+    """What the probe and the canary ask for."""
+    from PIL import Image as Images
+
+    grey = Images.linear_gradient("L").resize((TINY, TINY))
+    picture = Images.merge("RGB", (grey, grey.transpose(Images.Transpose.ROTATE_90), grey.point(lambda v: 255 - v)))
+    return EditRequest(pictures={"source": picture}, instruction=TINY_INSTRUCTION, seed=seed)
+
+
+def _taken(made: Image | Refused) -> Image:
+    if isinstance(made, Refused):
+        raise made
+    return made
+
+
+def _decoded(file: bytes) -> Image:
+    return read_picture(io.BytesIO(file), "the picture")[0]
+
+
+def _as_text(value: object) -> str:
+    """A value as a form field has it: JSON, but for texts."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _says_why(document: object) -> bool:
+    return isinstance(document, Mapping) and any(name in document for name in ("error", "message", "detail"))

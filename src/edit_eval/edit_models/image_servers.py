@@ -1,0 +1,168 @@
+"""What servers of `POST /v1/images/edits` take and say, as data: a row a dialect, with where that was read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """Which form fields a server of one kind is sent, and which sizes it can be asked for."""
+
+    fields: Mapping[str, str]
+    """Sent with each edit."""
+    seed: bool = True
+    """Whether `seed` is sent."""
+    tiny: Mapping[str, str] = field(default_factory=dict)
+    """Sent with the edits of the probe, so that they are quick."""
+    size: str = "{}x{}"
+    """How width and height are written."""
+    multiple: int = 16
+    """Both sides are multiples of it, in pixels."""
+    sizes: tuple[tuple[int, int], ...] = ()
+    """The only ones there are; empty: any."""
+    fewest: int = 0
+    """Pixels that a picture must have."""
+    most: float = math.inf
+    """And may have."""
+    longest: float = math.inf
+    """Pixels of a side, at most."""
+    ratio: float = math.inf
+    """Of the longer side to the shorter one, at most."""
+    own: bool = False
+    """Whether its list of models is what is loaded there, so that another name means another model."""
+    source: str
+
+    @property
+    def revision(self) -> str:
+        """What stands for the row in keys: it decides what is sent, and so the pixels."""
+        row = {name: value for name, value in asdict(self).items() if name not in ("tiny", "own", "source")}
+        return hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
+
+    def nearest(self, width: int, height: int) -> tuple[int, int]:
+        """The size that can be asked for and is nearest to this one, its shape first."""
+        shape = min(max(width / height, 1 / self.ratio), self.ratio)
+        if self.sizes:
+            return min(self.sizes, key=lambda size: abs(math.log(size[0] / size[1] / shape)))
+        area = min(max(width * height, self.fewest), self.most)
+        wide = min(math.sqrt(area * shape), self.longest, self.longest * shape)
+        sides = [wide, wide / shape]
+        for rounded in (round, math.ceil, math.floor):  # as near as can be, and else within the bounds
+            across, down = (max(1, rounded(side / self.multiple)) * self.multiple for side in sides)
+            while max(across, down) > self.ratio * min(across, down):
+                across, down = (side - self.multiple * (side == max(across, down)) for side in (across, down))
+            if self.fewest <= across * down <= self.most and max(across, down) <= self.longest:
+                break
+        return across, down
+
+
+DIALECTS: Mapping[str, Dialect] = {
+    "open": Dialect(
+        fields={"response_format": "b64_json", "output_format": "png", "generator_device": "cpu"},
+        tiny={"num_inference_steps": "4"},
+        own=True,
+        source="vllm-omni 0.30.0 entrypoints/openai/api_server.py (edit_images); "
+        "sglang 0.5.23 multimodal_gen/runtime/entrypoints/openai/image_api.py (edits). Both drop fields that they do "
+        "not know, without a word; both draw the noise on the GPU unless generator_device says otherwise",
+    ),
+    "xinference": Dialect(
+        fields={"response_format": "b64_json"},
+        size="{}*{}",
+        own=True,
+        source="xinference 4.1.0 api/restful_api.py: a model of another name is taken in silence; the answer is a URL "
+        "unless response_format says otherwise; no seed in the signature, so it is sent, and the probe tells",
+    ),
+    "openai": Dialect(
+        fields={"output_format": "png"},
+        seed=False,
+        fewest=655_360,
+        most=8_294_400,
+        longest=3840,
+        ratio=3.0,
+        source="openai 3.54.0 types/image_edit_params.py: multiples of 16, 1:3 to 3:1, 3840x2160; pixels and edge as "
+        "in OpenAI's guide to image generation. Fields that it does not know are refused; it has no seed",
+    ),
+    "openai_fixed": Dialect(
+        fields={"output_format": "png"},
+        seed=False,
+        sizes=((1024, 1024), (1536, 1024), (1024, 1536)),
+        source="openai 3.54.0 types/image_edit_params.py: the standard sizes, for gpt-image-1.5 and gpt-image-1-mini",
+    ),
+}
+
+NAMES: tuple[tuple[str, str], ...] = (
+    (r"(?:.*/)?(?:gpt-image-1(?:\b|[.-]).*|chatgpt-image-.*)", "openai_fixed"),
+    (r"(?:.*/)?gpt-image-.*", "openai"),
+    (r".*", "open"),
+)
+"""For `dialect: auto`: names of models, and the dialect of those who serve them. The first that fits counts. Of
+`chatgpt-image-latest` it is only said that the standard sizes are supported."""
+
+
+def dialect_of(name: str, model: str) -> tuple[str, Dialect]:
+    """The dialect of that name; `auto`: the one that follows from the model's name."""
+    if name == "auto":
+        name = next(dialect for pattern, dialect in NAMES if re.fullmatch(pattern, model))
+    return name, DIALECTS[name]
+
+
+# -- what an answer without a picture means --
+
+REFUSALS: Mapping[str, str] = {
+    "moderation_blocked": "OpenAI's GPT image models: 400, with safety_violations",
+    "content_policy_violation": "OpenAI's older image models, Azure: 400",
+    "content_filter": "Azure: 400",
+    "ContentPolicyViolationError": "litellm's proxy, for whatever is behind it: 400, in the message",
+    "DataInspectionFailed": "DashScope: 400; named in secondary sources only",
+}
+"""Codes of an error that is a refusal -> whose."""
+
+FINISHED: Mapping[str, bool] = {
+    "IMAGE_SAFETY": True,
+    "IMAGE_PROHIBITED_CONTENT": True,
+    "IMAGE_RECITATION": True,
+    "SAFETY": True,
+    "PROHIBITED_CONTENT": True,
+    "RECITATION": True,
+    "SPII": True,
+    "BLOCKLIST": True,
+    "CONTENT_FILTER": True,
+    "NO_IMAGE": False,
+    "IMAGE_OTHER": False,
+}
+"""Why an answer with status 200 has no picture (google-genai 3.4.0 `FinishReason`, `BlockedReason`; `content_filter` is
+OpenAI's word) -> whether that is a refusal. The others are worth one more attempt."""
+FINISH_FIELDS = ("finish_reason", "finishReason", "block_reason", "blockReason")
+FLAGS = ("has_nsfw_concepts", "nsfw_content_detected")
+"""Fields that flag a picture which comes back black (fal-client 1.0.3; the pipelines of diffusers)."""
+
+_DEPTH = 8
+
+
+def values(document: object, names: tuple[str, ...], depth: int = _DEPTH) -> Iterator[object]:
+    """The plain values that a JSON document has under these names, at any depth; those of a list one by one."""
+    if depth and isinstance(document, (dict, list)):
+        inner = document.items() if isinstance(document, dict) else ((None, one) for one in document)
+        for name, value in inner:
+            if name in names:
+                yield from value if isinstance(value, list) else [value]
+            else:
+                yield from values(value, names, depth - 1)
+
+
+def refusal_in_error(body: object, said: str) -> str:
+    """Which of `REFUSALS` the body of an error is, in whose message it says `said`; empty where it is none."""
+    codes = {str(value) for value in values({"": body}, ("code", "type"))}
+    named = (code for code in REFUSALS if code in codes or re.search(rf"\b{code}\b", said))
+    return next(named, "")
+
+
+def finish_reason(document: object) -> str:
+    """Why an answer has no picture, as far as it says so; of several reasons one that is a refusal."""
+    reasons = [str(value) for value in values(document, FINISH_FIELDS) if value]
+    return next((one for one in reasons if FINISHED.get(one.upper())), reasons[0] if reasons else "")
