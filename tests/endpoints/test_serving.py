@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-import judge_server
 from edit_eval.endpoints import serving
 from edit_eval.endpoints.engines import ENGINES
 from edit_eval.endpoints.serving import RUN, Serve, Server, ServerEnvironment, telling_line
 from edit_eval.errors import LoadError
+from edit_eval.testing import scripted_server
 from judge_server import JudgeServer
 
-SCRIPTED = str(Path(__file__).with_name("scripted_server.py"))
+SCRIPTED = str(Path(__file__).with_name("server_program.py"))
 linux = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 
 
@@ -48,7 +48,7 @@ def server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     made = []
 
     def make(*words: str, model: str = "judge", seconds: float = 60.0) -> Server:
-        command = list(words) if words and words[0] == "env" else [sys.executable, SCRIPTED, "{port}", *words]
+        command = list(words) if words and words[0] == "env" else [sys.executable, SCRIPTED, "judge", "{port}", *words]
         environment = ServerEnvironment(log=str(tmp_path / "server.log"), seconds=seconds)
         made.append(Server(Serve("command", command=command), "chat", model, 0, environment))
         return made[-1]
@@ -90,7 +90,7 @@ class TestLife:
 import signal, sys, time
 from edit_eval.endpoints.serving import *
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-serve = Serve("command", command=[sys.executable, {SCRIPTED!r}, "{{port}}"])
+serve = Serve("command", command=[sys.executable, {SCRIPTED!r}, "judge", "{{port}}"])
 server = Server(serve, "chat", "judge", 0, ServerEnvironment())
 server.start()
 print(server._process.pid, server.port, flush=True)
@@ -156,7 +156,7 @@ class TestStart:
         one = server()
         one.start()
         first, second = (tmp_path / "server.log").read_text().splitlines()[:2]
-        assert first == f"$ {sys.executable} {SCRIPTED} {one.port}"
+        assert first == f"$ {sys.executable} {SCRIPTED} judge {one.port}"
         assert second == "its libraries are loaded"
 
 
@@ -168,7 +168,7 @@ class TestPort:
     def test_a_port_that_another_process_has_is_left_to_it(
         self, server: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, manner: str
     ) -> None:
-        monkeypatch.setattr(judge_server._Listener, "allow_reuse_port", manner == "shares", raising=False)
+        monkeypatch.setattr(scripted_server._Listener, "allow_reuse_port", manner == "shares", raising=False)
         with JudgeServer() as other:
             free, given = serving.free_port(), []
             monkeypatch.setattr(serving, "free_port", lambda: given.append(0) or (other.port, free)[len(given) > 1])

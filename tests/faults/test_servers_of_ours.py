@@ -25,14 +25,14 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc"),
 ]
 
-SCRIPTED = str(Path(__file__).parents[1] / "endpoints" / "scripted_server.py")
+SCRIPTED = str(Path(__file__).parents[1] / "endpoints" / "server_program.py")
 COUNT = 9
 
 
 def served(folder: Path, *words: str, concurrency: int = 1, **params: Any) -> dict[str, Any]:
     """The configuration of a run whose judge is a scripted server, started with these words after its port."""
     write_benchmark(folder, COUNT)
-    command = ["{python}", SCRIPTED, "{port}", *words]
+    command = ["{python}", SCRIPTED, "judge", "{port}", *words]
     given = {"device_ids": "cpu:1", "model": "judge", "concurrency": concurrency, "python": sys.executable}
     serve = {"engine": "command", "command": command}
     what = settings(folder)
@@ -81,6 +81,19 @@ def test_it_or_its_worker_is_killed_and_the_run_goes_on(tmp_path: Path, whom: st
         (failed,) = (e for e in lines(made.path, "events") if e["event"] == "failed")
         assert "the server (command) was killed by SIGKILL" in failed["error"]
         assert str(log) in failed["error"]
+
+
+def test_an_edit_model_s_server_is_killed_and_the_run_goes_on(tmp_path: Path) -> None:
+    what = settings(tmp_path)
+    command = [sys.executable, SCRIPTED, "editor", "{port}", "kills", str(tmp_path), "server", "4"]
+    given = {"device_ids": "cpu:1", "model": "editor", "concurrency": 2, "retries": 1}
+    serve = {"engine": "command", "command": command}
+    what["diffusion_model"] = {"type": "image_endpoint", "params": {**given, "serve": serve}}
+    made = evaluate(what, run_dir=tmp_path / "run", report=False)
+    assert [e.status for e in made.results.edits] == [Status.OK] * COUNT
+    assert set(asked(tmp_path)) == set(range(COUNT))
+    assert asked(tmp_path).total() <= COUNT + 2, "at most what was under way is asked for again"
+    assert nothing_is_left(tmp_path)
 
 
 def test_the_engine_is_killed_and_the_next_start_goes_on(tmp_path: Path, engines: Nursery) -> None:

@@ -1,13 +1,13 @@
-"""A judge's server as a program: `python scripted_server.py PORT [MANNER [FOLDER [NAME AT]]]`.
+"""A scripted server as a program: `python server_program.py judge|editor PORT [MANNER [FOLDER [NAME AT]]]`.
 
-In FOLDER `asked.txt` gets a line for each question that is asked: its text, as JSON. Manners:
+In FOLDER `asked.txt` gets a line for each question or edit that it is asked for: its text, as JSON. Manners:
 
 well     as it should be
 late     it is never ready
 waits    the same, where its port is taken
 shares   its port may be another's, too
 parent   it has a child that went to a session of its own
-kills    at the folder's question number AT, before it is answered, it kills NAME: `server`, `worker` or `engine`
+kills    at the folder's request number AT, before it is answered, it kills NAME: `server`, `worker` or `engine`
 """
 
 from __future__ import annotations
@@ -20,23 +20,26 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # the scripted server lies with the tests
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for the judge's server
 
-import judge_server
-from judge_server import Asked, JudgeServer
+from edit_eval.testing import scripted_server
+from edit_eval.testing.image_server import ImageServer
+from edit_eval.testing.scripted_server import Reply
+from judge_server import JudgeServer
 
 
-def main(port: str, manner: str = "well", folder: str = "", whom: str = "", at: str = "0") -> None:
-    def answer(asked: Asked) -> str:
+def main(kind: str, port: str, manner: str = "well", folder: str = "", whom: str = "", at: str = "0") -> None:
+    def answer(asked: Any) -> Reply:
         if folder:
             with open(Path(folder) / "asked.txt", "a") as file:
-                file.write(json.dumps(asked.text) + "\n")
+                file.write(json.dumps(asked.text if kind == "judge" else asked.fields["prompt"]) + "\n")
             count = len((Path(folder) / "asked.txt").read_text().splitlines())
             if manner == "kills" and count == int(at):
                 os.kill(pid_of(whom), signal.SIGKILL)
                 time.sleep(1e6)
-        return "Score: 5.000"
+        return Reply()
 
     print("its libraries are loaded", flush=True)
     with socket.socket() as probe:
@@ -44,8 +47,8 @@ def main(port: str, manner: str = "well", folder: str = "", whom: str = "", at: 
             time.sleep(1e6)
     if manner == "parent":
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1e6)"], start_new_session=True)
-    judge_server._Listener.allow_reuse_port = manner == "shares"
-    JudgeServer(answer, port=int(port))
+    scripted_server._Listener.allow_reuse_port = manner == "shares"
+    {"judge": JudgeServer, "editor": ImageServer}[kind](answer, port=int(port))
     time.sleep(1e6)
 
 
