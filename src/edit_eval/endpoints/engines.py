@@ -12,7 +12,8 @@ from typing import Literal
 
 EngineName = Literal["vllm", "sglang", "vllm-omni", "transformers", "command"]
 Route = Literal["chat", "images"]
-"""What a model class asks for: `/v1/chat/completions`, or `/v1/images/edits`."""
+"""What a model class asks for."""
+PATHS: dict[Route, str] = {"chat": "/v1/chat/completions", "images": "/v1/images/edits"}
 
 HEALTH, MODELS = "/health", "/v1/models"
 """Where a server says that it is ready, and for which model."""

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-from edit_eval.endpoints.engines import ENGINES, HEALTH, MODELS, OURS, Engine, EngineName, Route, given
+from edit_eval.endpoints.engines import ENGINES, HEALTH, MODELS, OURS, PATHS, Engine, EngineName, Route, given
 from edit_eval.errors import LoadError
 from edit_eval.privacy import hide_secrets
 
@@ -127,7 +127,7 @@ class Serve:
             return None
         if (row := ENGINES.get((self.engine, route))) is None:
             ways = ", ".join(name for name, one in ENGINES if one == route)
-            raise ValueError(f"serve: {self.engine} does not serve /v1/{route}; {ways} and `command` do")
+            raise ValueError(f"serve: {self.engine} has no {PATHS[route]}; {ways} and `command` have")
         if self.memory is not None and not row.memory:
             raise ValueError(f"serve: {self.engine} takes the memory that it needs; leave out `memory`")
         return row

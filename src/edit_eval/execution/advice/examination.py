@@ -360,7 +360,7 @@ def _key_findings(configuration: Configuration, environment: Mapping[str, str]) 
     """Whether the variables that hold keys are set; only their names are ever shown."""
     findings = []
     for section in (*configuration.edit_models.values(), *configuration.judges.values()):
-        for key, name in section.parameters.items():
+        for key, name in () if section.served else section.parameters.items():
             if not key.endswith("_env") or not isinstance(name, str) or not name:
                 continue
             if environment.get(name):
