@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from edit_eval.config.components import built_in
 from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.edit_models.contract import EditRequest
+from edit_eval.edit_models.image_endpoint import ImageEndpoint
 from edit_eval.edit_models.image_folder import ImageFolder
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.judges.answers import read_answer
@@ -53,6 +54,7 @@ def sections(block: str) -> list[tuple[str, dict[str, Any]]]:
 def test_every_yaml_block_fits_its_class() -> None:
     classes = {
         "qwen_image_edit": QwenImageEdit.Parameters,
+        "image_endpoint": ImageEndpoint.Parameters,
         "image_folder": ImageFolder.Parameters,
         "qwen3_vl": Qwen3VL.Parameters,
         "chat_endpoint": ChatEndpoint.Parameters,
@@ -74,6 +76,7 @@ def test_every_yaml_block_fits_its_class() -> None:
     ("heading", "parameters", "required"),
     [
         ("qwen_image_edit", QwenImageEdit, {}),
+        ("image_endpoint", ImageEndpoint, {"model": ""}),
         ("image_folder", ImageFolder, {"folder": ""}),
         ("qwen3_vl", Qwen3VL, {}),
         ("chat_endpoint", ChatEndpoint, {"model": ""}),

@@ -100,6 +100,17 @@ def test_a_model_in_an_environment_of_its_own_is_compared_when_it_is_loaded(resu
         ModelsSay(resumed, strict=True).compare("judge:qwen3_vl", other_one)
 
 
+def test_what_a_model_notes_about_itself_is_said_once_a_start_and_stands_in_the_report(resumed: RunDirectory) -> None:
+    about = {"same_seed": "another picture", "note": "the same seed does not give the same picture"}
+    say = ModelsSay(resumed, strict=True)
+    assert say.compare("edit:new", about, "cpu:0") == [about["note"]]
+    assert not say.compare("edit:new", {**about, "note": "in other words"}, "cpu:1")
+    for number in (1, 2):
+        recorded = {**OLD, "models": {"edit:new": about}}
+        (resumed.path / "environment" / f"000{number}.json").write_text(json.dumps(recorded))
+    assert mixed_environments(resumed) == [about["note"]]
+
+
 def test_replicas_of_one_start_are_compared_with_the_first(resumed: RunDirectory) -> None:
     one = {"attention": "_native_cudnn", "device": "cuda:0"}
     say = ModelsSay(resumed)

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from edit_eval.experiment import Experiment
-from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.samples import print_sample
 from edit_eval.reporting.status import print_status
 from reporting.simulated_runs import asked_judge
@@ -77,7 +77,7 @@ def judgement(
     index: int, status: Status = Status.OK, score: float | None = None, reason: str = "", answer: str = ""
 ) -> Judgement:
     sample = SAMPLES[index]
-    asked = 0 if status in (Status.PENDING, Status.SKIPPED, Status.EDIT_FAILED) else 2
+    asked = 0 if status in (Status.PENDING, Status.SKIPPED, *NO_EDIT) else 2
     scores = {} if score is None else {"score": score}
     reading = Reading(values=scores, status=status, reason=reason, text=answer, asked=asked)
     return Judgement(

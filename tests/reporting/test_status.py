@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -422,3 +423,20 @@ def test_what_a_run_at_work_shows_is_text(tmp_path: Path) -> None:
     directory.end()
     assert text.isprintable()
     assert "owned" not in text
+
+
+def test_refused_edits_have_a_column_of_their_own_and_nobody_is_told_to_ask_for_them_again() -> None:
+    columns = r"done +failed +set aside +refused +skipped"
+    assert not re.search(columns, "\n".join(printed(RESULTS)))
+    words = "refused (moderation_blocked): not this"
+    edits = (*EDITS[:3], edit(3, Status.EDIT_REFUSED, words), *EDITS[4:])
+    judgements = (*JUDGEMENTS[:3], judgement(3, Status.EDIT_REFUSED, reason=words), *JUDGEMENTS[4:])
+    results = replace(RESULTS, edits=edits, judgements=judgements)
+    document = status_document(results)
+    assert (document["edits"]["edit_failed"], document["edits"]["edit_refused"]) == (2, 1)
+    shown = "\n".join(printed(results))
+    assert re.search(columns, shown)
+    assert re.search(r"edits +3 +1 +1 +1 +1 +1 +8", shown)
+    assert re.search(r"edit refused +1 edit", shown)
+    assert "--retry edit_failed,refused" in shown
+    assert "(3 of the judgements have no edit to judge)" in shown

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.records import Edit, Judgement, Picture, Results, Sample, Scale, Scoring, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Picture, Results, Sample, Scale, Scoring, Status
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -89,7 +89,7 @@ def results(
     without_edit = {
         (one.edit_model, one.sample_id): one.status
         for one in judgements
-        if one.status in (Status.EDIT_FAILED, Status.SKIPPED, Status.PENDING)
+        if one.status in (*NO_EDIT, Status.SKIPPED, Status.PENDING)
     }
     edits = tuple(
         Edit(

@@ -11,7 +11,7 @@ from edit_eval.records import Edit, Status
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.corrections import holm
-from edit_eval.statistics.failure_rates import exchange_p_value, failed_edits, failure_interval
+from edit_eval.statistics.failure_rates import edits_by_model, exchange_p_value, failed_edits, failure_interval
 from small_columns import IDENTITY, column, drawn, failing
 
 
@@ -172,3 +172,18 @@ def test_failures_are_a_family_of_their_own_and_one_test_whatever_the_judges():
     assert (ab.p, ac.p, bc.p) == pytest.approx([2 / 2**7, binomtest(1, 9).pvalue, 1.0])
     assert (ab.p_adjusted, ac.p_adjusted, bc.p_adjusted) == pytest.approx([3 * ab.p, 2 * ac.p, 1.0])
     assert [pair.p_adjusted for pair in alone.pairs] == holm([pair.p for pair in alone.pairs]), "scores by themselves"
+
+
+def test_refusals_are_counted_apart_from_failures_and_on_source_images(make_sample, make_results):
+    samples = [make_sample(index, cluster=f"image {index // 2}") for index in range(8)]
+    failed, refused, left = Status.EDIT_FAILED, Status.EDIT_REFUSED, Status.PENDING
+    rows = {"a": [5, 5, refused, refused, refused, failed, left, 5], "b": [5] * 8, "c": [left] * 8}
+    run = make_results(samples, {(model, "j"): [[one] for one in row] for model, row in rows.items()})
+    a, b, c = edits_by_model(run)
+    assert (a["edit_model"], a["total"]) == ("a", 7)
+    assert [a[status]["count"] for status in (failed, refused)] == [1, 3]
+    assert a[refused]["rate"] == pytest.approx(3 / 7)
+    images = np.array([0, 0, 1, 1, 2, 2, 3])
+    assert a[refused]["ci95"] == failure_interval(np.array([0, 0, 1, 1, 1, 0, 0.0]), images)
+    assert b[refused] == {"count": 0, "total": 8, "rate": 0.0, "ci95": failure_interval(np.zeros(8), np.arange(8) // 2)}
+    assert c[refused] == {"count": 0, "total": 0, "rate": None, "ci95": None}

@@ -267,12 +267,13 @@ def test_the_source_of_a_follower_is_the_edit_before() -> None:
     assert list(matrix.pictures(4)) == ["source", "edit"]
 
 
-def test_what_follows_an_edit_that_failed_has_failed_and_says_so() -> None:
+@pytest.mark.parametrize(("status", "was"), [(Status.EDIT_FAILED, "failed"), (Status.EDIT_REFUSED, "was refused")])
+def test_what_follows_an_edit_that_is_not_made_is_not_made_and_says_so(status: Status, was: str) -> None:
     matrix = small_matrix(small_samples(4, follows={1: 0, 2: 1, 3: 0}))
-    matrix.set_edit(0, failed(matrix, 0))
+    matrix.set_edit(0, replace(failed(matrix, 0), status=status))
     assert sorted(matrix.fail_followers(0)) == [1, 2, 3]
-    assert [(j.status.value, j.reason) for j in matrix.judgements()][1:] == [
-        ("edit_failed", "the edit that it follows failed: black")
+    assert [(j.status, j.reason) for j in matrix.judgements()][1:] == [
+        (status, f"the edit that it follows {was}: black")
     ] * 3
     assert small_matrix(2).fail_followers(0) == []
 

@@ -133,6 +133,7 @@ def test_the_last_line_of_an_edit_counts(directory: RunDirectory) -> None:
         ([good, pending], "pending"),  # its picture was found damaged, and nobody has made it again
         ([failed, good], "ok"),
         ([good, failed], "edit_failed"),
+        ([failed, {**failed, "status": "edit_refused"}], "edit_refused"),
     ):
         after = small_matrix(1)
         recalled(after, directory, lines, [])
@@ -161,20 +162,23 @@ def test_a_skipped_sample_is_skipped_whatever_was_done_for_it_before(directory: 
     assert statuses(after) == ["skipped", "ok"]
 
 
-def test_what_follows_an_edit_that_failed_has_failed_without_a_line_of_its_own(directory: RunDirectory) -> None:
+@pytest.mark.parametrize("status", ["edit_failed", "edit_refused"])
+def test_what_follows_an_edit_that_is_not_made_is_not_made_without_a_line_of_its_own(
+    directory: RunDirectory, status: str
+) -> None:
     samples = small_samples(4, follows={0: 1, 2: 0})
     edits, replies = done(small_matrix(samples), directory)
-    edits[1] = {**edits[1], "status": "edit_failed", "reason": "black", "image": ""}
+    edits[1] = {**edits[1], "status": status, "reason": "black", "image": ""}
     after = small_matrix(samples)
     recalled(after, directory, [edits[1], edits[3]], replies)
-    assert statuses(after) == ["edit_failed", "edit_failed", "edit_failed", "ok"]
+    assert statuses(after) == [status, status, status, "ok"]
     again = small_matrix(samples)
-    recalled(again, directory, [edits[1], edits[3]], replies, lambda status: True)
+    recalled(again, directory, [edits[1], edits[3]], replies, lambda one: one.value == status)
     assert statuses(again) == ["pending", "pending", "pending", "ok"]
     made = small_matrix(samples)
     recalled(made, directory, edits, replies)
-    assert [e.status.value for e in made.edits] == ["ok", "edit_failed", "ok", "ok"], "it was made before"
-    assert statuses(made) == ["edit_failed", "edit_failed", "ok", "ok"], "and its source cannot be shown any more"
+    assert [e.status.value for e in made.edits] == ["ok", status, "ok", "ok"], "it was made before"
+    assert statuses(made) == [status, status, "ok", "ok"], "and its source cannot be shown any more"
 
 
 def test_two_names_for_the_same_model_share_what_one_has_made(directory: RunDirectory) -> None:

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from edit_eval.errors import ChangedError, LoadError, ModelError, PictureError, UnreadableError
+from edit_eval.errors import ChangedError, LoadError, ModelError, PictureError, Refused, UnreadableError
 from edit_eval.workers.failures import kind_of, one_line
 
 
@@ -20,6 +20,7 @@ class OutOfMemoryError(RuntimeError):
     [
         (PictureError("black"), "model"),
         (ModelError("withheld"), "model"),
+        (Refused("not this one"), "refused"),
         (LoadError("the server is gone"), "device"),
         (UnreadableError("it is gone"), "unreadable"),
         (ChangedError("another program"), "changed"),

@@ -2,9 +2,10 @@
 
 What a server may do to a request, and what is made of it:
 
-* 408, 409, 429, 5xx, no connection, no whole answer in time, half an answer, an answer of another kind (a proxy's page,
-  an error with status 200): asked again, after `Retry-After` or a growing pause with jitter, at most `retries` times,
-  and never beyond `deadline`. A 429 only counts against the deadline: the server is well, and busy.
+* 408, 409, 425, 429, 5xx, no connection, no whole answer in time, half an answer, an answer of another kind (a proxy's
+  page, an error with status 200): asked again, after `Retry-After` or a growing pause with jitter, at most `retries`
+  times, and never beyond `deadline`. A 429 only counts against the deadline: the server is well, and busy. An answer
+  that came to nothing (`Failure.once`) is asked for once more.
 * any other 4xx: final, and so is a redirect, which is never followed, and an answer beyond the bound
   (`edit_eval.endpoints.transport`).
 * a 429 also halves the number of requests under way at once; every answer lets it grow again, one for each round.
@@ -243,7 +244,7 @@ class Client:
         if code in (401, 403) and not self._key:
             text += f" (the environment variable {self.served.api_key_env} is not set)"
         busy = code == 429 and kind != _SPENT
-        again = busy or code in (408, 409) or code >= 500
+        again = busy or code in (408, 409, 425) or code >= 500
         return Failure(text, again=again, busy=busy, wait=retry_after(headers) if again else None)
 
     def of_another_kind(self, document: object, text: str, kind: str) -> Failure:

@@ -18,6 +18,7 @@ from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.server_answers import server_finding
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.contract import Question
+from edit_eval.testing.image_server import ImageServer, Reply
 from judge_server import JudgeServer
 from small_matrix import small_sample
 
@@ -87,6 +88,31 @@ class TestThroughDoctor:
         assert "cannot be reached" in stopping["text"]
         assert url in stopping["text"]
         assert KEY not in done.stdout + done.stderr
+
+    @pytest.mark.parametrize(
+        ("answer", "params", "level", "text"),
+        [
+            (Reply(), {}, "ok", r"answered in .* with a picture of 512 x 384 pixels$"),
+            (Reply(), {"probe": False}, "ok", r"no edit was asked for \(probe: false\)$"),
+            (Reply.error(404, f"{KEY} has no such model"), {}, "problem", r"<OPENAI_API_KEY> has .*\(it has editor\)"),
+        ],
+    )
+    def test_an_edit_model_behind_a_server_makes_one_edit(
+        self, tmp_path: Path, answer: Reply, params: dict[str, Any], level: str, text: str
+    ) -> None:
+        pytest.importorskip("openai")
+        with ImageServer(answer) as up:
+            path = configuration(tmp_path, {"type": "testing", "params": {"device_ids": "cpu:1"}})
+            what = json.loads(path.read_text())
+            given = {"device_ids": "cpu:1", "model": "editor", "base_url": up.base_url, **params}
+            what["diffusion_model"] = {"type": "image_endpoint", "params": given}
+            path.write_text(json.dumps(what))
+            findings = evaluation.examine(path)
+        assert len(up.asked) == (not params)
+        (finding,) = said(findings)
+        assert finding.level == level
+        assert finding.text.startswith("edit model image_endpoint: ")
+        assert re.search(text, finding.text)
 
     @pytest.mark.parametrize(
         ("body", "level", "text"),

@@ -241,8 +241,7 @@ class Engine:
                     worker.last_sign = self._awake  # it was idle, for however long: its silence begins now
                 self._driver.submit(worker.number, self._records.order(task))
             else:
-                worker.stopping = True
-                worker.since, worker.last_sign = self._now, self._awake
+                worker.stopping, worker.since, worker.last_sign = True, self._now, self._awake
                 if worker.loaded:
                     self._driver.submit(worker.number, {"do": "stop"})
                 else:  # it has nothing to finish, and a load that nobody needs may take minutes
@@ -414,8 +413,7 @@ class Engine:
                 self._return(replica, task)
         self._records.event("died", replica=replica.name, reason=reason)
         retired = self._is_to_retire(worker, reason)
-        state = "retired" if retired else "died"
-        self._watch.replica(replica, state, {"reason": reason})
+        self._watch.replica(replica, "retired" if retired else "died", {"reason": reason})
         self._do(self._policy.ended(replica, retired=retired))
         if (
             retired
