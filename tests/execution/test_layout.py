@@ -23,7 +23,7 @@ def test_models_are_laid_out_as_the_configuration_says(tmp_path: Path) -> None:
         ("judge:testing", (("cpu:0",),)),
     ]
     assert layout.devices == ("cpu:0", "cpu:1", "cpu:2")
-    assert layout.reasons == {"edit_model testing": "as configured", "judge testing": "as configured"}
+    assert layout.reasons == {"edit:testing": "as configured", "judge:testing": "as configured"}
 
 
 def test_each_replica_has_what_a_driver_must_know(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_each_replica_has_what_a_driver_must_know(tmp_path: Path) -> None:
         ("judge:testing", ("cuda:3",)),
     ]
     first = layout.specifications["edit:testing", ("cuda:0", "cuda:1")]
-    assert (first.name, first.role) == ("edit-testing-cuda0+cuda1", "edit_model")
+    assert first.name == "edit-testing-cuda0+cuda1"
     assert (first.model, first.devices) == ("edit:testing", ("cuda:0", "cuda:1"))
     assert layout.places == {
         "edit:testing": ("cuda:0", "cuda:1", "cuda:2", "cuda:3"),

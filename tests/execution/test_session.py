@@ -136,7 +136,7 @@ def test_what_results_depend_on_is_recorded_and_no_variables(watched: tuple[Run,
     run, _ = watched
     environment: dict[str, Any] = dict(run.results.environment)
     assert environment["devices"] == ["cpu:0", "cpu:1"]
-    assert environment["layout"] == {"edit_model testing": "as configured", "judge testing": "as configured"}
+    assert environment["layout"] == {"edit:testing": "as configured", "judge:testing": "as configured"}
     assert environment["libraries"]["pillow"]
     assert environment["models"]["edit:testing"]["python"] == sys.version.split()[0]
     assert set(environment["models"]) == {"edit:testing", "judge:testing"}

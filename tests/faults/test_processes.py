@@ -219,7 +219,7 @@ def test_nobody_waits_for_an_event_that_will_never_come(monkeypatch: pytest.Monk
     """A policy with a mistake: everybody is idle, and work is left."""
     from edit_eval.execution.drivers.contract import WorkerSpecification
     from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
-    from edit_eval.execution.engine.engine import Engine, Limits
+    from edit_eval.execution.engine.engine import Engine
     from edit_eval.scheduling.estimates import Estimates
     from edit_eval.scheduling.policies import Policy
     from edit_eval.scheduling.tasks import Model, Work
@@ -230,9 +230,9 @@ def test_nobody_waits_for_an_event_that_will_never_come(monkeypatch: pytest.Monk
     work.add(model.key, [1])
     monkeypatch.setattr(policy, "_next", lambda replica: None)
     monkeypatch.setattr(policy, "_makes_room", lambda replica: False)
-    specifications = {(model.key, place): WorkerSpecification("w", model.key, "", place, "") for place in model.places}
+    specifications = {(model.key, place): WorkerSpecification("w", model.key, place, "") for place in model.places}
     driver = SimulatedDriver(load=lambda model, device: 1.0, task=lambda model, message: Fate(1.0))
-    engine = Engine(driver, policy, work, Ears(), Ears(), specifications, {model.key: Limits()})  # type: ignore[arg-type]
+    engine = Engine(driver, policy, work, Ears(), Ears(), specifications)  # type: ignore[arg-type]
     with pytest.raises(Stopped) as stopped:
         engine.run()
     said = str(stopped.value)

@@ -14,7 +14,7 @@ from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import Stopped
 from edit_eval.execution.drivers.contract import Meter, WorkerSpecification
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
-from edit_eval.execution.engine.engine import Engine, Limits
+from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work
@@ -195,7 +195,7 @@ class SimulatedRun:
         self._by_category = by_category
         self._pilot = choose_pilot(self.matrix) if pilot else PilotCells()
         self._specifications = {
-            (model.key, place): WorkerSpecification(model.name, model.key, model.kind, place, "", {})
+            (model.key, place): WorkerSpecification(model.name, model.key, place, "", timeout=500.0, load_timeout=500.0)
             for model in models
             for place in places
         }
@@ -205,9 +205,8 @@ class SimulatedRun:
         recorder = Recorder(self.matrix, self.directory, self.work, spectator)
         fill_work(self.work, self.matrix, self._batches, by_category=self._by_category, pilot=self._pilot)
         spectator.begin(self.matrix, self.policy, self.work, self.estimates, self.meters, self.directory)
-        limits = {replica.model.key: Limits(500.0, 500.0) for replica in self.policy.replicas}
         try:
-            Engine(self.driver, self.policy, self.work, recorder, spectator, self._specifications, limits).run()
+            Engine(self.driver, self.policy, self.work, recorder, spectator, self._specifications).run()
         except Stopped:
             pass
         finally:

@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edit_eval.errors import Stopped
-from edit_eval.execution.advice.prediction import predict_rest
 from edit_eval.execution.drivers.contract import Event, WorkerSpecification
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
-from edit_eval.execution.engine.engine import Engine, Limits
+from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work, is_left, settled
 from edit_eval.records import Reply, Status
@@ -26,6 +25,7 @@ from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import Model, Task, Work
+from edit_eval.scheduling.time_left import rest_of_a_run
 from edit_eval.workers.messages import Message
 from small_matrix import Asking, ask, imagined_edit, small_matrix, small_samples
 
@@ -206,8 +206,10 @@ class Run:
             self.work,
             self,
             Silence(),
-            {(key, place): WorkerSpecification(key, key, "", place, "") for key, place in places},
-            {model.key: Limits(timeout=20_000.0, load_timeout=20_000.0) for model in self.models},
+            {
+                (key, place): WorkerSpecification(key, key, place, "", timeout=20_000.0, load_timeout=20_000.0)
+                for key, place in places
+            },
             poll_seconds=5_000.0,
         )
 
@@ -216,7 +218,8 @@ class Run:
 
     def _over(self, all_work: bool) -> None:
         self.over += 1
-        assert predict_rest(self.models, self.work, self.estimates, self.policy) >= 0.0
+        left = rest_of_a_run(self.work, self.estimates, self.policy).seconds
+        assert left is None or left >= 0.0
 
     def _in_vain(self, task: Task) -> bool:
         return task.model.startswith("judge:") and not any(is_left(self.matrix, cell) for cell in task.units)

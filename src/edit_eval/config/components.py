@@ -24,6 +24,7 @@ from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.config.parameters import Parameter, describe_parameters
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
+from edit_eval.workers.failures import one_line
 
 Kind = Literal["benchmark", "edit_model", "judge", "protocol"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -213,7 +214,7 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
             remedy = f"; `{sys.executable} -m pip install {package}` installs it, if that is the package's name"
             if kind in ("edit_model", "judge"):
                 remedy += "; or `python`, `conda_env` or `uv` in `params` name an environment that has it"
-        raise NotHere(f"`{class_path}` cannot be imported here: {_one_line(error)}{remedy}") from error
+        raise NotHere(f"`{class_path}` cannot be imported here: {one_line(error)}{remedy}") from error
     if not isinstance(found, type):
         raise ConfigurationError(f"`{class_path}` is no class")
     missing = [method for method in METHODS[kind] if not callable(getattr(found, method, None))]
@@ -292,10 +293,6 @@ def beside_parameters(kind: Kind) -> tuple[str, ...]:
         return ()
     hidden = (*PLACEMENT_KEYS_BEFORE, *(("batch_size",) if kind == "edit_model" else ()))
     return ("seed", *(key for key in PLACEMENT_KEYS if key not in hidden))
-
-
-def _one_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
 
 
 def _forget_namesake(module: str, folder: Path | None) -> None:

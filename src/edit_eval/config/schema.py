@@ -153,6 +153,12 @@ class Configuration(Section):
     notes: tuple[str, ...] = ()
     """What the reader of the file should be told, one line each."""
 
+    @property
+    def models(self) -> dict[str, ModelSection]:
+        """All edit models, then all judges, as tasks call them: `edit:NAME`, `judge:NAME`."""
+        edit_models = {f"edit:{name}": section for name, section in self.edit_models.items()}
+        return edit_models | {f"judge:{name}": section for name, section in self.judges.items()}
+
     def as_plain(self) -> dict[str, Any]:
         """The resolved configuration in the YAML's own shape, without secrets.
 
@@ -160,7 +166,7 @@ class Configuration(Section):
         the paths of the benchmark are absolute. (Those among a model's parameters are part of keys and stay.)
         """
         b = self.benchmark
-        models = (*self.edit_models.values(), *self.judges.values())
+        models = self.models.values()
         named: list[BenchmarkSection | ModelSection | ProtocolSection] = [b, *models]
         named += [model.protocol for model in models if model.protocol]
         plain: dict[str, Any] = {

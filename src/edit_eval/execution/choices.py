@@ -132,14 +132,9 @@ def automatic_findings(
 def _wanted(configuration: Configuration, models: Sequence[Model], visible: Sequence[Gpu]) -> list[Wanted]:
     found = []
     for model in models:
-        role, sections = ("edit_model", configuration.edit_models)
-        if model.kind == "judge":
-            role, sections = ("judge", configuration.judges)
-        section = sections[model.name]
-        who = f"{role.replace('_', ' ')} {section.name}"
-        weights = _weights(section, os.environ)
+        section = configuration.models[model.key]
         claim = claim_of(section, model.places, visible)
-        found.append(Wanted(who, role, section, model.places, weights, can_offload=False, claim=claim))
+        found.append(Wanted(model, section, _weights(section, os.environ), claim=claim))
     return found
 
 
@@ -157,7 +152,7 @@ def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
 
 def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, str]:
     """`together` where edit models share GPUs with judges, and all are known to fit there at once; else `swap`."""
-    if not any(len({model.role for model in models}) > 1 for models in _shared(wanted).values()):
+    if not any(len({one.model.kind for one in models}) > 1 for models in _shared(wanted).values()):
         return "swap", "edit models and judges have devices of their own, and none has to make room"
     room = _room(wanted, visible)
     return "together" if room.answer == "enough" else "swap", room.reason

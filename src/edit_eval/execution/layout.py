@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.execution.drivers.contract import Machine, WorkerSpecification
 from edit_eval.execution.machine.environments import interpreter
@@ -21,9 +21,7 @@ class Layout:
 
     models: list[Model] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
-    """Why each model's devices were chosen."""
-    sections: dict[str, ModelSection] = field(default_factory=dict)
-    """By the model's key."""
+    """Why each model's devices were chosen, by its key."""
     specifications: dict[tuple[str, Place], WorkerSpecification] = field(default_factory=dict)
 
     @property
@@ -40,25 +38,24 @@ class Layout:
 def lay_out(configuration: Configuration, machine: Machine) -> Layout:
     """Gives every model its devices. Raises `ConfigurationError` for a device or an environment that is not there."""
     layout = Layout()
-    for role, sections in (("edit_model", configuration.edit_models), ("judge", configuration.judges)):
-        for section in sections.values():
-            chosen, layout.reasons[f"{role} {section.name}"] = places(section, machine)
-            model = Model(section.name, "edit" if role == "edit_model" else "judge", chosen)
-            layout.models.append(model)
-            layout.sections[model.key] = section
-            python, server = interpreter(section), None
-            if section.served:  # the environment is the server's, and the worker that asks it runs in ours
-                python, server = "", ServerEnvironment(python, seconds=PATIENCE * section.placement.load_timeout)
-            for place in chosen:
-                layout.specifications[model.key, place] = WorkerSpecification(
-                    name=f"{model.kind}-{section.name}-{'+'.join(place).replace(':', '')}",
-                    model=model.key,
-                    role=role,
-                    devices=place,
-                    class_path=section.class_path,
-                    parameters=section.parameters,
-                    python=python,
-                    server=server,
-                    import_path=() if section.type else (str(configuration.folder),),
-                )
+    for key, section in configuration.models.items():
+        chosen, layout.reasons[key] = places(section, machine)
+        layout.models.append(Model.of(key, chosen))
+        python, placement, server = interpreter(section), section.placement, None
+        if section.served:  # the environment is the server's, and the worker that asks it runs in ours
+            python, server = "", ServerEnvironment(python, seconds=PATIENCE * placement.load_timeout)
+        for place in chosen:
+            layout.specifications[key, place] = WorkerSpecification(
+                name=f"{key.replace(':', '-')}-{'+'.join(place).replace(':', '')}",
+                model=key,
+                devices=place,
+                class_path=section.class_path,
+                parameters=section.parameters,
+                python=python,
+                server=server,
+                import_path=() if section.type else (str(configuration.folder),),
+                offload=placement.offload,
+                timeout=placement.timeout,
+                load_timeout=placement.load_timeout,
+            )
     return layout

@@ -15,11 +15,10 @@ from typing import Any, Protocol
 from edit_eval.config.schema import Configuration
 from edit_eval.execution.advice.answer_limits import cut_off_sentences, short_limits
 from edit_eval.execution.advice.obstacles import refuse
-from edit_eval.execution.advice.prediction import predict_rest
 from edit_eval.execution.choices import choose
 from edit_eval.execution.drivers.contract import Driver, Machine, Meter
 from edit_eval.execution.engine.contracts import Watcher
-from edit_eval.execution.engine.engine import Engine, Limits
+from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.engine.recorder import Audience, Recorder
@@ -33,6 +32,7 @@ from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Work
+from edit_eval.scheduling.time_left import rest_of_a_run
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
@@ -78,7 +78,7 @@ class Session:
         every = (*matrix.judgements(), *matrix.controls())
         busy |= {f"judge:{one.judge}" for one in every if one.status is Status.PENDING}
         if busy:
-            laid = [(self.layout.sections[one.key], one.places) for one in self.layout.models if one.key in busy]
+            laid = [(self.configuration.models[one.key], one.places) for one in self.layout.models if one.key in busy]
             refuse(laid, self._driver.machine(), together=self.configuration.execution.placement == "together")
 
     def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
@@ -123,11 +123,8 @@ class Session:
 
         def tell_prediction(all_work: bool) -> None:
             said = "every edit model and judge works" if all_work else "it is over"
-            try:
-                left = f"; about {roughly(predict_rest(layout.models, work, estimates, policy))} left"
-            except Exception:  # a sentence that cannot be said is no reason to end a run
-                left = ""
-            spectator.note(f"pilot: {said}{left}")
+            left = rest_of_a_run(work, estimates, policy).seconds
+            spectator.note(f"pilot: {said}" + ("" if left is None else f"; about {roughly(left)} left"))
             for sentence in cut_off_sentences(matrix, pilot.judgements):
                 spectator.note(f"pilot: {sentence}")
 
@@ -135,8 +132,6 @@ class Session:
         fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot)
         if work.finished:
             return
-        placements = {f"edit:{name}": s.placement for name, s in self.configuration.edit_models.items()}
-        placements |= {f"judge:{name}": s.placement for name, s in self.configuration.judges.items()}
         revisions = {f"edit:{model.name}": model.revision for model in matrix.edit_models}
         revisions |= {f"judge:{judge.name}": judge.model.revision for judge in matrix.judges}
         logs = directory.path / "logs"
@@ -172,8 +167,6 @@ class Session:
                 recorder,
                 spectator,
                 specifications,
-                {key: Limits(p.timeout, p.load_timeout) for key, p in placements.items()},
-                offload={key: p.offload for key, p in placements.items()},
                 interruption=interruption,
                 observer=observe,
             )

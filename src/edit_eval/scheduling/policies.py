@@ -29,8 +29,7 @@ How commands are carried out, and who holds which device, is in `fleet.py`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Fleet
@@ -55,11 +54,6 @@ class Policy:
     ) -> None:
         """`models` are in the order of their stages: edit models, then judges."""
         self._models = list(models)
-        self._settings: dict[str, Any] = {
-            "schedule": schedule,
-            "placement": placement,
-            "load_concurrency": load_concurrency,
-        }
         self._work = work
         self._estimates = estimates
         self._shared = placement == "together" and len(models) > 1  # models stay on their place, side by side
@@ -78,17 +72,7 @@ class Policy:
         self._woken: deque[str] = deque()  # models for which there is something new
         work.on_ready = self._ready
 
-    def anew(self, work: Work, estimates: Estimates) -> Policy:
-        """The same policy with nothing done, for other work; nobody waits for all to be loaded any more."""
-        return Policy(self._models, work, estimates, **self._settings)
-
     # -- what a policy is told --
-
-    def resume(self, there: Collection[tuple[str, str]]) -> None:
-        """Before `begin`: these models (keys) have these places (devices joined by `+`) already."""
-        for replica in self.replicas:
-            if (replica.key, "+".join(replica.place)) in there and self._work.units_left(replica.key):
-                self._fleet.claim(replica)
 
     def begin(self) -> list[Command]:
         """The run starts: each place gets its first model."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import deque
 from collections.abc import Sequence
 
 from edit_eval.scheduling.replicas import Replica
@@ -17,45 +16,30 @@ from edit_eval.scheduling.tasks import Task
 
 
 class Ranked:
-    """Tasks by their rank. Nearly all come in that order, and need no sorting."""
+    """Tasks by their rank."""
 
     def __init__(self) -> None:
-        self._in_order: deque[Task] = deque()
-        self._others: list[tuple[int, bool, int, Task]] = []  # a heap
-        self.first: Task | None = None
+        self._heap: list[tuple[tuple[int, bool, int], Task]] = []
+
+    @property
+    def first(self) -> Task | None:
         """The one of the lowest rank."""
+        return self._heap[0][1] if self._heap else None
 
     def put(self, task: Task) -> None:
         """One more."""
-        if not self._in_order or self._in_order[-1].rank < task.rank:
-            self._in_order.append(task)
-        else:
-            heapq.heappush(self._others, (*task.rank, task))
-        self._find_first()
+        heapq.heappush(self._heap, (task.rank, task))
 
     def pop(self) -> Task:
         """Takes out the first. Raises `IndexError` when there is none."""
-        first = self.first
-        if first is None:
-            raise IndexError("no task is left")
-        if self._others and self._others[0][-1] is first:
-            heapq.heappop(self._others)
-        else:
-            self._in_order.popleft()
-        self._find_first()
-        return first
-
-    def _find_first(self) -> None:
-        self.first = self._in_order[0] if self._in_order else None
-        if self._others and (self.first is None or self._others[0][:3] < self.first.rank):
-            self.first = self._others[0][-1]
+        return heapq.heappop(self._heap)[1]
 
     def __len__(self) -> int:
-        return len(self._in_order) + len(self._others)
+        return len(self._heap)
 
     def in_order(self) -> list[Task]:
         """All of them, the first first."""
-        return sorted((*self._in_order, *(entry[-1] for entry in self._others)), key=lambda task: task.rank)
+        return [task for _, task in sorted(self._heap)]
 
 
 class PullQueue:

@@ -31,6 +31,12 @@ class Model:
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", f"{self.kind}:{self.name}")
 
+    @classmethod
+    def of(cls, key: str, places: tuple[tuple[str, ...], ...]) -> Model:
+        """The model that tasks call `edit:NAME` or `judge:NAME`."""
+        kind, _, name = key.partition(":")
+        return cls(name, "edit" if kind == "edit" else "judge", places)
+
     @property
     def title(self) -> str:
         """For people: `edit model testing`, `judge testing`."""
@@ -138,10 +144,6 @@ class Work:
         """Tasks of `model` that are not finished, in the pilot and in the present phase."""
         present, pilot = self._left.get(self.phase), self._left.get(PILOT)
         return (present.get(model, 0) if present else 0) + (pilot.get(model, 0) if pilot else 0)
-
-    def tasks_left(self, model: str) -> dict[int, int]:
-        """Tasks of `model` that are not finished, by their phase."""
-        return {phase: left[model] for phase, left in self._left.items() if model in left}
 
     def units_left(self, model: str) -> int:
         """Units of `model` that are not finished, in all phases."""

@@ -2,7 +2,7 @@
 
 To a worker, the field `do`:
 
-    prepare   role, class_path, parameters, path, devices,    import the class, and see that it is the one of which
+    prepare   class_path, parameters, path, devices,          import the class, and see that it is the one of which
               revision, server                                keys speak; sent once, first. `server`: see
                                                               `edit_eval.endpoints.serving.ServerEnvironment`
     load      offload                                         load the weights

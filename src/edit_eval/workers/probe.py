@@ -11,7 +11,6 @@ model is loaded, and no memory of a device is taken; a model that is elsewhere i
     missing_class, class_error     why the class cannot be imported: a module that is not there, or another error
     needs                          one {name, version, missing, error} for each library that the class imports
     torchvision                    why an installed torchvision cannot be imported
-    token_types                    whether diffusers' Qwen pipelines pass `mm_token_type_ids`
     cuda                           {built, devices, error, architectures} of torch
     examined                       {text, ended, seconds, about} or {error}: what a model that is elsewhere says to one
                                    question; of an edit model {size, seconds, about}, `size` of the picture, empty
@@ -95,8 +94,6 @@ def _look_at_torch(needs: list[str], say: Say) -> None:
         found = _import("torchvision")
         if fault := found["error"] or (f"No module named {found['missing']}" if found["missing"] else ""):
             say(torchvision=fault)
-    if "diffusers" in needs:
-        say(token_types=_passes_token_types())
     say(doing="asking torch for GPUs")
     say(cuda=_cuda())
 
@@ -218,17 +215,6 @@ def _version(name: str) -> str:
         return metadata.version(name)
     except (metadata.PackageNotFoundError, ValueError):
         return ""
-
-
-def _passes_token_types() -> bool:
-    spec = importlib.util.find_spec("diffusers")
-    folder = os.path.dirname(spec.origin) if spec is not None and spec.origin else ""
-    path = os.path.join(folder, "pipelines", "qwenimage", "pipeline_qwenimage_edit.py")
-    try:
-        with open(path, encoding="utf-8") as file:
-            return "mm_token_type_ids" in file.read()
-    except OSError:
-        return False
 
 
 def _cuda() -> dict[str, Any]:

@@ -38,7 +38,6 @@ def machine_without_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "PYTHONPATH"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(LocalMachine, "fault", lambda self: "")
-    monkeypatch.setattr(machine, "file_system", lambda path: "ext4")
     monkeypatch.setattr(devices, "free_host_memory", lambda: 100 * GIB)
     monkeypatch.setattr(obstacles, "hub_answers", lambda environment: True)
     monkeypatch.chdir(tmp_path)

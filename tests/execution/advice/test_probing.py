@@ -290,14 +290,6 @@ class TestLibraries:
         words = self.words(needs=[{"name": "torch", "version": "", "missing": "torch", "error": ""}])
         assert environment_findings(asked, words, ())[0].advice.startswith("'/my envs/python' -m pip install")
 
-    @pytest.mark.parametrize(
-        ("transformers", "passes", "said"), [("5.2.0", False, True), ("5.2.0", True, False), ("4.57.1", False, False)]
-    )
-    def test_token_types_are_a_note(self, transformers: str, passes: bool, said: bool) -> None:
-        words = self.words(versions={"diffusers": "0.42.1", "transformers": transformers}, token_types=passes)
-        _, *others = environment_findings(self.asked(), words, ())
-        assert [finding.level for finding in others] == ["note"] * said
-
     def test_without_a_model_only_versions_are_told(self) -> None:
         asked = Question("this environment", "/e/bin/python")
         (finding,) = environment_findings(asked, self.words(libraries={}), ())

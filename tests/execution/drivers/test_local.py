@@ -73,7 +73,7 @@ class Spoken:
     ) -> None:
         class_path = f"{self.folder}/models.py:Model"
         specification = WorkerSpecification(
-            f"worker-{worker}", "m", "judge", devices, class_path, parameters, python, logs=self.folder / "logs"
+            f"worker-{worker}", "m", devices, class_path, parameters, python, logs=self.folder / "logs"
         )
         self.driver.start(worker, specification)
 

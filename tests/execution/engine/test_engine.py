@@ -10,7 +10,7 @@ import pytest
 from edit_eval.errors import Stopped
 from edit_eval.execution.drivers.contract import WorkerSpecification
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
-from edit_eval.execution.engine.engine import Engine, Limits
+from edit_eval.execution.engine.engine import Engine
 from edit_eval.records import Activity
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -79,11 +79,11 @@ class Case:
             self.work.add(model.key, range(first, min(first + units, count)))
         self.notes = Notes(self.work)
         specifications = {
-            (model.key, place): WorkerSpecification("w", model.key, "", place, "") for place in model.places
+            (model.key, place): WorkerSpecification("w", model.key, place, "", timeout=20.0, load_timeout=50.0)
+            for place in model.places
         }
         driver = SimulatedDriver(load=load, task=task)
-        limits = {model.key: Limits(timeout=20.0, load_timeout=50.0)}
-        self.engine = Engine(driver, policy, self.work, self.notes, Silence(), specifications, limits)
+        self.engine = Engine(driver, policy, self.work, self.notes, Silence(), specifications)
 
     def run(self) -> "Case":
         self.engine.run()
@@ -467,8 +467,10 @@ def test_a_worker_that_was_idle_for_longer_than_its_timeout_is_not_silent_when_i
     notes = Notes(work)
     notes.done = lambda task, *_: work.settle(0) if task.model == editor.key else None  # type: ignore[method-assign]
     models = (editor, judge)
-    specifications = {(m.key, m.places[0]): WorkerSpecification("w", m.key, "", m.places[0], "") for m in models}
-    limits = {editor.key: Limits(timeout=500.0), judge.key: Limits(timeout=20.0)}
-    Engine(driver, policy, work, notes, Silence(), specifications, limits, poll_seconds=1.0).run()
+    seconds = {editor.key: 500.0, judge.key: 20.0}
+    specifications = {
+        (m.key, m.places[0]): WorkerSpecification("w", m.key, m.places[0], "", timeout=seconds[m.key]) for m in models
+    }
+    Engine(driver, policy, work, notes, Silence(), specifications, poll_seconds=1.0).run()
     assert work.finished
     assert not [fields for name, fields in notes.events if name == "died"]

@@ -11,7 +11,6 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution import session
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.records import Reply, Status
 from edit_eval.run import Run
@@ -67,16 +66,6 @@ def test_the_first_sample_of_each_category_comes_first_and_the_rest_is_predicted
     assert any("pilot: every edit model and judge works; about" in note for note in ears.notes)
     first_answer = records(tmp_path, "replies")[0]["at"]
     assert sum(r["at"] < first_answer for r in records(tmp_path, "edits")) < COUNT, "the bulk was not done yet"
-
-
-def test_a_prediction_that_fails_ends_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*arguments: object) -> float:
-        raise Stopped("no progress")
-
-    monkeypatch.setattr(session, "predict_rest", fails)
-    ears = Ears()
-    assert run(tmp_path, QUICK, QUICK, ears).reached
-    assert "pilot: every edit model and judge works" in ears.notes
 
 
 def test_a_judge_that_never_answers_with_a_score_stops_the_run_early(tmp_path: Path) -> None:

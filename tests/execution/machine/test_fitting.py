@@ -22,6 +22,7 @@ from edit_eval.execution.machine.fitting import (
     weights_of,
 )
 from edit_eval.execution.machine.weights import GIB, Weights, find_weights
+from edit_eval.scheduling.tasks import Model
 
 EDITOR, JUDGE = "Qwen/Qwen-Image-Edit", "Qwen/Qwen3-VL-30B-A3B-Instruct"
 
@@ -35,7 +36,7 @@ def wanted(
 ) -> Wanted:
     """The published model of that name on these devices, one replica each."""
     placement = {key: more.pop(key) for key in ("offload", "devices_per_replica") if key in more}
-    role = "judge" if name == JUDGE else "edit_model"
+    kind = "judge" if name == JUDGE else "edit"
     parameters = {"model_name": name, "dtype": "bfloat16", **more}
     section = ModelSection(
         name="m",
@@ -46,7 +47,7 @@ def wanted(
     )
     weights = find_weights(name, None, parameters["dtype"], {"HF_HOME": "/nowhere"})
     chosen = places or tuple((device,) for device in devices)
-    return Wanted(f"{role.replace('_', ' ')} m", role, section, chosen, weights, can_offload=True)
+    return Wanted(Model.of(f"{kind}:m", chosen), section, weights, can_offload=True)
 
 
 def levels(findings: list[Finding]) -> list[str]:
@@ -237,7 +238,8 @@ def served(*devices: str, free: float = 79.0, size: float = 80.0, **serve: Any) 
     gpus = [gpu(number, free, size) for number in range(len(devices))]
     places = tuple((device,) for device in devices)
     weights = weights_of(section, {"HF_HOME": "/nowhere"})
-    return Wanted("judge m", "judge", section, places, weights, False, claim_of(section, places, gpus)), gpus
+    claim = claim_of(section, places, gpus)
+    return Wanted(Model.of("judge:m", places), section, weights, claim=claim), gpus
 
 
 class TestServed:

@@ -113,7 +113,7 @@ class TestInstallLine:
         ],
     )
     def test_what_a_worker_lacks_is_said_with_what_to_do(self, lacks: str, said: str) -> None:
-        specification = WorkerSpecification("w", "m", "judge", ("cpu",), "mine.judges:Judge", {}, "/e/python")
+        specification = WorkerSpecification("w", "m", ("cpu",), "mine.judges:Judge", {}, "/e/python")
         broken = {"event": "broken", "error": "as it was", "trace": "t", "lacks": lacks, "pip": True}
         assert installation.with_install_line(broken, specification) == {**broken, "error": said}
         assert installation.with_install_line({"error": "e"}, specification) == {"error": "e"}

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.machine import memory as machine
 from edit_eval.execution.machine.devices import LocalMachine
-from edit_eval.execution.machine.memory import disk_findings, file_system, gpu_findings, host_finding
+from edit_eval.execution.machine.memory import disk_findings, gpu_findings, host_finding
 from fake_nvml import GIB, gpu, install
 
 
@@ -91,10 +91,9 @@ class TestHost:
 class TestDisk:
     @pytest.fixture
     def free(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-        """How many bytes are free; `file_system` says ext4."""
+        """How many bytes are free."""
         room = {"bytes": 100e9}
         monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=room["bytes"]))
-        monkeypatch.setattr(machine, "file_system", lambda path: "ext4")
         return room
 
     def test_room_for_the_images(self, tmp_path: Path, free: dict[str, float]) -> None:
@@ -132,27 +131,3 @@ class TestDisk:
             pytest.skip("everything can be written here")
         assert finding.stops
         assert "cannot be written" in finding.text
-
-    @pytest.mark.parametrize(("kind", "level"), [("tmpfs", "warning"), ("nfs4", "note"), ("lustre", "note")])
-    def test_kinds_of_disk(
-        self, tmp_path: Path, free: dict[str, float], monkeypatch: pytest.MonkeyPatch, kind: str, level: str
-    ) -> None:
-        monkeypatch.setattr(machine, "file_system", lambda path: kind)
-        _, finding = disk_findings(tmp_path, 10, {})
-        assert finding.level == level
-        assert f"({kind})" in finding.text
-
-    def test_the_kind_is_that_of_the_nearest_mount(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        mounts = tmp_path / "mounts"
-        home = str(tmp_path).replace(" ", "\\040")
-        mounts.write_text(
-            f"/dev/a / ext4 rw 0 0\nserver:/x {home}/my\\040data nfs4 rw 0 0\ntmpfs {home}/my tmpfs rw 0 0\nbad\n"
-        )
-        real = Path
-        monkeypatch.setattr(machine, "Path", lambda path: mounts if path == "/proc/self/mounts" else real(path))
-        for name, kind in (("my data/runs", "nfs4"), ("my data", "nfs4"), ("my", "tmpfs"), ("mydata", "ext4")):
-            (tmp_path / name).mkdir(parents=True, exist_ok=True)
-            assert file_system(tmp_path / name) == kind
-
-    def test_this_machine_s_own(self) -> None:
-        assert file_system(Path("/proc")) == "proc"

@@ -53,16 +53,15 @@ def durations_of(
     Raises `ConfigurationError` for a model of which nothing is known.
     """
     found = {}
-    for kind, sections in (("edit", configuration.edit_models), ("judge", configuration.judges)):
-        for section in sections.values():
-            readings = configuration.evaluation.readings
-            asked = readings * (questions or {}).get(section.name, 1.0) if kind == "judge" else 1.0
-            duration = _seen(kind, section.name, seen, readings) or _known(section, asked)
-            if duration is None:
-                raise ConfigurationError(
-                    f"nothing is known of how long {section.name} takes; give a run of it (`--from RUN`)"
-                )
-            found[f"{kind}:{section.name}"] = duration
+    readings = configuration.evaluation.readings
+    for key, section in configuration.models.items():
+        asked = readings * (questions or {}).get(section.name, 1.0) if key.startswith("judge:") else 1.0
+        duration = _seen(key, seen, readings) or _known(section, asked)
+        if duration is None:
+            raise ConfigurationError(
+                f"nothing is known of how long {section.name} takes; give a run of it (`--from RUN`)"
+            )
+        found[key] = duration
     return found
 
 
@@ -74,17 +73,17 @@ def too_short(
     That is one on the CPU, and one that is offloaded: its weights are moved to the GPU again and again.
     """
     for model in models:
-        sections = configuration.edit_models if model.kind == "edit" else configuration.judges
-        known, offload = durations[model.key], sections[model.name].placement.offload
+        known, offload = durations[model.key], configuration.models[model.key].placement.offload
         slow = "the CPU" if model.places[0][0].startswith("cpu") else f"offload: {offload}"
         if known.published and slow != "offload: none":
             told = f"{known.unit:g} s {'an edit' if model.kind == 'edit' else 'a pair'}"
             yield f"{model.name}: {told} is for a GPU without offload; {slow} is slower, so the plan is too short"
 
 
-def _seen(kind: str, name: str, seen: Results | None, readings: int) -> Duration | None:
+def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
     if seen is None:
         return None
+    kind, _, name = key.partition(":")
     spans: dict[str, list[float]] = {"starting": [], "loading": [], "unloading": []}
     for one in seen.activities:
         if one.kind in spans and one.model == name and one.role in (kind, "") and not one.what:  # it succeeded

@@ -15,16 +15,15 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from edit_eval.benchmarks.scenes.benchmark import example_sample
-from edit_eval.config.components import import_class
+from edit_eval.config.components import Kind, import_class
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.advice.answer_limits import short_limits
 from edit_eval.execution.advice.findings import Finding
-from edit_eval.execution.advice.obstacles import no_gpu, no_weights
+from edit_eval.execution.advice.obstacles import download_command, no_gpu, no_weights
 from edit_eval.execution.advice.probing import Question, environment_findings, probe
 from edit_eval.execution.advice.server_answers import edit_finding, server_finding
 from edit_eval.execution.choices import automatic_findings
@@ -40,12 +39,14 @@ from edit_eval.execution.machine.fitting import (
     weights_of,
 )
 from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, host_finding
-from edit_eval.execution.machine.places import places
+from edit_eval.execution.machine.places import Place, places
 from edit_eval.execution.machine.weights import hub_cache, is_hub_name, offline
 from edit_eval.experiment import Experiment, Listener, load_samples
 from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import fault
+from edit_eval.records import Sample, model_title
+from edit_eval.scheduling.tasks import Model
 
 __all__ = ["Finding", "examine", "refusal"]
 
@@ -82,17 +83,13 @@ def examine(
     wanted: list[Wanted] = []
     questions: list[Question] = []
     judges = _judges(configuration)
-    for role, sections in (("edit_model", configuration.edit_models), ("judge", configuration.judges)):
-        for section in sections.values():
-            model = _model(role, section, configuration.folder, machine, environment, findings)
-            wanted.append(model)
-            if role == "judge":
-                request = _request(configuration, judges.get(section.name))
-            else:
-                request = _edit_request(configuration, section)
-            questions += _question(model, configuration.folder, findings, request)
+    for key, section in configuration.models.items():
+        model = _model(key, section, configuration.folder, machine, environment, findings)
+        wanted.append(model)
+        judge = judges.get(section.name) if model.model.kind == "judge" else None
+        questions += _question(model, configuration, findings, judge)
     findings += host_findings(wanted, configuration.execution.load_concurrency, host_free)
-    findings += _environments(questions, visible, configuration, judges)
+    findings += _environments(questions, visible)
     findings += _path_findings(configuration, environment)
     downloads: dict[Path, int | None] = {}
     for model in wanted:
@@ -135,7 +132,7 @@ def _configuration_findings(configuration: Configuration | None) -> list[Finding
 
 
 def _model(
-    role: str,
+    key: str,
     section: ModelSection,
     folder: Path,
     machine: Machine,
@@ -143,8 +140,8 @@ def _model(
     findings: list[Finding],
 ) -> Wanted:
     """A model as it would be laid out; where it cannot be, `findings` get why."""
-    who = f"{role.replace('_', ' ')} {section.name}"
-    chosen: tuple[tuple[str, ...], ...] = ()
+    who = model_title(key)
+    chosen: tuple[Place, ...] = ()
     try:
         chosen, why = places(section, machine)
         shown = ", ".join("+".join(place) for place in chosen)
@@ -158,33 +155,40 @@ def _model(
         findings.append(Finding("devices", "problem", f"{who}: {error}"))
     weights = weights_of(section, environment)
     claim = claim_of(section, chosen, machine.gpus() or ())
-    return Wanted(who, role, section, chosen, weights, _can_offload(role, section, folder), claim)
+    return Wanted(Model.of(key, chosen), section, weights, _can_offload(key, section, folder), claim)
 
 
-def _question(wanted: Wanted, folder: Path, findings: list[Finding], request: Mapping[str, Any]) -> list[Question]:
+def _question(
+    wanted: Wanted, configuration: Configuration, findings: list[Finding], judge: AskedJudge | None
+) -> list[Question]:
     """What the model's environment is to be asked; nothing where there is none yet, and `findings` get why."""
-    section = wanted.section
-    try:
-        python = _interpreter_of(section)
-    except ConfigurationError as error:
-        advice = f"`edit-eval env create DIR --for {'edit' if wanted.role == 'edit_model' else 'judge'}` makes one"
-        findings.append(Finding("environments", "problem", f"{wanted.who}: {error}", advice))
-        return []
-    if python is None:
-        names = ", ".join(section.placement.uv)
-        text = f"{wanted.who}: an environment with {names} will be made by the first run, once"
+    section, requirements = wanted.section, wanted.section.placement.uv
+    if requirements and not uv_is_made(uv_folder(requirements)):
+        text = f"{wanted.who}: an environment with {', '.join(requirements)} will be made by the first run, once"
         findings.append(Finding("environments", "note", text))
         return []
-    python = python or sys.executable
+    try:
+        python = interpreter(section) or sys.executable
+    except ConfigurationError as error:
+        advice = f"`edit-eval env create DIR --for {wanted.model.kind}` makes one"
+        findings.append(Finding("environments", "problem", f"{wanted.who}: {error}", advice))
+        return []
+    sample = example_sample(configuration.benchmark.language)
+    first = _first_question(judge, sample) if judge else None
+    if wanted.model.kind == "edit":
+        request = {"instruction": sample.instruction, "seed": section.seed, "sample_id": sample.id}
+    else:
+        request = _request(first, sample) if first else {}
     asked = Question(
         who=wanted.who,
         python=python,
-        kind="edit_model" if wanted.role == "edit_model" else "judge",
+        kind=_kind(wanted.model.key),
         class_path=section.class_path,
         parameters=section.parameters,
-        folder=str(folder),
+        folder=str(configuration.folder),
         on_gpu=wanted.on_gpu,
         request=request,
+        asked=(judge, first) if judge and first else None,
     )
     if (served := section.served) is None:
         return [asked]
@@ -199,17 +203,13 @@ def _question(wanted: Wanted, folder: Path, findings: list[Finding], request: Ma
     return [client]
 
 
-def _interpreter_of(section: ModelSection) -> str | None:
-    """The model's interpreter, empty for this one; None for an environment that is yet to be made."""
-    placement = section.placement
-    if placement.uv and not uv_is_made(uv_folder(placement.uv)):
-        return None
-    return interpreter(section)
+def _kind(key: str) -> Kind:
+    return "edit_model" if key.startswith("edit:") else "judge"
 
 
-def _can_offload(role: str, section: ModelSection, folder: Path) -> bool:
+def _can_offload(key: str, section: ModelSection, folder: Path) -> bool:
     try:
-        found = import_class("edit_model" if role == "edit_model" else "judge", section.class_path, folder)
+        found = import_class(_kind(key), section.class_path, folder)
     except ConfigurationError:  # only its own environment can import it
         return False
     return "offload" in inspect.signature(found.load).parameters
@@ -222,20 +222,15 @@ def _judges(configuration: Configuration) -> dict[str, AskedJudge]:
         return {}
 
 
-def _example_question(configuration: Configuration, judge: AskedJudge) -> protocols.Question | None:
+def _first_question(judge: AskedJudge, sample: Sample) -> protocols.Question | None:
     """The first question that can be asked about the drawn scene; None where its protocol has none."""
-    sample = example_sample(configuration.benchmark.language)
     if fault(judge.protocol, sample):
         return None
     return next((question for question in judge.protocol.questions(sample) if not question.after), None)
 
 
-def _request(configuration: Configuration, judge: AskedJudge | None) -> dict[str, Any]:
-    """What a judge is told about the drawn scene; nothing where it is not known how it is told."""
-    question = _example_question(configuration, judge) if judge is not None else None
-    if question is None:
-        return {}
-    sample = example_sample(configuration.benchmark.language)
+def _request(question: protocols.Question, sample: Sample) -> dict[str, Any]:
+    """What a judge is told about the drawn scene."""
     return {
         "system": question.system,
         "user": question.user,
@@ -248,37 +243,22 @@ def _request(configuration: Configuration, judge: AskedJudge | None) -> dict[str
     }
 
 
-def _edit_request(configuration: Configuration, section: ModelSection) -> dict[str, Any]:
-    """What an edit model is told about the drawn scene."""
-    sample = example_sample(configuration.benchmark.language)
-    return {"instruction": sample.instruction, "seed": section.seed, "sample_id": sample.id}
-
-
-def _environments(
-    questions: Sequence[Question],
-    visible: Sequence[Gpu],
-    configuration: Configuration | None = None,
-    judges: Mapping[str, AskedJudge] = MappingProxyType({}),
-) -> list[Finding]:
+def _environments(questions: Sequence[Question], visible: Sequence[Gpu]) -> list[Finding]:
     with ThreadPoolExecutor(max_workers=4) as pool:
         answers = list(pool.map(probe, questions))
     findings = []
     for question, found in zip(questions, answers, strict=True):
         findings += environment_findings(question, found, visible)
     for question, found in zip(questions, answers, strict=True):
-        if question.kind == "edit_model":
-            findings += edit_finding(question.who, found["examined"]) if "examined" in found else []
-            continue
-        judge = judges.get(question.who.removeprefix("judge "))
-        if configuration is not None and judge is not None and "examined" in found:
-            asked = _example_question(configuration, judge)
-            if asked is not None:
-                findings.append(server_finding(question.who, found["examined"], judge, asked))
+        if question.kind == "edit_model" and "examined" in found:
+            findings += edit_finding(question.who, found["examined"])
+        elif question.asked and "examined" in found:
+            findings.append(server_finding(question.who, found["examined"], *question.asked))
     return findings
 
 
 def _path_findings(configuration: Configuration, environment: Mapping[str, str]) -> list[Finding]:
-    models = [*configuration.edit_models.values(), *configuration.judges.values()]
+    models = configuration.models.values()
     if not environment.get("PYTHONPATH") or not any(section.placement.foreign for section in models):
         return []
     text = "PYTHONPATH is set, and reaches the models' own environments: it may bring them libraries of another one"
@@ -299,8 +279,7 @@ def _weight_findings(
         return [Finding("models", "problem", f"{who}: {obstacle.problem}", obstacle.remedy)]
     cache = hub_cache(environment)
     variable = offline(environment)
-    revision = wanted.section.parameters.get("revision")
-    command = f"hf download {weights.name}" + (f" --revision {revision}" if revision else "")
+    command = download_command(wanted.section)
     if weights.folder is None:
         if not is_hub_name(weights.name):
             text = f"{who}: there is no folder {Path(weights.name).expanduser().absolute()}"
@@ -359,7 +338,7 @@ def _benchmark_findings(
 def _key_findings(configuration: Configuration, environment: Mapping[str, str]) -> list[Finding]:
     """Whether the variables that hold keys are set; only their names are ever shown."""
     findings = []
-    for section in (*configuration.edit_models.values(), *configuration.judges.values()):
+    for section in configuration.models.values():
         for key, name in () if section.served else section.parameters.items():
             if not key.endswith("_env") or not isinstance(name, str) or not name:
                 continue

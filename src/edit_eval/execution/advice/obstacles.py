@@ -110,12 +110,16 @@ def no_weights(section: ModelSection, environment: Mapping[str, str]) -> Obstacl
         return None
     missing = f"not whole in the cache ({weights.faults[0]})" if weights.faults else f"not in the cache {cache}"
     reason = f"{variable} forbids asking the Hub" if variable else f"{_hub(environment)} cannot be reached"
-    revision = section.parameters.get("revision")
-    command = f"hf download {weights.name}" + (f" --revision {revision}" if revision else "")
     return Obstacle(
         f"{section.named('model_name')}: the weights of {weights.name} are {missing}, and {reason}",
-        f"where there is a network run `{command}`, or give a folder",
+        f"where there is a network run `{download_command(section)}`, or give a folder",
     )
+
+
+def download_command(section: ModelSection) -> str:
+    """What a person types to have a model's weights from the Hub."""
+    name, revision = section.parameters["model_name"], section.parameters.get("revision")
+    return f"hf download {name}" + (f" --revision {revision}" if revision else "")
 
 
 def hub_answers(environment: Mapping[str, str]) -> bool:

@@ -151,7 +151,7 @@ def make_plan(
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
     )
     timing = timing_of(durations)
-    capacity = {model.key: _asks_at_once(_section(configuration, model)) for model in models}
+    capacity = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
     made = []
     for schedule, order, stay in ways:
         prediction = simulate(
@@ -215,10 +215,6 @@ def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[st
     return notes
 
 
-def _section(configuration: Configuration, model: Model) -> ModelSection:
-    return (configuration.edit_models if model.kind == "edit" else configuration.judges)[model.name]
-
-
 def _asks_at_once(section: ModelSection) -> int:
     """How many tasks a replica computes at a time: a server's adapter makes its `concurrency` its `capacity`."""
     concurrency = section.parameters.get("concurrency")
@@ -232,12 +228,12 @@ def _needs_no_gpu(section: ModelSection) -> bool:
 
 
 def _models(configuration: Configuration, machine: Machine, imagined: ImaginedMachine | None) -> list[Model]:
-    edit_models, judges = configuration.edit_models.values(), configuration.judges.values()
-    sections = [*edit_models, *judges]
-    laid_out = [_place(section, machine) for section in sections] if imagined is None else _imagined(sections, imagined)
-    edits = [Model(section.name, "edit", chosen) for section, chosen in zip(edit_models, laid_out, strict=False)]
-    left = laid_out[len(edits) :]
-    return edits + [Model(section.name, "judge", chosen) for section, chosen in zip(judges, left, strict=True)]
+    sections = configuration.models
+    if imagined is None:
+        return [Model.of(key, _place(section, machine)) for key, section in sections.items()]
+    return [
+        Model.of(key, chosen) for key, chosen in zip(sections, _imagined([*sections.values()], imagined), strict=True)
+    ]
 
 
 def _place(section: ModelSection, machine: Machine) -> tuple[Place, ...]:

@@ -5,30 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 import random
-import time
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edit_eval.errors import Stopped
 from edit_eval.execution.drivers.contract import WorkerSpecification
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
-from edit_eval.execution.engine.engine import Engine, Limits
+from edit_eval.execution.engine.engine import Engine
 from edit_eval.records import Activity
 from edit_eval.scheduling.batches import cut_batches, first_samples
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import PILOT, Model, Task, Work
 from edit_eval.store.journal import no_garbage
 from edit_eval.workers.messages import Message
-
-TASKS_OF_A_REST, TASKS_A_DEVICE, MOST_TASKS = 4_000, 100, 20_000
-"""The rest of a run is simulated, while the run itself waits, with about the first number of tasks, or as many as the
-second makes for its devices, and never with more than about the third: a tenth of a second on 8 to 16 devices."""
-PATIENCE = 2.0
-"""Seconds that a run stands still at most for the prediction of its rest; `batch_sync` on hundreds of devices would."""
 
 
 @dataclass(frozen=True)
@@ -94,18 +85,8 @@ class _Tally:
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
         if self.activities is not None:
             role, _, name = model.partition(":")
-            self.activities.append(
-                Activity(
-                    start_number=1,
-                    device=device,
-                    kind=kind,
-                    model=name,
-                    begin=begin,
-                    end=end,
-                    what=what,
-                    role=role,
-                )
-            )
+            about = {"device": device, "kind": kind, "model": name, "role": role, "what": what}
+            self.activities.append(Activity(start_number=1, begin=begin, end=end, **about))
         if kind in ("editing", "judging"):
             spans = self._spans[device]
             while spans and spans[-1][1] >= begin:  # of several tasks at a time the same second counts once
@@ -226,65 +207,35 @@ def simulate(
             is_pilot = number == 0 and repeat == 0 and units[0] in early
             work.add(judge.key, units, after=units, phase=PILOT if is_pilot else phases[units[0] % count])
 
-    tally, makespan = _simulated(models, work, policy, durations, seed, keep_activities, capacity=capacity)
     shape = {"edit_seeds": edit_seeds, "repeats": repeats}
     bound = lower_bound(models, count, durations, swap=placement == "swap", capacity=capacity, **shape)
-    return Prediction(makespan, bound, tally.busy, tally.activities or [])
-
-
-def _simulated(
-    models: Sequence[Model],
-    work: Work,
-    policy: Policy,
-    durations: Durations,
-    seed: int = 0,
-    keep_activities: bool = False,
-    loaded: Collection[tuple[str, str]] = (),
-    capacity: Mapping[str, int] | None = None,
-    patience: float = math.inf,
-) -> tuple[_Tally, float]:
-    """Has the work done on simulated devices; returns what was done, and seconds.
-
-    `loaded` names models (keys) and places (devices joined by `+`) that need no load the first time; `capacity` says
-    how many tasks a model computes at a time, where that is more than one. Raises `Stopped` when the simulation itself
-    takes more than `patience` seconds.
-    """
-    end = time.monotonic() + patience
-    ready = set(loaded)
-
-    def fate(model: str, message: Message) -> Fate:
-        if time.monotonic() > end:
-            raise Stopped(f"not simulated within {patience:g} s")
-        seconds = durations.unit[model] * len(message["units"])
-        if durations.jitter and model.startswith("edit:"):
-            # Drawn from the sample, not from the order: the same work under every schedule.
-            seconds *= max(0.0, random.Random(seed * 1_000_003 + message["units"][0]).gauss(1.0, durations.jitter))
-        return Fate(seconds)
-
-    def load(model: str, device: str) -> float:
-        if (model, device) in ready:
-            ready.remove((model, device))
-            return 0.0
-        return durations.load[model]
-
-    devices = list(dict.fromkeys(d for model in models for place in model.places for d in place))
+    devices = list(dict.fromkeys(device for model in models for place in model.places for device in place))
     tally = _Tally(work, devices, keep_activities)
     driver = SimulatedDriver(
-        load=load,
-        task=fate,
+        load=lambda model, device: durations.load[model],
+        task=lambda model, message: _fate(model, message, durations, seed),
         prepare=lambda model, device: durations.prepare.get(model, 0.0),
         unload=lambda model: durations.unload.get(model, 0.0),
         capacity=lambda model: (capacity or {}).get(model, 1),
     )
     specifications = {
-        (model.key, place): WorkerSpecification(model.key, model.key, "", place, "")
+        (model.key, place): WorkerSpecification(
+            model.key, model.key, place, "", timeout=math.inf, load_timeout=math.inf
+        )
         for model in models
         for place in model.places
     }
-    endless = {model.key: Limits(float("inf"), float("inf")) for model in models}
-    engine = Engine(driver, policy, work, tally, _Nobody(), specifications, endless, poll_seconds=float("inf"))
+    engine = Engine(driver, policy, work, tally, _Nobody(), specifications, poll_seconds=math.inf)
     engine.run()
-    return tally, engine.now
+    return Prediction(engine.now, bound, tally.busy, tally.activities or [])
+
+
+def _fate(model: str, task: Message, durations: Durations, seed: int) -> Fate:
+    seconds = durations.unit[model] * len(task["units"])
+    if durations.jitter and model.startswith("edit:"):
+        # Drawn from the sample, not from the order: the same work under every schedule.
+        seconds *= max(0.0, random.Random(seed * 1_000_003 + task["units"][0]).gauss(1.0, durations.jitter))
+    return Fate(seconds)
 
 
 def pilot_samples(categories: Sequence[str], batches: Mapping[str, Sequence[int]]) -> list[int]:
@@ -296,68 +247,3 @@ def pilot_samples(categories: Sequence[str], batches: Mapping[str, Sequence[int]
     wanted = [(batch, {batch[first] for first in firsts}) for batch in batches.values()]
     early = [n for n in range(len(categories)) if any(batch[n] in those for batch, those in wanted)]
     return early if len(early) < len(categories) else []
-
-
-def predict_rest(models: Sequence[Model], work: Work, estimates: Estimates, policy: Policy) -> float:
-    """Seconds that the rest of a run will take, from the mean times seen so far, on simulated devices.
-
-    What is loaded stays where it is. Models of which nothing was seen yet are taken to cost nothing. A long rest is
-    simulated with fewer, longer tasks, which comes to the same within about a hundredth, or one load (`_portions`).
-    Raises `Stopped` where that takes more than `PATIENCE`: nobody should wait for a sentence.
-    """
-    load = {m.key: estimates.load[m.key].value or 0.0 for m in models}
-    unit = {m.key: estimates.unit[m.key].value or 0.0 for m in models}
-    left = {m.key: work.tasks_left(m.key) for m in models}
-    capacity = {key: max((replica.capacity for replica in policy.of(key)), default=1) for key in load}
-    devices = {device for model in models for place in model.places for device in place}
-    whole = sum(sum(tasks.values()) for tasks in left.values())
-    most = math.ceil(whole / min(MOST_TASKS, max(TASKS_OF_A_REST, TASKS_A_DEVICE * len(devices))))
-    rest, means = Work(), Estimates()
-    again = policy.anew(rest, means)
-    number = 0
-    for phase in sorted({phase for tasks in left.values() for phase in tasks}):
-        edits: list[int] = []  # the first of each task
-        behind: list[int] = []  # and how many of the phase's edits are there with it
-        for model in models:
-            key, count, places = model.key, left[model.key].get(phase, 0), len(model.places)
-            if model.kind == "edit":
-                for k, size in enumerate(_portions(count, places, most)):
-                    first = number + (k - number) % places  # where edits are dealt, a task is those of one replica
-                    number = first + size * places
-                    rest.add(key, range(first, number, places), phase=phase)
-                    edits.append(first)
-                    behind.append(size + (behind[-1] if behind else 0))
-                continue
-            done, all_edits = 0, behind[-1] if behind else 0
-            for size in _portions(count, places * capacity[key], most):  # each waits for its part of the edits
-                begin = bisect_right(behind, done * all_edits // count)
-                done += size
-                end = bisect_left(behind, -(-done * all_edits // count)) + 1
-                rest.add(key, range(size), after=edits[begin:end], phase=phase)
-    for key in load:
-        made = rest.units_left(key)
-        unit[key] *= work.units_left(key) / made if made else 1.0
-        # They are what is known: loads that take no time, since they are there, do not change them.
-        means.load[key].add(1e9 * load[key], 10**9)
-        means.unit[key].add(1e9 * unit[key], 10**9)
-    there = {(r.key, "+".join(r.place)) for r in policy.replicas if r.state is State.LOADED}
-    again.resume(there)
-    _, seconds = _simulated(
-        models, rest, again, Durations(load, unit), loaded=there, capacity=capacity, patience=PATIENCE
-    )
-    return seconds
-
-
-def _portions(count: int, places: int, most: int) -> Iterator[int]:
-    """`count` tasks as fewer, in rounds of one a place: single ones, then up to `most` as one, at the end single ones.
-
-    What decides a makespan is how it begins (a judge waits for the first edits) and how it ends (all places within one
-    task of each other, and which one leaves early); in between only the sum counts.
-    """
-    grown = 1
-    while count:
-        size = max(1, min(grown, most, count // (2 * places)))
-        for _ in range(min(places, count // size)):
-            yield size
-            count -= size
-        grown *= 2

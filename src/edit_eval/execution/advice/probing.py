@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -17,9 +15,12 @@ from edit_eval.config.components import METHODS, Kind
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.findings import Finding, Level
 from edit_eval.execution.drivers.contract import Gpu
+from edit_eval.execution.drivers.local import how_it_ended, kill_group
 from edit_eval.execution.machine.environments import import_path
 from edit_eval.execution.machine.installation import bounds, install_line
 from edit_eval.privacy import hide_secrets
+from edit_eval.protocols import contract as protocols
+from edit_eval.protocols.asked import AskedJudge
 
 SECONDS = 180.0  # how long an environment may take; libraries on a cold network disk take a minute
 LIBRARIES = ("torch", "torchvision", "diffusers", "transformers", "accelerate", "safetensors")
@@ -55,6 +56,8 @@ class Question:
     request: Mapping[str, Any] = field(default_factory=dict)
     """What a model that is elsewhere is asked about the drawn scene: an `EditRequest`, or a `JudgeRequest`, without its
     pictures."""
+    asked: tuple[AskedJudge, protocols.Question] | None = None
+    """Who will read the answer to that, and the question."""
     packages: tuple[str, ...] = ()
     """What the environment of a server must have, the engine first; nothing is imported to see it."""
 
@@ -70,20 +73,17 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
         "packages": question.packages,
         "request": dict(question.request),
     }
-    out, child_out = os.pipe()
-    with tempfile.TemporaryFile() as errors, os.fdopen(out, "rb") as answers:
+    with tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as errors:
+        out = answers.fileno()
         try:
-            try:
-                process = subprocess.Popen(
-                    [question.python, "-c", PROBE, import_path(question.python), str(child_out)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=errors,
-                    pass_fds=(child_out,),
-                    start_new_session=True,
-                )
-            finally:
-                os.close(child_out)
+            process = subprocess.Popen(
+                [question.python, "-c", PROBE, import_path(question.python), str(out)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                pass_fds=(out,),
+                start_new_session=True,
+            )
         except OSError as error:
             return {"fault": f"cannot be started: {error.strerror or error}"}
         late = False
@@ -91,44 +91,28 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
             process.communicate(json.dumps(order).encode(), timeout=seconds)
         except subprocess.TimeoutExpired:
             late = True
-            _kill(process)
-        except OSError:
-            process.wait()  # it ended without listening
-        os.set_blocking(answers.fileno(), False)  # something it started may hold its end
-        found: dict[str, Any] = {}
-        for line in (answers.read() or b"").splitlines():
-            try:
-                found.update(json.loads(line))
-            except ValueError:
-                break
-        doing = f" while {found['doing']}" if found.get("doing") else ""
-        if late:
-            found["fault"] = f"did not answer within {seconds:g} s{doing}"
-        elif process.returncode or not found:
-            errors.seek(0)
-            words = hide_secrets(errors.read().decode("utf-8", "replace")).strip().splitlines()
-            how = _how_it_ended(process.returncode)
-            said = f": {' '.join(words[-1].split())[:300]}" if words else ""
-            if "python" not in found:
-                found["fault"] = f"does not behave like a Python ({how}{said})"
-            else:
-                found["fault"] = f"{how}{doing}{said}"
-        return found
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
-
-
-def _how_it_ended(code: int) -> str:
-    if code >= 0:
-        return f"ended with exit code {code}"
-    known = -code in signal.Signals._value2member_map_
-    return f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
+            kill_group(process.pid)
+            process.wait()
+        answers.seek(0)
+        errors.seek(0)
+        answered, words = answers.read(), hide_secrets(errors.read().decode("utf-8", "replace")).split("\n")
+    found: dict[str, Any] = {}
+    for line in answered.splitlines():
+        try:
+            found.update(json.loads(line))
+        except ValueError:
+            break
+    doing = f" while {found['doing']}" if found.get("doing") else ""
+    last = next((" ".join(line.split()) for line in reversed(words) if line.strip()), "")
+    said = f": {last[:300]}" if last else ""
+    how = how_it_ended(process.returncode)
+    if late:
+        found["fault"] = f"did not answer within {seconds:g} s{doing}"
+    elif "python" not in found:
+        found["fault"] = f"does not behave like a Python ({how}{said})"
+    elif process.returncode:
+        found["fault"] = f"{how}{doing}{said}"
+    return found
 
 
 # -- what it means --
@@ -253,14 +237,6 @@ def _torch_findings(question: Question, found: Mapping[str, Any], gpus: Sequence
         text = f"{where}: 3D convolutions in bfloat16 are 10 to 20 times slower and take 3 to 17 times the memory"
         advice = "torch 2.10 or newer, or cuDNN 9.15 or newer beside this one (pytorch issue 166122)"
         findings.append(finding("warning" if question.on_gpu else "note", text, advice))
-    transformers = versions.get("transformers", "")
-    diffusers = versions.get("diffusers", "")
-    if found.get("token_types") is False and diffusers and question.class_path and _numbers(transformers) >= (5,):
-        text = (
-            f"diffusers {diffusers} with transformers {transformers} drops mm_token_type_ids "
-            "(diffusers issue 14194); edit-eval passes them, and says so in the records"
-        )
-        findings.append(finding("note", text))
     return findings
 
 

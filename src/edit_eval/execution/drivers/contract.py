@@ -6,7 +6,7 @@ Local processes, simulated devices and clusters are three drivers. Nobody else a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -48,25 +48,33 @@ class Meter:
 
 
 class Machine(Protocol):
-    """What a driver's workers run on: its devices, as they are now, and how they are watched."""
+    """What a driver's workers run on: its devices, as they are now, and how they are watched.
+
+    One that says no more than which GPUs it has hides none, and tells nothing of its host or of what they do.
+    """
 
     def gpus(self) -> Sequence[Gpu] | None:
         """The GPUs that workers can be given, the first is `cuda:0`; None where nobody can be asked."""
 
     def gpu_count(self) -> int:
         """How many there are, as far as can be told where nobody can be asked."""
+        return len(self.gpus() or ())
 
     def limit(self) -> str:
         """What keeps this command from more GPUs, for people: `CUDA_VISIBLE_DEVICES=0,1`; empty where nothing does."""
+        return ""
 
     def fault(self) -> str:
         """Why GPUs that may be there cannot be asked; empty where they can, and where there are none."""
+        return ""
 
     def free_host_memory(self) -> int | None:
         """Bytes that processes can still take on the host (of several: on the one with the least); None: not known."""
+        return None
 
     def meters(self) -> AbstractContextManager[Callable[[str], Meter]]:
         """Opens what reads a GPU by its name. Opening and reading may take long; opening raises where nobody tells."""
+        return nullcontext(lambda device: Meter())
 
 
 @dataclass(frozen=True)
@@ -76,8 +84,7 @@ class WorkerSpecification:
     name: str
     """For its log: `qwen_image_edit-cuda0`."""
     model: str
-    role: str
-    """`edit_model` or `judge`."""
+    """Its key."""
     devices: tuple[str, ...]
     class_path: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -91,6 +98,11 @@ class WorkerSpecification:
     """Folders in which the user's own classes are found."""
     logs: Path | None = None
     """Where what it prints is kept, in a file of its `name`; None: nowhere."""
+    offload: str = "none"
+    timeout: float = 600.0
+    """Seconds for which it may be silent with a task."""
+    load_timeout: float = 3600.0
+    """The same while it is prepared or loaded."""
 
 
 class Event(NamedTuple):

@@ -137,7 +137,6 @@ class LocalDriver:
         self._selector.register(made.sentinel, selectors.EVENT_READ, (made, "gone"))
         order = {
             "do": "prepare",
-            "role": specification.role,
             "class_path": specification.class_path,
             "parameters": dict(specification.parameters),
             "path": [os.path.abspath(folder) for folder in specification.import_path],
@@ -292,13 +291,18 @@ def kill_group(process_id: int) -> None:
             pass
 
 
-def reason_of(code: int) -> str:
-    """How a process ended, for people."""
+def how_it_ended(code: int) -> str:
+    """What a process's return code says, for people."""
     if code >= 0:
-        return f"its process ended with exit code {code}"
-    name = signal.Signals(-code).name if -code in signal.Signals._value2member_map_ else f"signal {-code}"
-    hint = " (the kernel may have run out of memory)" if name == "SIGKILL" else ""
-    return f"its process was killed by {name}{hint}"
+        return f"ended with exit code {code}"
+    known = -code in signal.Signals._value2member_map_
+    return f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
+
+
+def reason_of(code: int) -> str:
+    """The same of a worker's process, with what may be behind it."""
+    hint = " (the kernel may have run out of memory)" if code == -signal.SIGKILL else ""
+    return f"its process {how_it_ended(code)}{hint}"
 
 
 def last_line(log: Path) -> str:

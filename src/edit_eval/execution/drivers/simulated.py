@@ -7,11 +7,10 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from edit_eval.execution.drivers.contract import Event, Gpu, Meter, WorkerSpecification
+from edit_eval.execution.drivers.contract import Event, Gpu, Machine, WorkerSpecification
 from edit_eval.workers.messages import Message
 
 
@@ -24,7 +23,7 @@ class Fate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ImaginedMachine:
+class ImaginedMachine(Machine):
     """So many GPUs, all alike. Of their host nothing is known."""
 
     count: int = 0
@@ -32,28 +31,7 @@ class ImaginedMachine:
     """Bytes free on each, which are all that it has; None where nobody said it."""
 
     def gpus(self) -> list[Gpu]:
-        """All of them."""
         return [Gpu(f"cuda:{number}", "", "", memory=self.free, free=self.free) for number in range(self.count)]
-
-    def gpu_count(self) -> int:
-        """As many as are imagined."""
-        return self.count
-
-    def limit(self) -> str:
-        """Nothing hides any."""
-        return ""
-
-    def fault(self) -> str:
-        """Nothing is wrong with any."""
-        return ""
-
-    def free_host_memory(self) -> int | None:
-        """It is not known."""
-        return None
-
-    def meters(self) -> AbstractContextManager[Callable[[str], Meter]]:
-        """They tell nothing."""
-        return nullcontext(lambda device: Meter())
 
 
 @dataclass(slots=True)

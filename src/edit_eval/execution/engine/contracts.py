@@ -39,7 +39,5 @@ Observer = Callable[[Replica, str, Mapping[str, Any]], None]
 """Told of a replica that it is told to load (`loading`), and all that its worker says but its steps (see `Gauges`)."""
 
 
-class Interruption(Protocol):
-    """Asks whether somebody wants the run to end: `""`, `drain` (finish what is in hand) or `now`."""
-
-    def __call__(self) -> str: ...
+Interruption = Callable[[], str]
+"""Asks whether somebody wants the run to end: `""`, `drain` (finish what is in hand) or `now`."""

@@ -40,19 +40,12 @@ LOOK_EVERY = 0.5
 """How often, in seconds, the engine looks for workers that give no sign of life."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How long a replica may be silent, in seconds."""
-
-    timeout: float = 600.0
-    load_timeout: float = 3600.0
-
-
 @dataclass(slots=True)
 class Worker:
     """The process of a replica, as the engine knows it."""
 
     replica: Replica
+    specification: WorkerSpecification
     number: int
     since: float
     """When its present activity began."""
@@ -82,16 +75,14 @@ class Engine:
         records: Records,
         watcher: Watcher,
         specifications: Mapping[tuple[str, tuple[str, ...]], WorkerSpecification],
-        limits: Mapping[str, Limits],
         *,
-        offload: Mapping[str, str] | None = None,
         interruption: Interruption = lambda: "",
         observer: Observer = lambda replica, what, message: None,
         poll_seconds: float = LOOK_EVERY,
     ) -> None:
         self._driver, self._policy, self._work = driver, policy, work
         self._records, self._watch = records, watcher
-        self._specifications, self._limits, self._offload = specifications, limits, offload or {}
+        self._specifications = specifications
         self._interruption, self._observe = interruption, observer
         self._poll_seconds = poll_seconds
         self._simulated = poll_seconds == float("inf")  # nobody interrupts a simulation, and no worker in it is silent
@@ -190,7 +181,7 @@ class Engine:
                 self._work.settle(ticket)
             self._do(self._policy.look())
         for worker in list(self._workers.values()):
-            limits = self._limits[worker.replica.model.key]
+            limits = worker.specification
             silent = self._awake - worker.last_sign
             if worker.killed:
                 continue
@@ -230,8 +221,7 @@ class Engine:
             worker = self._of[replica.number]
             if verb == "load":
                 worker.loading_since, worker.last_sign = self._now, self._awake
-                offload = self._offload.get(replica.model.key, "none")
-                self._driver.submit(worker.number, {"do": "load", "offload": offload})
+                self._driver.submit(worker.number, {"do": "load", "offload": worker.specification.offload})
                 self._watch.replica(replica, "loading", {})
                 self._observe(replica, "loading", {})
             elif verb == "run":
@@ -249,10 +239,11 @@ class Engine:
 
     def _prepare(self, replica: Replica) -> None:
         self._started += 1
-        worker = Worker(replica, self._started, self._now, self._awake)
+        specification = self._specifications[replica.model.key, replica.place]
+        worker = Worker(replica, specification, self._started, self._now, self._awake)
         self._workers[worker.number] = self._of[replica.number] = worker
         self._watch.replica(replica, "preparing", {})
-        self._driver.start(worker.number, self._specifications[replica.model.key, replica.place])
+        self._driver.start(worker.number, specification)
 
     # -- events --
 
@@ -282,7 +273,7 @@ class Engine:
                 self._activity(worker.replica, "starting", worker.since, self._now, "")
                 self._do(self._policy.prepared(worker.replica))
         elif kind == "broken":
-            message = with_install_line(message, self._specifications[worker.replica.model.key, worker.replica.place])
+            message = with_install_line(message, worker.specification)
             worker.broken = message["error"]
             self._first_load_error.setdefault(worker.replica.model.key, message["error"])
             at_fault = worker.loading_since is None and message.get("kind") not in NOT_THE_ENVIRONMENT

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-from edit_eval.execution.engine.workload import is_left, settled, waited_for
+from edit_eval.execution.engine.workload import edit_of, is_left, settled, waited_for
 from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.tasks import Task, Work
@@ -83,10 +83,6 @@ class Recorder:
         before = self._matrix.cells.before(cell).values()
         return [*waited_for(self._matrix, cell), *(settled(self._matrix, one) for one in before)]
 
-    def _edit_of(self, cell: int) -> int:
-        """The number of the edit, or control, that a cell is about."""
-        return self._matrix.cells.parts(self._matrix.cells.judgement_of(cell))[0]
-
     def about(self, task: Task) -> str:
         """The sample ids of a task, for people."""
         if is_edit(task):
@@ -130,7 +126,7 @@ class Recorder:
 
     def _request(self, cell: int) -> dict[str, Any]:
         matrix = self._matrix
-        number, judge = self._edit_of(cell), matrix.judge_of(cell)
+        number, judge = edit_of(self._matrix, cell), matrix.judge_of(cell)
         again = bool(matrix.replies[cell]) and matrix.reading(cell).status is Status.PENDING
         question, pictures = matrix.question(cell, again=again), matrix.pictures(number)
         views = () if judge.replays else question.shows
@@ -317,7 +313,7 @@ class Recorder:
 
         `known` is what had been found damaged when the task was ordered: what was found since is no second damage.
         """
-        edits = self._matrix.shown_edits(self._edit_of(cell))
+        edits = self._matrix.shown_edits(edit_of(self._matrix, cell))
         images = {number: self._matrix.edits[number].image or self._damaged[number].image for number in edits}
         for number in [number for number, image in images.items() if image in reason] or edits:
             is_there = self._matrix.edits[number].status is Status.OK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
@@ -38,8 +39,13 @@ def fill_work(
     phases = _phases(matrix) if by_category else [0] * len(matrix.samples)
     asked = [batch for judge in range(len(matrix.judges)) for batch in _batches(matrix, judge, batches)]
     controls = [batch for judge in range(len(matrix.judges)) for batch in _of_controls(matrix, judge, batches)]
-    early = {cell for cells in asked if any(_judgement(matrix, c) in pilot.judgements for c in cells) for cell in cells}
-    first = pilot.edits | {edit for cell in early if _is_pending(matrix, edit := _edit(matrix, cell))}
+    early = {
+        cell
+        for cells in asked
+        if any(matrix.cells.judgement_of(c) in pilot.judgements for c in cells)
+        for cell in cells
+    }
+    first = pilot.edits | {edit for cell in early if _is_pending(matrix, edit := edit_of(matrix, cell))}
     first |= {origin for edit in first for origin in _origins(matrix, edit)}
 
     def phase(edits: Iterable[int], is_pilot: bool) -> int:
@@ -62,7 +68,7 @@ def fill_work(
     ]
     for its_phase, model, units in sorted([*edits, *judging], key=lambda task: task[0]):
         waits = _edit_waits if model.startswith("edit:") else _cell_waits
-        control = model.startswith("judge:") and _edit(matrix, units[0]) >= matrix.cells.edits
+        control = model.startswith("judge:") and edit_of(matrix, units[0]) >= matrix.cells.edits
         work.add(model, units, after=waits(matrix, units), phase=its_phase, control=control)
 
 
@@ -95,7 +101,7 @@ def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
 def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
     """The edits that come before a cell: those that it shows; for one about a control also that which it stands
     beside."""
-    edit = _edit(matrix, cell)
+    edit = edit_of(matrix, cell)
     if edit < matrix.cells.edits:
         return matrix.shown_edits(edit)
     return (*matrix.shown_edits(edit), matrix.cells.edit(0, 0, matrix.cells.sample(edit)))
@@ -103,17 +109,14 @@ def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
 
 def is_left(matrix: Matrix, cell: int) -> bool:
     """Whether a cell is still to be answered, or its edit is still to come."""
-    if not matrix.is_there(_edit(matrix, cell)):
+    if not matrix.is_there(edit_of(matrix, cell)):
         return _may_be_asked(matrix, cell)
     return matrix.reading(cell).status is Status.PENDING
 
 
-def _judgement(matrix: Matrix, cell: int) -> int:
-    return matrix.cells.judgement_of(cell)
-
-
-def _edit(matrix: Matrix, cell: int) -> int:
-    return matrix.cells.parts(_judgement(matrix, cell))[0]
+def edit_of(matrix: Matrix, cell: int) -> int:
+    """The number of the edit, or control, that a cell is about."""
+    return matrix.cells.parts(matrix.cells.judgement_of(cell))[0]
 
 
 def _origins(matrix: Matrix, edit: int) -> Iterator[int]:
@@ -148,7 +151,9 @@ def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -
         for of_question in members.values():
             for cells in of_question.values():
                 asked += _whatis_left(matrix, cells)
-    if max(_sizes(of_sample), default=1) == 1:  # a server reuses what the requests of a question and a source share
+    if (
+        max(Counter(of_sample).values(), default=1) == 1
+    ):  # a server reuses what the requests of a question and a source share
         asked.sort(key=lambda cells: _shared(matrix, cells[0]))
     return asked
 
@@ -160,7 +165,7 @@ def _shared(matrix: Matrix, cell: int) -> tuple[int, int]:
 
 def _of_controls(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
     """The same of controls, which have batches of their own: no edit's answer depends on whether there are any."""
-    size = max(_sizes(batches[matrix.judges[judge].name]), default=1)
+    size = max(Counter(batches[matrix.judges[judge].name]).values(), default=1)
     members: dict[tuple[str, str, int, str], list[int]] = {}
     for control in range(matrix.cells.edits, matrix.cells.everything):
         for number in matrix.cells.judgements_of(control):
@@ -176,13 +181,6 @@ def _of_controls(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]
     return [left for cells in cut for left in _whatis_left(matrix, cells)]
 
 
-def _sizes(batches: Sequence[int]) -> list[int]:
-    counts: dict[int, int] = {}
-    for batch in batches:
-        counts[batch] = counts.get(batch, 0) + 1
-    return list(counts.values())
-
-
 def _whatis_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
     """A batch without the members that have no edit, if a cell of it is still to be answered."""
     pictured = [cell for cell in cells if _may_be_asked(matrix, cell)]
@@ -195,5 +193,5 @@ def _whatis_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
 
 def _may_be_asked(matrix: Matrix, cell: int) -> bool:
     """Whether there is, or will be, something to ask about."""
-    edits = matrix.shown_edits(_edit(matrix, cell))
+    edits = matrix.shown_edits(edit_of(matrix, cell))
     return all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in edits)

@@ -15,7 +15,9 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.endpoints.engines import UNCOUNTED, given
 from edit_eval.execution.advice.findings import Finding, Level
 from edit_eval.execution.drivers.contract import Gpu
+from edit_eval.execution.machine.places import Place
 from edit_eval.execution.machine.weights import GIB, PUBLISHED, Weights, find_weights, quantised_share
+from edit_eval.scheduling.tasks import Model
 
 CONTEXT = GIB // 2
 """A process's CUDA context, and its libraries on the host."""
@@ -32,16 +34,22 @@ FOUR_BIT = "quantization_config: {load_in_4bit: true}"
 class Wanted:
     """One model of the configuration, and where it is to run."""
 
-    who: str
-    """`edit model qwen_image_edit`."""
-    role: str
-    """`edit_model` or `judge`."""
+    model: Model
     section: ModelSection
-    places: tuple[tuple[str, ...], ...]
     weights: Weights
-    can_offload: bool
+    can_offload: bool = False
     claim: int | None = None
     """Bytes of each of its GPUs that its server takes at its start, whatever it needs (see `claim_of`)."""
+
+    @property
+    def who(self) -> str:
+        """`edit model qwen_image_edit`."""
+        return self.model.title
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The devices of each replica."""
+        return self.model.places
 
     @property
     def on_gpu(self) -> bool:
@@ -113,14 +121,14 @@ def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = N
     if not parts:
         return None
     total = sum(parts.values())
-    if wanted.role == "edit_model":
+    if wanted.model.kind == "edit":
         canvas = parameters.get("canvas")
         work = EDIT_WORK * (canvas / MEGAPIXEL if isinstance(canvas, int) else 1)
     else:
         work = ANSWER_WORK + ANSWER_WORK_EACH * placement.batch_size
     on_device = total / devices
     if offload != "none":
-        if wanted.role == "judge":
+        if wanted.model.kind == "judge":
             on_device = 0  # layers without room stay in host memory
         elif offload == "model":
             on_device = max(parts.values())
@@ -174,17 +182,17 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
 
 
 def _grouped(
-    places: Sequence[tuple[str, ...]], rooms: Mapping[tuple[str, ...], int], known: Mapping[str, Gpu]
-) -> dict[tuple[str, str], list[tuple[str, ...]]]:
+    places: Sequence[Place], rooms: Mapping[Place, int], known: Mapping[str, Gpu]
+) -> dict[tuple[str, str], list[Place]]:
     """The places where the same is to be said: (what is free there, who uses it) -> places."""
-    groups: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    groups: dict[tuple[str, str], list[Place]] = {}
     for place in places:
         users = ", ".join(user for device in place for user in known[device].users)
         groups.setdefault((gib(rooms[place]), users), []).append(place)
     return groups
 
 
-def _on(places: Sequence[tuple[str, ...]]) -> str:
+def _on(places: Sequence[Place]) -> str:
     return ", ".join(" and ".join(place) for place in places)
 
 
@@ -231,7 +239,7 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
         inner = ", ".join(f"{part}: {{{FOUR_BIT}}}" for part in parts) or FOUR_BIT
         ways.append(f"load: {{{inner}}} (needs bitsandbytes)")
     smaller = PUBLISHED[SMALLER_JUDGE]["model"] * 2e9
-    if wanted.role == "judge" and wanted.weights.loaded > smaller and smaller + ANSWER_WORK + CONTEXT <= room:
+    if wanted.model.kind == "judge" and wanted.weights.loaded > smaller and smaller + ANSWER_WORK + CONTEXT <= room:
         ways.append(f"model_name: {SMALLER_JUDGE}")
     if current is not None and any(gpu.memory is not None and gpu.memory >= current.total for gpu in visible):
         ways.append("free the memory that others use")
@@ -267,7 +275,7 @@ def together_findings(wanted: Sequence[Wanted], visible: Sequence[Gpu], setting:
     """Whether an edit model and a judge that share GPUs fit there both at once; `setting` is `execution.placement`."""
     gpus = {gpu.name: gpu for gpu in visible if gpu.free is not None}
     sharing = [w for w in wanted if w.on_gpu]
-    devices = [d for d in gpus if len({w.role for w in sharing if any(d in place for place in w.places)}) > 1]
+    devices = [d for d in gpus if len({w.model.kind for w in sharing if any(d in place for place in w.places)}) > 1]
     known = {device: need_together(sharing, device) for device in devices}
     sums = {device: need for device, need in known.items() if need is not None}
     if not devices or len(sums) < len(devices):

@@ -123,21 +123,17 @@ def make_environment(
     """
     made = folder / "bin" / "python"
     base, uv = python or sys.executable, find_uv()
-    constrained = [word for path in constraints for word in ("-c", str(path))]
-    commands: list[list[str]] = []
     if uv:
+        create = [uv, "venv", "--quiet", "--python", base, str(folder)]
         install = [uv, "pip", "install", "--python", str(made)]
-        if not made.exists():
-            commands.append([uv, "venv", "--quiet", "--python", base, str(folder)])
     else:
+        create = [shutil.which(base) or base, "-m", "venv", str(folder)]
         install = [str(made), "-m", "pip", "install", "--disable-pip-version-check"]
-        if not made.exists():
-            commands.append([shutil.which(base) or base, "-m", "venv", str(folder)])
-    quiet = [] if shown else ["--quiet"]
-    commands.append([*install, *quiet, *constrained, *requirements])
     variables = {**os.environ, **(uv_variables(os.environ) if uv else {})}
-    for command in commands:
-        _run(command, variables, shown)
+    if not made.exists():
+        _run(create, variables, shown)
+    constrained = [word for path in constraints for word in ("-c", str(path))]
+    _run([*install, *([] if shown else ["--quiet"]), *constrained, *requirements], variables, shown)
     return str(made)
 
 
@@ -201,17 +197,12 @@ def _pip_settings() -> dict[str, str]:
 
 def _read_pip_settings(text: str) -> dict[str, str]:
     """The values that `pip install` would use: a variable counts more than its own section, that more than `global`."""
-    order = ("global", "install", ":env:")
-    found: dict[str, tuple[int, str]] = {}
-    for line in text.splitlines():
-        match = PIP_SETTING.match(line.strip())
-        if match is None:
-            continue
+    found: dict[tuple[str, str], str] = {}
+    for match in filter(None, (PIP_SETTING.match(line.strip()) for line in text.splitlines())):
         try:
             value = str(ast.literal_eval(match["value"]))
         except (ValueError, SyntaxError):
             value = match["value"]
-        rank = order.index(match["section"])
-        if rank >= found.get(match["key"], (-1, ""))[0]:
-            found[match["key"]] = (rank, value)
-    return {key: value for key, (_, value) in found.items()}
+        found[match["section"], match["key"]] = value
+    order = ("global", "install", ":env:")
+    return {key: value for (_, key), value in sorted(found.items(), key=lambda one: order.index(one[0][0]))}

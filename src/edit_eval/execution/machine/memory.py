@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,8 +16,6 @@ from edit_eval.records import counted
 
 IMAGE_BYTES = 2_000_000
 """Of an edit's PNG: about one megapixel at two bytes a pixel."""
-NETWORK = ("nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "fuse.sshfs", "fuse.juicefs", "9p")
-MEMORY = ("tmpfs", "ramfs")
 
 
 def gpu_findings(machine: Machine, environment: Mapping[str, str]) -> list[Finding]:
@@ -93,7 +90,7 @@ def host_finding(free: int | None) -> Finding:
 
 
 def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path, int | None]) -> list[Finding]:
-    """Whether there is room for the run's images and for what is downloaded, and what kind of disk it is.
+    """Whether there is room for the run's images and for what is downloaded.
 
     `images` is how many edits the run will write, None if that is not known; `downloads` are bytes by folder, None
     where they are not known.
@@ -117,7 +114,6 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
             continue
         on_disk[disk] = on_disk.get(disk, 0) + count  # two of them may share it
         text = f"{what}: {gb(free)} free at {existing}"
-        kind = file_system(existing)
         if not os.access(existing, os.W_OK):
             advice = "give a folder that can be written (--run-dir, HF_HOME)"
             findings.append(Finding("disk", "problem", f"{what}: {existing} cannot be written", advice))
@@ -129,12 +125,6 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
             findings.append(Finding("disk", "warning", text, advice))
         else:
             findings.append(Finding("disk", "ok", text))
-        if kind in MEMORY:
-            text = f"{existing} lies in memory ({kind}): all is gone when the machine restarts"
-            findings.append(Finding("disk", "warning", text, "use a disk (--run-dir, HF_HOME)"))
-        elif kind in NETWORK:
-            text = f"{existing} is a network file system ({kind}): each image is synced, which may take its time there"
-            findings.append(Finding("disk", "note", text))
     return findings
 
 
@@ -149,22 +139,3 @@ def nearest_folder(path: Path) -> Path:
     while not path.is_dir() and path != path.parent:
         path = path.parent
     return path
-
-
-def file_system(folder: Path) -> str:
-    """The kind of file system on which a folder lies (`ext4`, `nfs4`, `tmpfs`); empty where it is not known."""
-    try:
-        lines = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return ""
-    target = str(folder.resolve())
-    longest, kind = -1, ""
-    for line in lines:
-        fields = line.split()
-        if len(fields) < 3:
-            continue
-        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1])  # `\040` is a space
-        inside = target == point or target.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= longest:  # of two on one point the later covers the earlier
-            longest, kind = len(point), fields[2]
-    return kind

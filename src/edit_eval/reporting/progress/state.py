@@ -16,7 +16,6 @@ from typing import Any
 from edit_eval.execution.drivers.contract import Meter
 from edit_eval.records import NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.progress.tally import Tally, is_control
-from edit_eval.reporting.progress.time_left import Demand, TimeLeft, time_left
 from edit_eval.reporting.progress.view import (
     BatchDone,
     DeviceView,
@@ -36,6 +35,7 @@ from edit_eval.scheduling.estimates import Estimates, Mean
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.scheduling.time_left import Demand, TimeLeft, time_left
 from edit_eval.store.matrix import Matrix
 
 LINES_KEPT = 1_000

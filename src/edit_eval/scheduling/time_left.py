@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import State
+from edit_eval.scheduling.tasks import Work
+
 MODELS_LOOKED_AT = 6
 """Every set of at most so many models is looked at; with more models, only all of them and each alone."""
 
@@ -53,6 +58,27 @@ def time_left(demands: Sequence[Demand]) -> TimeLeft:
     sizes = range(1, len(known) + 1) if len(known) <= MODELS_LOOKED_AT else (1, len(known))
     shared = max(_seconds(some) for size in sizes for some in combinations(known, size))
     return TimeLeft(max(shared, *(d.longest for d in known)), missing)
+
+
+def rest_of_a_run(work: Work, estimates: Estimates, policy: Policy) -> TimeLeft:
+    """The time for all that is left, from the mean times seen so far; what is under way counts whole."""
+    demands = []
+    for model in dict.fromkeys(replica.model for replica in policy.replicas):
+        alive = [replica for replica in policy.of(model.key) if replica.state is not State.RETIRED]
+        unit, load = estimates.unit[model.key].value, estimates.load[model.key].value
+        per_replica = max((len(replica.place) / replica.capacity for replica in alive), default=1.0)
+        there = any(replica.state is State.LOADED for replica in alive)
+        demands.append(
+            Demand(
+                kind=model.kind,
+                devices=frozenset(device for replica in alive for device in replica.place),
+                units=work.units_left(model.key),
+                seconds=None if unit is None else unit * per_replica,
+                load=0.0 if there or load is None else load,
+                longest=unit or 0.0,
+            )
+        )
+    return time_left(demands)
 
 
 def _seconds(demands: Sequence[Demand]) -> float:

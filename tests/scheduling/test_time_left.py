@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from edit_eval.reporting.progress.time_left import Demand, TimeLeft, time_left
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import State
+from edit_eval.scheduling.tasks import Model, Work
+from edit_eval.scheduling.time_left import Demand, TimeLeft, rest_of_a_run, time_left
 
 A, B, C = (frozenset({f"cuda:{n}"}) for n in range(3))
 
@@ -41,3 +45,39 @@ def test_time_left(demands: list[Demand], expected: TimeLeft) -> None:
 def test_many_models_are_looked_at_in_no_time() -> None:
     demands = [Demand("edit", A | B, 1, 1.0) for _ in range(40)]
     assert time_left(demands).seconds == pytest.approx(20.0)
+
+
+def left(layout: list[Model], edits: int, judgements: int, *loaded: str, capacity: int = 1) -> float | None:
+    """So much is left, an edit takes 4 s, a judgement 0.5 s, and each load 10 s."""
+    work, estimates = Work(), Estimates()
+    policy = Policy(layout, work, estimates)
+    for model in layout:
+        for number in range(edits if model.kind == "edit" else judgements):
+            work.add(model.key, [number])
+        estimates.unit[model.key].add(4.0 if model.kind == "edit" else 0.5)
+        estimates.load[model.key].add(10.0)
+        for replica in policy.of(model.key):
+            if model.key in loaded:
+                replica.state, replica.capacity = State.LOADED, capacity
+    return rest_of_a_run(work, estimates, policy).seconds
+
+
+PLACES = (("cuda:0",), ("cuda:1",))
+BOTH = [Model("e", "edit", PLACES), Model("j", "judge", PLACES)]
+
+
+def test_the_rest_of_a_run_is_what_its_devices_share_with_the_loads_that_are_still_to_come() -> None:
+    assert left(BOTH, 10, 20, "edit:e") == (10 * 4.0 + 2 * 10.0 + 20 * 0.5) / 2
+    assert left(BOTH, 10, 20, "edit:e", "judge:j") == (10 * 4.0 + 20 * 0.5) / 2
+    assert left(BOTH, 0, 0) == 0.0
+
+
+def test_a_server_that_answers_several_at_a_time_takes_less() -> None:
+    assert left(BOTH[1:], 0, 40, "judge:j", capacity=8) == 40 * 0.5 / 8 / 2
+
+
+def test_of_what_nobody_has_seen_no_time_is_told() -> None:
+    work, estimates = Work(), Estimates()
+    policy = Policy(BOTH, work, estimates)
+    work.add("edit:e", [0])
+    assert rest_of_a_run(work, estimates, policy) == TimeLeft(None, ("edit",))
