@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import Machine
-from edit_eval.execution.machine.fitting import gib, weights_of
+from edit_eval.execution.machine.fitting import checkpoint_of, gib, weights_of
 from edit_eval.execution.machine.weights import PUBLISHED, hub_cache, is_hub_name, offline
 from edit_eval.workers.model_class import find_class
 
@@ -111,14 +111,14 @@ def no_weights(section: ModelSection, environment: Mapping[str, str]) -> Obstacl
     missing = f"not whole in the cache ({weights.faults[0]})" if weights.faults else f"not in the cache {cache}"
     reason = f"{variable} forbids asking the Hub" if variable else f"{_hub(environment)} cannot be reached"
     return Obstacle(
-        f"{section.named('model_name')}: the weights of {weights.name} are {missing}, and {reason}",
+        f"{section.named(checkpoint_of(section)[0])}: the weights of {weights.name} are {missing}, and {reason}",
         f"where there is a network run `{download_command(section)}`, or give a folder",
     )
 
 
 def download_command(section: ModelSection) -> str:
     """What a person types to have a model's weights from the Hub."""
-    name, revision = section.parameters["model_name"], section.parameters.get("revision")
+    _, name, revision, _ = checkpoint_of(section)
     return f"hf download {name}" + (f" --revision {revision}" if revision else "")
 
 

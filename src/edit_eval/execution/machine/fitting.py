@@ -72,19 +72,19 @@ class Need:
 
 def weights_of(section: ModelSection, environment: Mapping[str, str]) -> Weights:
     """The weights that a model's parameters name; unknown for one that has none of its own (an endpoint, a folder)."""
-    parameters = section.parameters
-    name, revision, dtype = (parameters.get(key) for key in ("model_name", "revision", "dtype"))
+    _, name, revision, dtype = checkpoint_of(section)
+    return find_weights(name, revision, dtype or "bfloat16", environment) if name else Weights("", None)
+
+
+def checkpoint_of(section: ModelSection) -> tuple[str, str, str | None, str | None]:
+    """The parameter that names a model's weights, what it says (empty where there is none), its revision and dtype."""
+    key, parameters = "model_name", section.parameters
+    said = [parameters.get(name) for name in (key, "revision", "dtype")]
     if section.served and section.served.engine != "command":  # its `revision` is a word of the user's
-        name = parameters.get("model")
-        revision, dtype = (given(section.served.arguments, (flag,)) for flag in ("--revision", "--dtype"))
-    if not isinstance(name, str) or not name:
-        return Weights("", None)
-    return find_weights(
-        name,
-        revision if isinstance(revision, str) else None,
-        dtype if isinstance(dtype, str) else "bfloat16",
-        environment,
-    )
+        key, arguments = "model", section.served.arguments
+        said = [parameters.get(key), *(given(arguments, (flag,)) for flag in ("--revision", "--dtype"))]
+    name, revision, dtype = (one if isinstance(one, str) else None for one in said)
+    return key, name or "", revision, dtype
 
 
 def claim_of(section: ModelSection, places: Sequence[Sequence[str]], visible: Sequence[Gpu]) -> int | None:
