@@ -113,16 +113,17 @@ def main() -> None:
         begin = time.perf_counter()
         summary = summarise(results)
         summarised = time.perf_counter()
-        files = write_report(results, summary, Path(folder) / "report")
+        page = Path(folder) / "report" / "index.html"
+        write_report(results, summary, page.parent)
         written = time.perf_counter()
         figures = {
             "samples": arguments.samples,
             "summarise_seconds": round(summarised - begin, 2),
             "write_seconds": round(written - summarised, 2),
-            "page_megabytes": round(files.page.stat().st_size / 1e6, 1),
+            "page_megabytes": round(page.stat().st_size / 1e6, 1),
             "memory_grown_megabytes": round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024),
         }
-        opened = [seconds_to_open(files.page) for _ in range(OPENED)]
+        opened = [seconds_to_open(page) for _ in range(OPENED)]
         marks = [one for one in opened if one]
         for name in marks[0] if marks else ():
             figures[f"{name}_seconds"] = statistics.median(one[name] for one in marks)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edit_eval.testing.scripted_server import Reply, ScriptedServer
+from scripted_server import Reply, ScriptedServer
 
 __all__ = ["Asked", "JudgeServer", "Reply"]
 

@@ -15,7 +15,7 @@ import typer
 import yaml
 
 from edit_eval import cli, evaluation, experiment
-from edit_eval.evaluation import RunInterrupted
+from edit_eval.errors import RunInterrupted
 from edit_eval.execution.advice.findings import Finding
 from small_benchmark import configuration, sample_id
 

@@ -16,8 +16,8 @@ import yaml
 
 from edit_eval import cli, evaluate, evaluation
 from edit_eval.config.loading import load_configuration
-from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError
-from edit_eval.evaluation import RunInterrupted, what_is_left
+from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError, RunInterrupted
+from edit_eval.evaluation import what_is_left
 from edit_eval.execution.session import Session
 from edit_eval.experiment import identity
 from edit_eval.records import Reply, Status

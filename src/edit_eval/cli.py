@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, Stopped
+from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
 from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def run(
     """Edit, judge and report. Rerun the same command to resume."""
     from edit_eval.config.loading import load_configuration
     from edit_eval.evaluation import evaluate
-    from edit_eval.run import Run, RunInterrupted
+    from edit_eval.run import Run
 
     options["progress"] = progress
     configuration = load_configuration(config, **options)

@@ -100,3 +100,12 @@ class ChangedError(ModelError):
 
 class LoadError(ModelError):
     """A model cannot be loaded in this environment or on this device."""
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """Somebody wanted the end of the run in `run_dir`; `signal` is how. All that was done is kept."""
+
+    def __init__(self, run_dir: Path, signal: int) -> None:
+        super().__init__(f"signal {signal}")
+        self.run_dir = run_dir
+        self.signal = signal

@@ -8,8 +8,8 @@ for result in evaluate("config.yaml").summary["results"]:
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -17,15 +17,15 @@ from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.benchmarks.selection import refuse_nothing
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
-from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import examination
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.planning import Plan, make_plan
 from edit_eval.execution.drivers.local import LocalDriver
-from edit_eval.execution.run_folders import RUNS, choose_place, named_place
+from edit_eval.execution.run_folders import RUNS, find_place, refuse_a_python_without_utf_8
 from edit_eval.execution.session import Session, Spectator
 from edit_eval.experiment import Experiment, load_samples, verify_sources
-from edit_eval.run import Run, RunInterrupted, failures
+from edit_eval.run import Run, failures
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.matrix import Matrix, what_is_left
@@ -64,19 +64,19 @@ def evaluate(
     `Stopped` or `RunInterrupted` when the run ended early, `NotDrawn` when only its report is missing: all that was
     done is kept.
     """
-    if sys.getfilesystemencoding() != "utf-8":
-        raise ConfigurationError(
-            f"this Python writes file names in {sys.getfilesystemencoding()}, and a sample's id may be any text; "
-            "start it with PYTHONUTF8=1"
-        )
+    refuse_a_python_without_utf_8()
     again = failures(retry)
-    unsaid: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
         configuration = load_configuration(configuration, **options)
-        unsaid = tuple(configuration.notes)
+        notes = configuration.notes
     spectator = spectator or progress_of(configuration)
-    for note in unsaid:
-        spectator.note(note)
+
+    def tell(*notes: str) -> None:
+        for note in filter(None, notes):
+            spectator.note(note)
+
+    tell(*notes)
 
     # What is asked.
     altered = verify_sources(configuration) if verify else ""
@@ -85,35 +85,24 @@ def evaluate(
     refuse_nothing(experiment.samples)
 
     # What is there.
-    sources = [RunDirectory.existing(Path(folder)) for folder in reuse_from]
-    if run_dir is None:
-        place = choose_place(configuration.name, experiment, again.__contains__)
-        sources += [RunDirectory(folder) for folder in place.sources]
-    else:
-        place = named_place(Path(run_dir), experiment, again.__contains__)
-    expected = place.expected(experiment, sources, again.__contains__)
+    place = find_place(run_dir, configuration.name, experiment, again.__contains__)
+    sources = [RunDirectory.existing(Path(folder)) for folder in (*reuse_from, *place.sources)]
     session = Session(configuration, LocalDriver())
-    session.refuse_what_cannot_load(expected)
+    session.refuse_what_cannot_load(place.expected(experiment, sources, again.__contains__))
 
-    directory = place.begin()
-    try:
-        for note in place.notes(directory, experiment):
-            spectator.note(note)
+    with place.begun() as directory:
+        tell(*place.notes(directory, experiment))
         # What is there already counts first, then what other runs have.
         matrix, noticed = place.recall(directory, Matrix(experiment), again.__contains__, verify=verify)
-        for note in (altered, *noticed) if altered else noticed:
-            spectator.note(note)
+        tell(altered, *noticed)
         for source in sources:
-            spectator.note(reuse(source, directory, matrix))
-        if directory.damage.note:
-            spectator.note(directory.damage.note)
-        spectator.note(what_is_left(matrix))
+            tell(reuse(source, directory, matrix))
+        tell(directory.damage.note, what_is_left(matrix))
 
         # Have the rest done.
         run, pending = Run(directory.path), matrix.pending
         if pending:
-            for note in session.changes(directory, strict=strict_environment):
-                spectator.note(note)
+            tell(*session.changes(directory, strict=strict_environment))
         plain, asked = configuration.as_plain(), experiment.record(configuration.folder)
         # A finished run that is asked for once more is not touched, down to the times of its files.
         described = directory.says(plain, asked, experiment.samples)
@@ -126,26 +115,15 @@ def evaluate(
             session.run(
                 matrix, directory, spectator, categories, strict_environment=strict_environment, command=command
             )
-        elif described and run.page.exists():
-            report = False
-        if report:
+        if report and (pending or not described or not run.page.exists()):
             remember_sources(experiment.samples)
             run.draw()
-    except Stopped as stopped:
-        stopped.run_dir = directory.path
-        raise
-    except KeyboardInterrupt as interruption:
-        raise RunInterrupted(directory.path, int(getattr(interruption, "signal", 2))) from None
-    finally:
-        directory.end()
     return run
 
 
 def progress_of(configuration: Configuration) -> Spectator:
     """The live progress that the configuration asks for."""
-    from edit_eval.reporting.progress.live import (
-        live_progress,
-    )  # here, since it takes a while and only some verbs need it
+    from edit_eval.reporting.progress.live import live_progress  # it takes a while, and only some verbs need it
 
     return live_progress(configuration.execution.progress)
 
@@ -159,11 +137,10 @@ def examine(
     try:
         configuration = load_configuration(source, **options)
     except ConfigurationError as error:
-        try:  # where only the benchmark's file is missing, all else can be looked at
-            configuration = load_configuration(source, **options, data_may_be_missing=True)
-        except ConfigurationError:
-            return examination.examine(refused=error)
-        return examination.examine(configuration, refused=error, run_folder=run_dir)
+        as_far_as_it_goes = None
+        with suppress(ConfigurationError):  # where only the benchmark's file is missing, all else can be looked at
+            as_far_as_it_goes = load_configuration(source, **options, data_may_be_missing=True)
+        return examination.examine(as_far_as_it_goes, refused=error, run_folder=run_dir)
     return examination.examine(configuration, run_folder=run_dir, listener=progress_of(configuration))
 
 

@@ -24,15 +24,6 @@ from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory
 
 
-class RunInterrupted(KeyboardInterrupt):
-    """Somebody wanted the end of the run in `run_dir`; `signal` is how. All that was done is kept."""
-
-    def __init__(self, run_dir: Path, signal: int) -> None:
-        super().__init__(f"signal {signal}")
-        self.run_dir = run_dir
-        self.signal = signal
-
-
 def failures(names: Collection[str]) -> frozenset[Status]:
     """The statuses that are to be tried again. Raises `ConfigurationError` for a name that is no failure's."""
     known = {s.value: s for s in Status if s not in (Status.OK, Status.PENDING, Status.SKIPPED)}

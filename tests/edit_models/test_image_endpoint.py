@@ -16,7 +16,8 @@ from edit_eval.edit_models.contract import EditRequest
 from edit_eval.edit_models.image_endpoint import ImageEndpoint
 from edit_eval.endpoints import client
 from edit_eval.errors import LoadError, ModelError, Refused
-from edit_eval.testing.image_server import (
+from edit_eval.workers.model_class import key_parameters
+from image_server import (
     AskedEdit,
     ImageServer,
     Reply,
@@ -28,7 +29,6 @@ from edit_eval.testing.image_server import (
     picture,
     refused,
 )
-from edit_eval.workers.model_class import key_parameters
 
 pytest.importorskip("openai")
 

@@ -22,12 +22,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # for the judge's server
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for the scripted servers
 
-from edit_eval.testing import scripted_server
-from edit_eval.testing.image_server import ImageServer
-from edit_eval.testing.scripted_server import Reply
+import scripted_server
+from image_server import ImageServer
 from judge_server import JudgeServer
+from scripted_server import Reply
 
 
 def main(kind: str, port: str, manner: str = "well", folder: str = "", whom: str = "", at: str = "0") -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+import scripted_server
 from edit_eval.endpoints import serving
 from edit_eval.endpoints.engines import ENGINES
 from edit_eval.endpoints.serving import RUN, Serve, Server, ServerEnvironment, telling_line
 from edit_eval.errors import LoadError
-from edit_eval.testing import scripted_server
 from judge_server import JudgeServer
 
 SCRIPTED = str(Path(__file__).with_name("server_program.py"))

@@ -13,7 +13,7 @@ from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.evaluation import evaluate
 from edit_eval.execution import run_folders
-from edit_eval.execution.run_folders import Place, choose_place, new_folder, recorded, runs_of, was_another
+from edit_eval.execution.run_folders import Place, find_place, new_folder, recorded, runs_of, was_another
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.records import Picture, Sample
@@ -88,7 +88,7 @@ def test_two_runs_that_begin_in_the_same_second_have_a_folder_each(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run_folders.time, "strftime", lambda form: "-20260102-030405")
-    places = [choose_place("demo", made(), lambda status: False) for _ in range(2)]
+    places = [find_place(None, "demo", made(), lambda status: False) for _ in range(2)]
     directories = [place.begin() for place in places]
     assert [str(directory.path) for directory in directories] == [
         "runs/demo-20260102-030405",
@@ -152,7 +152,7 @@ def test_a_newest_run_that_cannot_be_read_keeps_nobody_from_a_new_one(
     (config / "0001.yaml").unlink()
     (config / "0001.yaml").write_text("{}")
     (config / "0001.json").write_text("{}")
-    place = choose_place("demo", made(), lambda status: False)
+    place = find_place(None, "demo", made(), lambda status: False)
     assert not place.folder.exists()
     assert (place.found, place.sources) == (False, ())
 

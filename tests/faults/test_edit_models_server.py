@@ -17,7 +17,8 @@ from edit_eval import evaluate
 from edit_eval.errors import Stopped
 from edit_eval.records import Status
 from edit_eval.run import Run
-from edit_eval.testing.image_server import (
+from faults.faulty_runs import Ears, lines, settings
+from image_server import (
     AskedEdit,
     ImageServer,
     Reply,
@@ -29,7 +30,6 @@ from edit_eval.testing.image_server import (
     picture,
     refused,
 )
-from faults.faulty_runs import Ears, lines, settings
 from small_benchmark import sample_id, write_benchmark
 
 pytest.importorskip("openai")

@@ -88,7 +88,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         tab.on("pageerror", lambda error: faults.append(str(error)))
         tab.on("request", lambda made: None if made.url.startswith(("file:", "data:")) else faults.append(made.url))
         tab.on("dialog", lambda shown: (faults.append(f"dialog: {shown.message}"), shown.dismiss()))
-        tab.goto(report.files.page.as_uri() + address)
+        tab.goto((report.folder / "index.html").as_uri() + address)
         return tab
 
     yield open_it

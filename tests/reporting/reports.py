@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from edit_eval.records import Results
-from edit_eval.reporting.page.files import ReportFiles, write_report
+from edit_eval.reporting.page.files import write_report
 from edit_eval.statistics.summary import summarise
 
 
@@ -20,11 +20,11 @@ class Report:
 
     results: Results
     summary: dict[str, Any]
-    files: ReportFiles
+    folder: Path
 
     @property
     def html(self) -> str:
-        return self.files.page.read_text(encoding="utf-8")
+        return (self.folder / "index.html").read_text(encoding="utf-8")
 
     @property
     def data(self) -> dict[str, Any]:
@@ -83,8 +83,9 @@ def headline(entry: dict[str, Any]) -> dict[str, Any]:
 
 def report_on(results: Results, language: str = "en") -> Report:
     summary = summarise(results)
-    files = write_report(results, summary, Path(results.directory) / "report", language=language)
-    return Report(results, summary, files)
+    folder = Path(results.directory) / "report"
+    write_report(results, summary, folder, language=language)
+    return Report(results, summary, folder)
 
 
 # -- in a browser --

@@ -23,12 +23,11 @@ from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.records import Edit, Judgement, Picture, Sample, Scale, Status
 from edit_eval.reporting.progress.state import ProgressState
-from edit_eval.reporting.progress.view import Display, Line, Reading, Snapshot
+from edit_eval.reporting.progress.view import Display, Line, Reading, Said, Snapshot
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica
-from edit_eval.scheduling.tasks import Model, Task, Work
+from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.workers.messages import Message
@@ -246,6 +245,10 @@ class Recording:
         """All lines of a kind."""
         return [line for line in self.lines if isinstance(line, kind)]
 
+    def said(self, tag: str) -> list[str]:
+        """The words of all lines with a tag."""
+        return [line.words for line in self.of(Said) if line.tag == tag]
+
 
 class Watched:
     """A spectator without a thread: shows everything at once, in simulated time."""
@@ -253,15 +256,6 @@ class Watched:
     def __init__(self, run: SimulatedRun, display: Display) -> None:
         self.run, self.display = run, display
         self.state: ProgressState | None = None
-
-    @property
-    def _known(self) -> ProgressState:
-        assert self.state is not None
-        return self.state
-
-    @property
-    def _now(self) -> float:
-        return self.run.driver.now
 
     def reading(self, items: int, read: int, size: int) -> None: ...
     def has_read(self) -> None: ...
@@ -275,32 +269,16 @@ class Watched:
         meters: Mapping[str, Meter],
         directory: RunDirectory,
     ) -> None:
-        self.state = ProgressState(matrix, policy, work, estimates, self._now, meters)
+        self.state = ProgressState(matrix, policy, work, estimates, lambda: self.run.driver.now, meters)
         self.tick(0.0)
 
     def tick(self, now: float) -> None:
-        self.display.draw(self._known.take_lines(), self._known.snapshot(self._now))
+        assert self.state is not None
+        self.display.draw(self.state.take_lines(), self.state.snapshot())
 
     def end(self) -> None:
-        self.display.close(self._known.take_lines(), self._known.snapshot(self._now))
+        assert self.state is not None
+        self.display.close(self.state.take_lines(), self.state.snapshot())
 
-    def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
-        self._known.replica(replica, state, message, self._now)
-
-    def running(self, replica: Replica, task: Task, about: str) -> None:
-        self._known.running(replica, task, about, self._now)
-
-    def step(self, replica: Replica, step: int, steps: int) -> None:
-        self._known.step(replica, step, steps)
-
-    def finished(self, replica: Replica, task: Task) -> None:
-        self._known.finished(replica, task, self._now)
-
-    def note(self, text: str) -> None:
-        self._known.note(text)
-
-    def edit(self, edit: Edit) -> None:
-        self._known.edit(edit, self._now)
-
-    def judgement(self, judgement: Judgement) -> None:
-        self._known.judgement(judgement, self._now)
+    def __getattr__(self, told: str) -> Any:
+        return getattr(self.state, told)

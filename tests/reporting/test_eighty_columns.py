@@ -135,8 +135,5 @@ def test_what_can_be_named_and_its_parameters() -> None:
 
 
 def test_what_an_examination_found() -> None:
-    file = io.StringIO()
-    print_findings(
-        [Finding("models", "problem", f"{name} 装不下。" * 9, "用 offload: model。" * 9) for name in MODELS], file
-    )
-    assert max(map(cell_len, file.getvalue().splitlines())) <= 80
+    findings = [Finding("models", "problem", f"{name} 装不下。" * 9, "用 offload: model。" * 9) for name in MODELS]
+    assert max(map(cell_len, lines(lambda console: print_findings(findings, console)))) <= 80

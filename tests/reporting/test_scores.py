@@ -95,7 +95,7 @@ def test_the_seed_is_the_one_the_edit_model_was_given(complete: Report) -> None:
 
 
 def test_the_file_holds_that_table(incomplete: Report) -> None:
-    with incomplete.files.scores.open(encoding="utf-8", newline="") as file:
+    with (incomplete.folder / "scores.csv").open(encoding="utf-8", newline="") as file:
         assert file.read() == written(incomplete.results)
 
 
@@ -125,4 +125,4 @@ def test_every_reply_that_counts_is_a_line(three_scores: Report) -> None:
     keys = ("sample", "edit_model", "judge", "question", "status", "values", "text")
     assert [tuple(line[key] for key in keys) for line in lines] == expected
     assert {line["question"] for line in lines} == {"quality", "drift", "fidelity", "score"}
-    assert three_scores.files.replies.read_text(encoding="utf-8") == file.getvalue()
+    assert (three_scores.folder / "replies.jsonl").read_text(encoding="utf-8") == file.getvalue()

@@ -106,4 +106,4 @@ def test_it_is_said_in_the_report(tmp_path: Path) -> None:
     report = report_on(build_run(tmp_path, samples=48, size=(16, 12)))
     said = "cuda:1 is 25% slower than the others at editing with qwen_image_edit"
     assert said in report.html
-    assert said in report.files.markdown.read_text(encoding="utf-8")
+    assert said in (report.folder / "report.md").read_text(encoding="utf-8")

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from edit_eval.config.components import own_source
-from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.errors import ConfigurationError, RunDirectoryError, RunInterrupted, Stopped
 from edit_eval.experiment import Experiment
 from edit_eval.records import Status
 from edit_eval.store.journal import Damage, segments
@@ -109,6 +110,20 @@ class Place:
             raise
         return directory
 
+    @contextlib.contextmanager
+    def begun(self) -> Iterator[RunDirectory]:
+        """The same, until the run's end; what ends it early says where it is, and Ctrl-C is `RunInterrupted`."""
+        directory = self.begin()
+        try:
+            yield directory
+        except Stopped as stopped:
+            stopped.run_dir = directory.path
+            raise
+        except KeyboardInterrupt as interruption:
+            raise RunInterrupted(directory.path, int(getattr(interruption, "signal", 2))) from None
+        finally:
+            directory.end()
+
     def recall(
         self, directory: RunDirectory, matrix: Matrix, retry: Callable[[Status], bool], *, verify: bool = False
     ) -> tuple[Matrix, list[str]]:
@@ -147,12 +162,18 @@ class Place:
         return [note for note in said if note]
 
 
-def choose_place(name: str, now: Experiment, retry: Callable[[Status], bool]) -> Place:
-    """Where a run goes that was not told where to: what was made once is not made again.
+def find_place(named: str | Path | None, name: str, now: Experiment, retry: Callable[[Status], bool]) -> Place:
+    """Where a run goes: the folder that was named, or else one where what was made once is not made again.
 
-    The newest run of that configuration that is the same evaluation is taken, finished or not. Otherwise a new folder
-    is named, with the earlier runs that have edits which it wants. Nothing is written.
+    That is the newest run of the configuration called `name` that is the same evaluation, finished or not. Otherwise a
+    new folder is thought of, with the earlier runs that have edits which it wants. Nothing is written.
     """
+    if named is not None:
+        folder = Path(named)
+        try:
+            return Place(folder, recalled=_recall(folder, Matrix(now), retry))
+        except (OSError, RunDirectoryError):  # whoever begins the run says why
+            return Place(folder)
     earlier = runs_of(name)[:LOOKED_AT]
     for folder in earlier:
         before = None
@@ -163,12 +184,13 @@ def choose_place(name: str, now: Experiment, retry: Callable[[Status], bool]) ->
     return Place(new_folder(name), sources=_sources(earlier, Matrix(now)), new_for=name)
 
 
-def named_place(folder: Path, now: Experiment, retry: Callable[[Status], bool]) -> Place:
-    """The folder that somebody named, and what is in it already."""
-    try:
-        return Place(folder, recalled=_recall(folder, Matrix(now), retry))
-    except (OSError, RunDirectoryError):  # whoever begins the run says why
-        return Place(folder)
+def refuse_a_python_without_utf_8() -> None:
+    """Raises `ConfigurationError` where this Python cannot write every file name: a sample's id may be any text."""
+    if sys.getfilesystemencoding() != "utf-8":
+        raise ConfigurationError(
+            f"this Python writes file names in {sys.getfilesystemencoding()}, and a sample's id may be any text; "
+            "start it with PYTHONUTF8=1"
+        )
 
 
 def _recall(folder: Path, matrix: Matrix, retry: Callable[[Status], bool]) -> Recalled:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -14,7 +13,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.page.entries import entries
 from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.tables import results_table
-from edit_eval.reporting.terminal_text import Name, print_beside, stdout_console
+from edit_eval.reporting.terminal_text import Name, numbers, plain_table, print_beside, print_dim, stdout_console
 
 
 def print_agreement(document: Mapping[str, Any], console: Console | None = None, *, language: str = "en") -> None:
@@ -28,24 +27,24 @@ def print_agreement(document: Mapping[str, Any], console: Console | None = None,
     console.print()
     console.print(judges_table(document, language))
     retested = any(card["retest"] for card in document["judges"].values())
-    _print_dim(console, text("agreement.judges.hint", language))
+    print_dim(console, text("agreement.judges.hint", language))
     if retested:
-        _print_dim(console, text("agreement.repeats.hint", language))
+        print_dim(console, text("agreement.repeats.hint", language))
     if document.get("between_judges"):
         console.print()
         console.print(alpha_table(document["between_judges"], language))
-        _print_dim(console, text("agreement.alpha.hint", language))
+        print_dim(console, text("agreement.alpha.hint", language))
         if why := no_alpha(document["between_judges"], language):
-            _print_dim(console, why)
+            print_dim(console, why)
     if document.get("no_median") == "unlike_scales":
-        _print_dim(console, text("agreement.no_median", language))
+        print_dim(console, text("agreement.no_median", language))
     if document.get("median"):
         console.print()
         judges = len(document["judges"])
         console.print(Text(text("judges.median", language, count=judges), style="bold"))
         console.print()
         console.print(results_table(entries(document["median"]), language))
-        _print_dim(console, text("judges.median.hint", language))
+        print_dim(console, text("judges.median.hint", language))
     if document.get("people"):
         console.print()
         _print_people(document["people"], console, language)
@@ -55,10 +54,9 @@ def judges_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """A row for each judge: how often it gave no score, how often the ends of the scale, how it repeats itself."""
     cards = document["judges"]
     retested = any(card["retest"] for card in cards.values())
-    table = _table(text("judge", language))
     keys = ["judges.asked", "judges.unscored", "agreement.ceiling", "agreement.floor"]
     keys += ["agreement.sd", "agreement.icc", "agreement.identical"] if retested else []
-    _add_numbers(table, *(text(key, language) for key in keys))
+    table = plain_table(text("judge", language), *numbers(*(text(key, language) for key in keys)), gap=1)
     for judge, card in cards.items():
         retest = card["retest"]
         repeats = [formats.NOTHING] * 3
@@ -77,15 +75,14 @@ def judges_table(document: Mapping[str, Any], language: str = "en") -> Table:
 
 def alpha_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """A row for all judges together and, with more than two, for each two of them."""
-    table = _table(text("judges.alpha", language))
-    _add_numbers(table, *(text(key, language) for key in ("judges.compared", "judges.alpha.column", "interval")))
+    headings = [text(key, language) for key in ("judges.compared", "judges.alpha.column", "interval")]
+    table = plain_table(text("judges.alpha", language), *numbers(*headings), gap=1)
     rows = [(", ".join(document["judges"]), document)]
     if len(document["judges"]) > 2:
         rows += [(f"{pair['a']}, {pair['b']}", pair) for pair in document["pairs"]]
     for name, found in rows:
-        alpha = formats.score(found["alpha"])
-        span = formats.bracketed(found["ci95"])
-        table.add_row(Name(name), str(found["edits"]), Text(alpha, style="bold"), span)
+        alpha = Text(formats.score(found["alpha"]), style="bold")
+        table.add_row(Name(name), str(found["edits"]), alpha, formats.bracketed(found["ci95"]))
     return table
 
 
@@ -97,9 +94,8 @@ def no_alpha(document: Mapping[str, Any], language: str) -> str:
 
 def people_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """For each judge its agreement with people, over all edit models and for each of them."""
-    table = _table(text("judge", language))
-    table.add_column(text("edit_model", language), overflow="fold")
-    _add_numbers(table, "n", text("agreement.spearman", language), text("interval", language))
+    figures = numbers("n", text("agreement.spearman", language), text("interval", language))
+    table = plain_table(text("judge", language), text("edit_model", language), *figures, gap=1)
     every = text("agreement.all", language)
     rows = list(document["judges"].items())
     if document["median"]:
@@ -128,23 +124,4 @@ def _print_people(document: Mapping[str, Any], console: Console, language: str) 
     console.print()
     console.print(people_table(document, language))
     hints = ["agreement.spearman.hint"] + (["agreement.one_person.hint"] if document["raters"] else [])
-    _print_dim(console, _sentences([text(key, language) for key in hints], language))
-
-
-def _sentences(sentences: Sequence[str], language: str) -> str:
-    return ("" if language == "zh" else " ").join(sentences)
-
-
-def _table(first: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    table.add_column(first, overflow="fold")
-    return table
-
-
-def _add_numbers(table: Table, *names: str) -> None:
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-
-
-def _print_dim(console: Console, words: str) -> None:
-    print_beside(console, "", Text(words, style="dim"))
+    print_dim(console, ("" if language == "zh" else " ").join(text(key, language) for key in hints))

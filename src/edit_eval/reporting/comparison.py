@@ -6,18 +6,28 @@ The columns that are compared have letters, so that a pair with all its numbers 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
-from edit_eval.reporting.page.texts import scale_words, score_name, short_category, text
+from edit_eval.reporting.page.texts import score_line, short_category, text
 from edit_eval.reporting.tables import without_interval
-from edit_eval.reporting.terminal_text import Name, one_line, print_beside, readable, stdout_console
+from edit_eval.reporting.terminal_text import (
+    Name,
+    numbers,
+    one_line,
+    plain_table,
+    print_beside,
+    print_dim,
+    readable,
+    stdout_console,
+    whole,
+)
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.failure_rates import FailedEdits
 from edit_eval.statistics.paired import FEWEST_IMAGES
@@ -39,43 +49,16 @@ def print_comparison(comparison: Comparison, console: Console | None = None, *, 
     """
     console = console or stdout_console()
     letters = {name: letter(place) for place, name in enumerate(dict.fromkeys(c.name for c in comparison.columns))}
+    sheet = _Sheet(console, letters, language)
     for number, judge in enumerate(comparison.judges):
         if number:
             console.print()
-        columns = [column for column in comparison.columns if column.judge == judge]
-        pairs = [pair for pair in comparison.pairs if pair.judge == judge]
-        console.print(Text(one_line(text("judged_by", language, judge=judge)), style="bold"))
-        _print_scale(console, columns[0], language)
-        if not number:
-            for note in comparison.notes:
-                print_beside(
-                    console, Text(text("compare.note", language), style=_PROBLEM), Text(one_line(_note(note, language)))
-                )
-        console.print()
-        console.print(columns_table(columns, letters, language))
-        _print_reasons(console, [column.no_ci95 for column in columns], language)
-        if not number:
-            _print_differing_models(console, columns, letters, language)
-        console.print()
-        console.print(pairs_table(pairs, letters, language))
-        _print_reasons(console, [pair.no_ci95 for pair in pairs if pair.clusters >= FEWEST_IMAGES], language)
-        console.print()
-        console.print(counts_table(pairs, letters, language))
-        _print_failures(console, pairs, letters, language, with_table=not number)
-        if not number:
-            _print_explanation(console, comparison.pairs, letters, language)
-        detailed = pairs if len(pairs) <= PAIRS_IN_FULL else [pair for pair in pairs if pair.a == columns[0].name]
-        _print_categories(console, comparison, detailed, letters, language)
-        for pair in detailed:
-            _print_samples(console, pair, letters, SAMPLES_SHOWN[len(detailed) > 1], language)
-        if len(detailed) < len(pairs):
-            _print_dim(console, text("compare.rest", language, first=letters[columns[0].name]))
+        sheet.print_judge(comparison, judge, first=not number)
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
     """`edit-eval compare --json`: all numbers, as plain data that can be written as UTF-8."""
-    plain = readable(comparison.document())
-    assert isinstance(plain, dict)
+    plain: dict[str, Any] = readable(comparison.document())
     return plain
 
 
@@ -108,194 +91,6 @@ def p_value(value: float | None) -> str:
     return f"{value:.6f}" if (float(text) <= ALPHA) != (value <= ALPHA) else text
 
 
-def verdict(pair: Pair, letters: Mapping[str, str], language: str = "en") -> str:
-    """`A better`, with a star where missing scores could turn it; else no more than is known.
-
-    `B fails more` where scores show no difference, `trade` where the one that fails more scores higher, and a dagger
-    where one may fail more and is not behind in score: `failure_remarks` has the sentence. Else `tie`; `same on 3`,
-    samples of which each has the same two scores; `too few: 3` or `too uneven`, source images from which too little
-    follows; `no test` without any sample.
-    """
-    mark = "†" if _remark(pair) == "perhaps" else ""
-    if pair.trade:
-        return text("compare.trade", language)
-    if pair.scores_better is not None:
-        star = "" if pair.better_whatever_is_missing else "*"
-        return text("compare.better", language, name=letters[pair.scores_better]) + star + mark
-    if pair.fails_more is not None:
-        return text("compare.fails_more", language, name=letters[pair.fails_more])
-    if pair.n == 0:
-        return text("compare.no_test", language) + mark
-    if pair.identical:
-        return text("compare.same", language, n=pair.n) + mark
-    if pair.no_ci95 == "too_uneven" and pair.clusters >= FEWEST_IMAGES:
-        return text("compare.too_uneven", language) + mark
-    few = pair.clusters < FEWEST_IMAGES
-    return (text("compare.too_few", language, images=pair.clusters) if few else text("compare.tie", language)) + mark
-
-
-# -- tables --
-
-
-def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str], language: str = "en") -> Table:
-    """A row for each column: coverage, mean, interval, rank; its edit model where the name does not say it.
-
-    Where any edit failed also how many, with the 95 % interval of their share.
-    """
-    table = _table("", roomy=True)
-    table.add_column("", overflow="fold")
-    with_models = len({column.edit_model for column in columns}) > 1 and any(
-        not column.name.endswith(column.edit_model) for column in columns
-    )
-    if with_models:
-        table.add_column(text("edit_model", language), overflow="fold")
-    with_failures = any(column.failed.count for column in columns)
-    digits = _digits(columns[0].scale, [column.mean for column in columns])
-    keys = ["scored", *(["compare.failed"] if with_failures else []), "images", "mean.column", "interval"]
-    _add_numbers(table, [text(key, language) for key in (*keys, "compare.rank")])
-    for column in columns:
-        complete = column.scored == column.total
-        table.add_row(
-            Text(letters[column.name], style="bold"),
-            Name(column.name),
-            *([Name(column.edit_model)] if with_models else []),
-            Text(f"{column.scored}/{column.total}", style="" if complete else _PROBLEM),
-            *([_failed(column.failed)] if with_failures else []),
-            str(column.clusters),
-            Text(formats.score(column.mean, digits), style="bold"),
-            formats.span(column.ci95, digits),
-            str(column.rank),
-        )
-    return table
-
-
-def pairs_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: str = "en") -> Table:
-    """A row for each pair: the difference, its interval, the test, and what the test could have seen."""
-    table = _table(text("compare.pair", language))
-    _add_numbers(table, ["n", *_difference_names(language), text("compare.detectable", language)])
-    table.add_column(text("compare.verdict", language), no_wrap=True)
-    digits = _digits_of(pairs)
-    for pair in pairs:
-        table.add_row(
-            _pair_name(pair, letters),
-            str(pair.n),
-            str(pair.clusters),
-            Text(signed(pair.difference, digits), style="bold"),
-            signed_span(pair.ci95, digits),
-            p_value(pair.p),
-            p_value(pair.p_adjusted),
-            formats.score(pair.detectable, digits),
-            Text(verdict(pair, letters, language), style="bold" if pair.better else "dim"),
-        )
-    return table
-
-
-def counts_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: str = "en") -> Table:
-    """A row for each pair: samples won, tied and lost, what missing scores could do, and how many more it takes."""
-    incomplete = any(_misses(pair) for pair in pairs)
-    wanted = next((pair.needed["difference"] for pair in pairs if pair.needed), None)
-    digits = _digits_of(pairs)
-    table = _table(text("compare.pair", language), roomy=True)
-    keys = ["compare.wins", "compare.ties", "compare.losses", "compare.in_both"]
-    keys += ["compare.bounds"] if incomplete else []
-    _add_numbers(table, [text(key, language) for key in keys])
-    if wanted is not None:
-        _add_numbers(table, [text("compare.to_show", language, difference=f"{wanted:g}")])
-    for pair in pairs:
-        row = [str(pair.wins), str(pair.ties), str(pair.losses), f"{pair.n}/{pair.total}"]
-        bounds = (pair.worst_case_difference, pair.best_case_difference)
-        if incomplete:
-            known = [bound for bound in bounds if bound is not None]
-            row.append(signed_span(known, digits) if _misses(pair) and len(known) == 2 else formats.NOTHING)
-        if wanted is not None:
-            row.append(_needed(pair, language))
-        table.add_row(_pair_name(pair, letters), *row)
-    return table
-
-
-def failures_table(pairs: Sequence[Pair], letters: Mapping[str, str], language: str = "en") -> Table:
-    """A row for each pair: of the edits that both tried those that failed, `3 : 0`, and the test of the difference."""
-    table = _table(text("compare.failed.edits", language), roomy=True)
-    keys = (
-        "compare.edits",
-        "images",
-        "compare.failed",
-        "compare.difference",
-        "compare.p",
-        "compare.p_adjusted",
-    )
-    _add_numbers(table, [text(key, language) for key in keys])
-    for pair in pairs:
-        found = pair.failures
-        table.add_row(
-            _pair_name(pair, letters),
-            str(found.total),
-            str(found.clusters),
-            f"{found.a} : {found.b}",
-            formats.NOTHING if found.difference is None else f"{100 * found.difference:+.1f}%",
-            p_value(found.p),
-            Text(p_value(found.p_adjusted), style="bold" if found.proven else ""),
-        )
-    return table
-
-
-def categories_table(
-    pairs: Sequence[Pair], letters: Mapping[str, str], categories: Sequence[str], language: str = "en"
-) -> Table:
-    """A row for each category of each pair, and for the mean (of categories or samples) that is not the score's own."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    table.add_column(text("category", language), overflow="fold")
-    table.add_column(text("compare.pair", language), no_wrap=True)
-    _add_numbers(table, ["n", *_difference_names(language)])
-    digits = _digits_of(pairs)
-    for name in categories:
-        title = Text(one_line(short_category(name, language)))
-        for pair in pairs:
-            if name not in pair.categories:
-                continue
-            found = pair.categories[name]
-            table.add_row(
-                title,
-                _pair_name(pair, letters),
-                str(found.n),
-                str(found.clusters),
-                signed(found.difference, digits),
-                signed_span(found.ci95, digits),
-                p_value(found.p),
-                Text(p_value(found.p_adjusted), style="bold" if (found.p_adjusted or 1) <= ALPHA else ""),
-            )
-            title = Text("")
-    over_categories = pairs[0].scale.mean_over == "categories"
-    title = Text(text("sample_mean" if over_categories else "category_mean", language))
-    for pair in pairs:
-        mean = pair.sample_mean if over_categories else pair.category_mean
-        figures = [signed(mean.difference, digits), signed_span(mean.ci95, digits)]
-        table.add_row(title, _pair_name(pair, letters), str(pair.n), str(pair.clusters), *figures, "", "")
-        title = Text("")
-    return table
-
-
-def _table(first: str, *, roomy: bool = False) -> Table:
-    padding = (0, 2, 0, 0) if roomy else (0, 0)
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=padding, header_style="dim")
-    table.add_column(first, no_wrap=True)
-    return table
-
-
-def _add_numbers(table: Table, names: Sequence[str]) -> None:
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-
-
-def _difference_names(language: str) -> list[str]:
-    keys = ("images", "compare.difference", "interval", "compare.p", "compare.p_adjusted")
-    return [text(key, language) for key in keys]
-
-
-def _pair_name(pair: Pair, letters: Mapping[str, str]) -> str:
-    return f"{letters[pair.a]} - {letters[pair.b]}"
-
-
 def _misses(pair: Pair) -> bool:
     """Whether any score is missing: of a sample, or of one of its edit seeds or repeats."""
     bounds = pair.worst_case_difference, pair.best_case_difference
@@ -309,56 +104,6 @@ def _digits_of(pairs: Sequence[Pair]) -> int:
 def _digits(scale: Scale, means: Sequence[float | None]) -> int:
     """After the point, for all numbers of one judge's score."""
     return formats.decimals(scale, max((abs(mean) for mean in means if mean is not None), default=0.0))
-
-
-def _needed(pair: Pair, language: str) -> str:
-    if pair.needed is None:
-        return formats.NOTHING
-    samples, images = pair.needed["samples"], pair.needed["clusters"]
-    if samples == images:
-        return str(samples)
-    return text("compare.needed", language, samples=samples, images=images)
-
-
-# -- words --
-
-
-def failure_remarks(pairs: Sequence[Pair], letters: Mapping[str, str], language: str = "en") -> list[str]:
-    """A sentence for each pair of which one fails more, by chance or not, unless it is the worse one all the same."""
-    lines = []
-    for pair in pairs:
-        kind, failures = _remark(pair), pair.failures
-        if kind is None:
-            continue
-        more, less = (pair.a, pair.b) if failures.a > failures.b else (pair.b, pair.a)
-        lines.append(
-            text(
-                f"compare.failures.{kind}",
-                language,
-                pair=_pair_name(pair, letters),
-                more=letters[more],
-                less=letters[less],
-                most=max(failures.a, failures.b),
-                fewest=min(failures.a, failures.b),
-                total=failures.total,
-                p=p_value(failures.p_adjusted),
-            )
-        )
-    return lines
-
-
-def _print_failures(
-    console: Console, pairs: Sequence[Pair], letters: Mapping[str, str], language: str, *, with_table: bool
-) -> None:
-    """The table, which is the same for all judges, and what they make of it together with the scores."""
-    remarks = failure_remarks(pairs, letters, language)
-    if with_table and any(pair.failures.a or pair.failures.b for pair in pairs):
-        console.print()
-        console.print(failures_table(pairs, letters, language))
-    elif remarks:
-        console.print()
-    for line in remarks:
-        print_beside(console, "", Text(line, style=_PROBLEM))
 
 
 def _remark(pair: Pair) -> str | None:
@@ -379,105 +124,315 @@ def _failed(failed: FailedEdits) -> Text:
     return Text(f"{failed.count}/{failed.total}{span}", style=_PROBLEM if failed.count else "")
 
 
-def _note(note: str, language: str) -> str:
-    """What comes out of a run's records stays as it is."""
-    return text(f"compare.note.{note.kind}", language, **note.values) if isinstance(note, Note) else note
+@dataclass(frozen=True)
+class _Sheet:
+    """Where a comparison is printed, in which language, and the letters of its columns."""
 
+    console: Console
+    letters: Mapping[str, str]
+    language: str
 
-def _print_scale(console: Console, column: ColumnSummary, language: str) -> None:
-    """Which score it is, where a reader could take it for another or for one of which higher is better."""
-    if column.score == "score" and column.scale.higher_is_better:
-        return
-    scale = scale_words(column.scale, language, mean=True)
-    words = text("scale.of", language, name=score_name(column.score, language), scale=scale)
-    _print_dim(console, one_line(words))
-    if not column.scale.higher_is_better:
-        _print_dim(console, text("compare.lower", language))
+    def text(self, key: str, **values: object) -> str:
+        return text(key, self.language, **values)
 
+    def print_dim(self, key: str, **values: object) -> None:
+        print_dim(self.console, self.text(key, **values))
 
-def _print_reasons(console: Console, reasons: Sequence[str | None], language: str) -> None:
-    """Why there is a dash in place of an interval; what has its own sentence elsewhere is not said twice."""
-    if words := without_interval(reasons, language):
-        _print_dim(console, words)
+    def print_judge(self, comparison: Comparison, judge: str, *, first: bool) -> None:
+        """All by one judge; what holds for every judge is said with the `first`."""
+        columns = [column for column in comparison.columns if column.judge == judge]
+        pairs = [pair for pair in comparison.pairs if pair.judge == judge]
+        self.console.print(Text(one_line(self.text("judged_by", judge=judge)), style="bold"))
+        self._print_scale(columns[0])
+        for note in comparison.notes if first else ():
+            head = Text(self.text("compare.note"), style=_PROBLEM)
+            print_beside(self.console, head, Text(one_line(self._note(note))))
+        self.console.print()
+        self.console.print(self.columns_table(columns))
+        self._print_reasons([column.no_ci95 for column in columns])
+        if first:
+            self._print_differing_models(columns)
+        self.console.print()
+        self.console.print(self.pairs_table(pairs))
+        self._print_reasons([pair.no_ci95 for pair in pairs if pair.clusters >= FEWEST_IMAGES])
+        self.console.print()
+        self.console.print(self.counts_table(pairs))
+        self._print_failures(pairs, with_table=first)
+        if first:
+            self._print_explanation(comparison.pairs)
+        detailed = pairs if len(pairs) <= PAIRS_IN_FULL else [pair for pair in pairs if pair.a == columns[0].name]
+        self._print_categories(comparison, detailed)
+        for pair in detailed:
+            self._print_samples(pair, SAMPLES_SHOWN[len(detailed) > 1])
+        if len(detailed) < len(pairs):
+            self.print_dim("compare.rest", first=self.letters[columns[0].name])
 
+    def columns_table(self, columns: Sequence[ColumnSummary]) -> Table:
+        """A row for each column: coverage, mean, interval, rank; its edit model where the name does not say it.
 
-def _print_differing_models(
-    console: Console, columns: Sequence[ColumnSummary], letters: Mapping[str, str], language: str
-) -> None:
-    """How each edit model differs from the first: a comparison says nothing about what it does not name."""
-    first = letters[columns[0].name]
-    for column in columns[1:]:
-        if column.differs:
-            words = text("compare.unlike", language, name=letters[column.name], first=first)
-            differs = text("compare.unlike.separator", language).join(column.differs)
-            print_beside(console, Text(f"{words}  ", style="dim"), Text(one_line(differs), style="dim"))
+        Where any edit failed also how many, with the 95 % interval of their share.
+        """
+        with_models = len({column.edit_model for column in columns}) > 1 and any(
+            not column.name.endswith(column.edit_model) for column in columns
+        )
+        with_failures = any(column.failed.count for column in columns)
+        digits = _digits(columns[0].scale, [column.mean for column in columns])
+        keys = ["scored", *(["compare.failed"] if with_failures else []), "images", "mean.column", "interval"]
+        figures = numbers(*(self.text(key) for key in (*keys, "compare.rank")))
+        models = [self.text("edit_model")] if with_models else []
+        table = plain_table(*whole(""), "", *models, *figures, gap=2)
+        for column in columns:
+            complete = column.scored == column.total
+            table.add_row(
+                Text(self.letters[column.name], style="bold"),
+                Name(column.name),
+                *([Name(column.edit_model)] if with_models else []),
+                Text(f"{column.scored}/{column.total}", style="" if complete else _PROBLEM),
+                *([_failed(column.failed)] if with_failures else []),
+                str(column.clusters),
+                Text(formats.score(column.mean, digits), style="bold"),
+                formats.span(column.ci95, digits),
+                str(column.rank),
+            )
+        return table
 
+    def pairs_table(self, pairs: Sequence[Pair]) -> Table:
+        """A row for each pair: the difference, its interval, the test, and what the test could have seen."""
+        figures = numbers("n", *self._difference_names(), self.text("compare.detectable"))
+        table = plain_table(*whole(self.text("compare.pair")), *figures, *whole(self.text("compare.verdict")))
+        digits = _digits_of(pairs)
+        for pair in pairs:
+            table.add_row(
+                self._pair_name(pair),
+                str(pair.n),
+                str(pair.clusters),
+                Text(signed(pair.difference, digits), style="bold"),
+                signed_span(pair.ci95, digits),
+                p_value(pair.p),
+                p_value(pair.p_adjusted),
+                formats.score(pair.detectable, digits),
+                Text(self.verdict(pair), style="bold" if pair.better else "dim"),
+            )
+        return table
 
-def _print_explanation(console: Console, pairs: Sequence[Pair], letters: Mapping[str, str], language: str) -> None:
-    """What the columns mean, and what the verdicts that are there do not mean."""
-    tests = sum(pair.p is not None for pair in pairs)
-    console.print()
-    _print_dim(console, text("compare.explanation", language, tests=_tests(tests, language)))
-    if any(pair.failures.a or pair.failures.b for pair in pairs):
-        edit_models = len({(pair.a, pair.b) for pair in pairs})
-        _print_dim(console, text("compare.failed.explanation", language, tests=_tests(edit_models, language)))
-    if any(pair.n == 0 for pair in pairs):
-        _print_dim(console, text("compare.no_test.hint", language))
-    if any(pair.identical for pair in pairs):
-        _print_dim(console, text("compare.same.hint", language))
-    verdicts = {verdict(pair, letters, language) for pair in pairs}
-    if {text("compare.tie", language), text("compare.tie", language) + "†"} & verdicts:
-        _print_dim(console, text("compare.tie.hint", language, power=f"{POWER:.0%}"))
-    images = [pair.clusters for pair in pairs if pair.n]
-    images += [found.clusters for pair in pairs if len(pair.categories) > 1 for found in pair.categories.values()]
-    if min(images, default=FEWEST_IMAGES) < FEWEST_IMAGES:
-        _print_dim(console, text("compare.few_images.hint", language, fewest=FEWEST_IMAGES))
-    if text("compare.too_uneven", language) in verdicts:
-        _print_dim(console, text("compare.too_uneven.hint", language))
-    for pair in pairs:
-        if pair.few_losses:
-            names = {"pair": _pair_name(pair, letters), "name": letters[pair.few_losses.column]}
-            samples = text("list.separator", language).join(pair.few_losses.samples)
-            words = text("compare.few_losses", language, **names, samples=samples)
-            words += text("compare.few_losses.allowed", language) if pair.ci95 else ""
-            print_beside(console, "", Text(one_line(words), style=_PROBLEM))
-    if any(pair.scores_better and not pair.trade and not pair.better_whatever_is_missing for pair in pairs):
-        print_beside(console, "* ", Text(text("compare.star.hint", language), style=_PROBLEM))
+    def counts_table(self, pairs: Sequence[Pair]) -> Table:
+        """A row for each pair: samples won, tied and lost, what missing scores could do, and how many more it takes."""
+        incomplete = any(_misses(pair) for pair in pairs)
+        wanted = next((pair.needed["difference"] for pair in pairs if pair.needed), None)
+        digits = _digits_of(pairs)
+        keys = ["compare.wins", "compare.ties", "compare.losses", "compare.in_both"]
+        keys += ["compare.bounds"] if incomplete else []
+        headings = [self.text(key) for key in keys]
+        if wanted is not None:
+            headings.append(self.text("compare.to_show", difference=f"{wanted:g}"))
+        table = plain_table(*whole(self.text("compare.pair")), *numbers(*headings), gap=2)
+        for pair in pairs:
+            row = [str(pair.wins), str(pair.ties), str(pair.losses), f"{pair.n}/{pair.total}"]
+            bounds = (pair.worst_case_difference, pair.best_case_difference)
+            if incomplete:
+                known = [bound for bound in bounds if bound is not None]
+                row.append(signed_span(known, digits) if _misses(pair) and len(known) == 2 else formats.NOTHING)
+            if wanted is not None:
+                row.append(self._needed(pair))
+            table.add_row(self._pair_name(pair), *row)
+        return table
 
+    def failures_table(self, pairs: Sequence[Pair]) -> Table:
+        """A row for each pair: of the edits that both tried those that failed, `3 : 0`, and the test of that."""
+        keys = ("compare.edits", "images", "compare.failed", "compare.difference", "compare.p", "compare.p_adjusted")
+        headings = [self.text(key) for key in keys]
+        table = plain_table(*whole(self.text("compare.failed.edits")), *numbers(*headings), gap=2)
+        for pair in pairs:
+            found = pair.failures
+            table.add_row(
+                self._pair_name(pair),
+                str(found.total),
+                str(found.clusters),
+                f"{found.a} : {found.b}",
+                formats.NOTHING if found.difference is None else f"{100 * found.difference:+.1f}%",
+                p_value(found.p),
+                Text(p_value(found.p_adjusted), style="bold" if found.proven else ""),
+            )
+        return table
 
-def _print_categories(
-    console: Console, comparison: Comparison, pairs: Sequence[Pair], letters: Mapping[str, str], language: str
-) -> None:
-    categories = list(dict.fromkeys(name for pair in pairs for name in pair.categories))
-    if len(categories) < 2:
-        return
-    tests = sum(len(pair.categories) for pair in comparison.pairs)
-    console.print()
-    console.print(categories_table(pairs, letters, categories, language))
-    _print_dim(console, text("compare.exploratory", language, tests=_tests(tests, language)))
+    def categories_table(self, pairs: Sequence[Pair], categories: Sequence[str]) -> Table:
+        """A row for each category of each pair, and for the mean (of categories or samples) that is not the own one."""
+        headings = numbers("n", *self._difference_names())
+        table = plain_table(self.text("category"), *whole(self.text("compare.pair")), *headings, gap=1)
+        digits = _digits_of(pairs)
+        for name in categories:
+            title = one_line(short_category(name, self.language))
+            for pair in pairs:
+                if name not in pair.categories:
+                    continue
+                found = pair.categories[name]
+                table.add_row(
+                    Text(title),
+                    self._pair_name(pair),
+                    str(found.n),
+                    str(found.clusters),
+                    signed(found.difference, digits),
+                    signed_span(found.ci95, digits),
+                    p_value(found.p),
+                    Text(p_value(found.p_adjusted), style="bold" if (found.p_adjusted or 1) <= ALPHA else ""),
+                )
+                title = ""
+        over_categories = pairs[0].scale.mean_over == "categories"
+        title = self.text("sample_mean" if over_categories else "category_mean")
+        for pair in pairs:
+            mean = pair.sample_mean if over_categories else pair.category_mean
+            figures = [signed(mean.difference, digits), signed_span(mean.ci95, digits)]
+            table.add_row(Text(title), self._pair_name(pair), str(pair.n), str(pair.clusters), *figures, "", "")
+            title = ""
+        return table
 
+    def _difference_names(self) -> list[str]:
+        keys = ("images", "compare.difference", "interval", "compare.p", "compare.p_adjusted")
+        return [self.text(key) for key in keys]
 
-def _print_samples(console: Console, pair: Pair, letters: Mapping[str, str], count: int, language: str) -> None:
-    if not pair.largest:
-        return
-    a, b, digits = letters[pair.a], letters[pair.b], _digits_of([pair])
-    console.print()
-    console.print(Text(text("compare.largest", language, pair=f"{a} - {b}"), style="bold"))
-    for sample in pair.largest[:count]:
-        head = Text(f"{signed(sample.difference, digits):>6}  ", style="bold")
-        scores = (f"{name} {formats.score(score, digits):>5}  " for name, score in ((a, sample.a), (b, sample.b)))
-        head.append("".join(scores), style="not bold")
-        category = one_line(short_category(sample.category, language))
-        print_beside(console, head, Text(one_line(sample.sample_id)).append(f"  {category}", "dim"))
-        for name, words in ((a, sample.words_a), (b, sample.words_b)):
-            if words:
-                start = Text(f"{'':8}{name}: ", style="dim")
-                console.print(start.append(one_line(words, max(1, console.width - start.cell_len))), soft_wrap=True)
+    def _pair_name(self, pair: Pair) -> str:
+        return f"{self.letters[pair.a]} - {self.letters[pair.b]}"
 
+    def _needed(self, pair: Pair) -> str:
+        if pair.needed is None:
+            return formats.NOTHING
+        samples, images = pair.needed["samples"], pair.needed["clusters"]
+        return str(samples) if samples == images else self.text("compare.needed", samples=samples, images=images)
 
-def _print_dim(console: Console, words: str) -> None:
-    print_beside(console, "", Text(words, style="dim"))
+    def verdict(self, pair: Pair) -> str:
+        """`A better`, with a star where missing scores could turn it; else no more than is known.
 
+        `B fails more` where scores show no difference, `trade` where the one that fails more scores higher, and a
+        dagger where one may fail more and is not behind in score: `failure_remarks` has the sentence. Else `tie`;
+        `same on 3`, samples of which each has the same two scores; `too few: 3` or `too uneven`, source images from
+        which too little follows; `no test` without any sample.
+        """
+        mark = "†" if _remark(pair) == "perhaps" else ""
+        if pair.trade:
+            return self.text("compare.trade")
+        if pair.scores_better is not None:
+            star = "" if pair.better_whatever_is_missing else "*"
+            return self.text("compare.better", name=self.letters[pair.scores_better]) + star + mark
+        if pair.fails_more is not None:
+            return self.text("compare.fails_more", name=self.letters[pair.fails_more])
+        if pair.n == 0:
+            return self.text("compare.no_test") + mark
+        if pair.identical:
+            return self.text("compare.same", n=pair.n) + mark
+        if pair.no_ci95 == "too_uneven" and pair.clusters >= FEWEST_IMAGES:
+            return self.text("compare.too_uneven") + mark
+        few = pair.clusters < FEWEST_IMAGES
+        return (self.text("compare.too_few", images=pair.clusters) if few else self.text("compare.tie")) + mark
 
-def _tests(number: int, language: str) -> str:
-    return text("compare.test", language) if number == 1 else text("compare.tests", language, count=number)
+    def failure_remarks(self, pairs: Sequence[Pair]) -> list[str]:
+        """A sentence for each pair of which one fails more, by chance or not, unless it is the worse one anyhow."""
+        lines = []
+        for pair in pairs:
+            kind, failures = _remark(pair), pair.failures
+            if kind is None:
+                continue
+            more, less = (pair.a, pair.b) if failures.a > failures.b else (pair.b, pair.a)
+            names = {"pair": self._pair_name(pair), "more": self.letters[more], "less": self.letters[less]}
+            counts = {"most": max(failures.a, failures.b), "fewest": min(failures.a, failures.b)}
+            tested = {"total": failures.total, "p": p_value(failures.p_adjusted)}
+            lines.append(self.text(f"compare.failures.{kind}", **names, **counts, **tested))
+        return lines
+
+    def _print_failures(self, pairs: Sequence[Pair], *, with_table: bool) -> None:
+        """The table, which is the same for all judges, and what they make of it together with the scores."""
+        remarks = self.failure_remarks(pairs)
+        if with_table and any(pair.failures.a or pair.failures.b for pair in pairs):
+            self.console.print()
+            self.console.print(self.failures_table(pairs))
+        elif remarks:
+            self.console.print()
+        for line in remarks:
+            print_beside(self.console, "", Text(line, style=_PROBLEM))
+
+    def _note(self, note: str) -> str:
+        """What comes out of a run's records stays as it is."""
+        return self.text(f"compare.note.{note.kind}", **note.values) if isinstance(note, Note) else note
+
+    def _print_scale(self, column: ColumnSummary) -> None:
+        """Which score it is, where a reader could take it for another or for one of which higher is better."""
+        if column.score == "score" and column.scale.higher_is_better:
+            return
+        print_dim(self.console, one_line(score_line(column.score, column.scale, self.language)))
+        if not column.scale.higher_is_better:
+            self.print_dim("compare.lower")
+
+    def _print_reasons(self, reasons: Sequence[str | None]) -> None:
+        """Why there is a dash in place of an interval; what has its own sentence elsewhere is not said twice."""
+        if words := without_interval(reasons, self.language):
+            print_dim(self.console, words)
+
+    def _print_differing_models(self, columns: Sequence[ColumnSummary]) -> None:
+        """How each edit model differs from the first: a comparison says nothing about what it does not name."""
+        first = self.letters[columns[0].name]
+        for column in columns[1:]:
+            if column.differs:
+                words = self.text("compare.unlike", name=self.letters[column.name], first=first)
+                differs = self.text("compare.unlike.separator").join(column.differs)
+                print_beside(self.console, Text(f"{words}  ", style="dim"), Text(one_line(differs), style="dim"))
+
+    def _print_explanation(self, pairs: Sequence[Pair]) -> None:
+        """What the columns mean, and what the verdicts that are there do not mean."""
+        tests = sum(pair.p is not None for pair in pairs)
+        self.console.print()
+        self.print_dim("compare.explanation", tests=self._tests(tests))
+        if any(pair.failures.a or pair.failures.b for pair in pairs):
+            edit_models = len({(pair.a, pair.b) for pair in pairs})
+            self.print_dim("compare.failed.explanation", tests=self._tests(edit_models))
+        if any(pair.n == 0 for pair in pairs):
+            self.print_dim("compare.no_test.hint")
+        if any(pair.identical for pair in pairs):
+            self.print_dim("compare.same.hint")
+        verdicts = {self.verdict(pair) for pair in pairs}
+        if {self.text("compare.tie"), self.text("compare.tie") + "†"} & verdicts:
+            self.print_dim("compare.tie.hint", power=f"{POWER:.0%}")
+        images = [pair.clusters for pair in pairs if pair.n]
+        images += [found.clusters for pair in pairs if len(pair.categories) > 1 for found in pair.categories.values()]
+        if min(images, default=FEWEST_IMAGES) < FEWEST_IMAGES:
+            self.print_dim("compare.few_images.hint", fewest=FEWEST_IMAGES)
+        if self.text("compare.too_uneven") in verdicts:
+            self.print_dim("compare.too_uneven.hint")
+        for pair in pairs:
+            if pair.few_losses:
+                names = {"pair": self._pair_name(pair), "name": self.letters[pair.few_losses.column]}
+                samples = self.text("list.separator").join(pair.few_losses.samples)
+                words = self.text("compare.few_losses", **names, samples=samples)
+                words += self.text("compare.few_losses.allowed") if pair.ci95 else ""
+                print_beside(self.console, "", Text(one_line(words), style=_PROBLEM))
+        if any(pair.scores_better and not pair.trade and not pair.better_whatever_is_missing for pair in pairs):
+            print_beside(self.console, "* ", Text(self.text("compare.star.hint"), style=_PROBLEM))
+
+    def _print_categories(self, comparison: Comparison, pairs: Sequence[Pair]) -> None:
+        categories = list(dict.fromkeys(name for pair in pairs for name in pair.categories))
+        if len(categories) < 2:
+            return
+        tests = sum(len(pair.categories) for pair in comparison.pairs)
+        self.console.print()
+        self.console.print(self.categories_table(pairs, categories))
+        self.print_dim("compare.exploratory", tests=self._tests(tests))
+
+    def _print_samples(self, pair: Pair, count: int) -> None:
+        if not pair.largest:
+            return
+        a, b, digits = self.letters[pair.a], self.letters[pair.b], _digits_of([pair])
+        self.console.print()
+        self.console.print(Text(self.text("compare.largest", pair=f"{a} - {b}"), style="bold"))
+        for sample in pair.largest[:count]:
+            head = Text(f"{signed(sample.difference, digits):>6}  ", style="bold")
+            scores = (f"{name} {formats.score(score, digits):>5}  " for name, score in ((a, sample.a), (b, sample.b)))
+            head.append("".join(scores), style="not bold")
+            category = one_line(short_category(sample.category, self.language))
+            print_beside(self.console, head, Text(one_line(sample.sample_id)).append(f"  {category}", "dim"))
+            for name, words in ((a, sample.words_a), (b, sample.words_b)):
+                if words:
+                    start = Text(f"{'':8}{name}: ", style="dim")
+                    self.console.print(
+                        start.append(one_line(words, max(1, self.console.width - start.cell_len))), soft_wrap=True
+                    )
+
+    def _tests(self, number: int) -> str:
+        return self.text("compare.test") if number == 1 else self.text("compare.tests", count=number)

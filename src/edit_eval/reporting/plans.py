@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from edit_eval.execution.advice.planning import Plan
 from edit_eval.records import counted
 from edit_eval.reporting.formats import duration, short_duration
-from edit_eval.reporting.terminal_text import one_line, print_beside
+from edit_eval.reporting.terminal_text import numbers, one_line, plain_table, print_beside, whole
 
 BOUND = "Bound: the makespan over what all work and loads, spread evenly, would take"
 
@@ -25,12 +23,7 @@ def print_plan(plan: Plan, console: Console) -> None:
         print_beside(console, "  ", Text(f"{text}load {duration(known.load)} ({one_line(known.source)})"))
     for note in plan.notes:
         print_beside(console, "  ", Text(one_line(note)))
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0, header_style="dim")
-    for name in ("Schedule", "Order", "Placement"):
-        table.add_column(name, no_wrap=True)
-    for name in ("Makespan", "Bound", "Idle"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table = plain_table(*whole("Schedule", "Order", "Placement"), *numbers("Makespan", "Bound", "Idle"), *whole(""))
     for number, way in enumerate(plan.combinations):
         prediction = way.prediction
         marks = [word for word, k in (("best", plan.best), ("yours", plan.chosen)) if k == number]

@@ -33,8 +33,7 @@ def sample_document(results: Results, sample_id: str) -> dict[str, Any]:
     ]
     controls = [_plain(control) for control in results.controls if control.sample_id == sample.id]
     document = {"run": results.name, "directory": results.directory, "sample": asdict(sample)}
-    plain = readable({**document, "edits": edits, "controls": controls})
-    assert isinstance(plain, dict)
+    plain: dict[str, Any] = readable({**document, "edits": edits, "controls": controls})
     return plain
 
 
@@ -94,12 +93,9 @@ def _sample_facts(sample: Sample) -> Facts:
     for language, instruction in (sample.instructions or {sample.language: sample.instruction}).items():
         used = ", as edited" if language == sample.language and len(sample.instructions) > 1 else ""
         yield f"instruction ({one_line(language)}{used})", one_line(instruction)
-    if sample.description:
-        yield "description", one_line(sample.description)
-    if sample.rationale:
-        yield "rationale", one_line(sample.rationale)
-    if sample.follows:
-        yield "follows", one_line(sample.follows)
+    for name in ("description", "rationale", "follows"):
+        if value := getattr(sample, name):
+            yield name, one_line(value)
     for name, picture in sample.pictures.items():
         yield one_line(name), one_line(picture.path)
         if picture.digest:

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
-from edit_eval.records import NO_EDIT, Judgement, Results, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status
 from edit_eval.reporting.failures import JUDGE_FAILED, failures
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
@@ -63,40 +63,43 @@ def status_document(results: Results) -> dict[str, Any]:
 
 
 def _document(results: Results, live: Live | None) -> dict[str, Any]:
-    command = recorded_command(results)
+    command, folder = recorded_command(results)
     wall = list(results.wall_seconds)
     if live is not None and wall:  # its events say only when something has come to an end
         wall[-1] = max(wall[-1], live.seconds)
     timed = [seconds for seconds in wall if seconds]
-    edits = Counter(edit.status for edit in results.edits)
-    judgements = Counter(judgement.status for judgement in results.judgements)
-    controls = Counter(control.status for control in results.controls)
-    document = {
+    counted: dict[str, Sequence[Edit | Judgement]] = {
+        "edits": results.edits,
+        "judgements": results.judgements,
+        "controls": results.controls,
+    }
+    statuses = {name: Counter(one.status for one in records) for name, records in counted.items()}
+    document: dict[str, Any] = {
         "run": results.name,
         "directory": results.directory,
-        "status": "incomplete" if judgements[Status.PENDING] or controls[Status.PENDING] else "complete",
+        "status": "incomplete" if any(of[Status.PENDING] for of in statuses.values()) else "complete",
         "samples": len(results.samples),
         "starts": len(wall),
         "wall_seconds": sum(timed) if timed or not wall else None,
         "starts_without_time": len(wall) - len(timed),
-        "command": command.line,
-        "folder": command.folder,
-        "edits": {"total": len(results.edits), **_by_status(edits)},
-        "judgements": {"total": len(results.judgements), **_by_status(judgements)},
-        "controls": {"total": len(results.controls), **_by_status(controls)},
+        "command": command,
+        "folder": folder,
+        **{name: {"total": of.total(), **_by_status(of)} for name, of in statuses.items()},
         "scores": [asdict(mean) for mean in means_so_far(results.judgements, results.scoring)],
         "live": None if live is None else asdict(live),
         "categories": _categories(results.judgements),
         "failures": [asdict(one) for one in failures(results) if one.status is not Status.SKIPPED],
         "skipped": [{"sample": s.id, "reason": one_line(s.fault)} for s in results.samples if s.fault],
         "pending": {
-            "edits": _ids(edit.sample_id for edit in results.edits if edit.status is Status.PENDING),
-            "judgements": _ids(j.sample_id for j in results.judgements if j.status is Status.PENDING),
+            name: list(dict.fromkeys(one.sample_id for one in records if one.status is Status.PENDING))
+            for name, records in counted.items()
+            if name != "controls"
         },
         "notes": list(results.notes),
         "advice": _ways_out(results),
     }
-    return _plain(document)
+    plain: dict[str, Any] = readable(document)
+    return plain
 
 
 def _by_status(counts: Counter[Status]) -> dict[str, int]:
@@ -111,16 +114,6 @@ def _categories(judgements: Iterable[Judgement]) -> list[dict[str, Any]]:
         {"category": category, "edit_model": edit_model, "judge": judge, "total": of.total(), **_by_status(of)}
         for (category, edit_model, judge), of in counts.items()
     ]
-
-
-def _ids(ids: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(ids))
-
-
-def _plain(document: dict[str, Any]) -> dict[str, Any]:
-    plain = readable(document)
-    assert isinstance(plain, dict)
-    return plain
 
 
 # -- print --

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.page.entries import Entry, category_names, entries, headlines, refusals
-from edit_eval.reporting.page.texts import judgement_status, name_of, scale_words, score_name, short_category, text
-from edit_eval.reporting.terminal_text import Name, one_line
+from edit_eval.reporting.page.texts import judgement_status, name_of, score_line, short_category, text
+from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table
 
 _PROBLEM = "yellow"
 
@@ -38,7 +37,7 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
             of_score = list(some)
             console.print()
             if len(of_judge) > len(leading) or score != "score" or not of_score[0].scale.higher_is_better:
-                console.print(_plain(score_line(of_score[0], language)))
+                console.print(_plain(score_line(score, of_score[0].scale, language)))
             console.print(results_table(of_score, language))
         if any(part.categories for part in leading):
             console.print()
@@ -89,17 +88,10 @@ def coverage_line(summary: Mapping[str, Any], language: str = "en") -> Text:
 def results_table(parts: Sequence[Entry], language: str = "en") -> Table:
     """A row for each edit model by one score of one judge; worst to best case only where something is unscored."""
     incomplete = any(not formats.is_complete(part.coverage) for part in parts)
-    table = _table(text("edit_model", language), roomy=not incomplete)
-    _add_numbers(table, _number_names(language, incomplete))
+    table = _results(text("edit_model", language), incomplete, language)
     for part in parts:
         table.add_row(Name(part.edit_model), *_numbers(part, part.overall, incomplete))
     return table
-
-
-def score_line(part: Entry, language: str = "en") -> str:
-    """`drift: from -1 to 1, lower is better, weighted by samples`."""
-    scale = scale_words(part.scale, language, mean=True)
-    return text("scale.of", language, name=score_name(part.score, language), scale=scale)
 
 
 def published_lines(summary: Mapping[str, Any], language: str = "en") -> list[str]:
@@ -118,8 +110,7 @@ def categories_table(parts: Sequence[Entry], language: str = "en") -> Table:
     """A row for each category; with several edit models a row for each of them under the category's name."""
     blocks = [block for part in parts for block in part.categories.values()]
     incomplete = any(not formats.is_complete(block.get("coverage")) for block in blocks)
-    table = _table(text("category", language), roomy=not incomplete)
-    _add_numbers(table, _number_names(language, incomplete))
+    table = _results(text("category", language), incomplete, language)
     for name in category_names(parts):
         title = Name(short_category(name, language), "bold" if len(parts) > 1 else "")
         if len(parts) > 1:
@@ -152,11 +143,10 @@ def device_times_table(summary: Mapping[str, Any], language: str = "en") -> Tabl
     kinds = ("loading", "editing", "judging", "unloading", "idle")
     timing = summary["timing"]
     busy, memory = timing.get("gpu_utilisation") or {}, timing.get("memory") or {}
-    table = _table(text("time.device", language), roomy=True)
     names = [*(name_of("kind", kind, language) for kind in kinds), text("time.working", language)]
     names += [text("time.gpu_utilisation.short", language)] if busy else []
     names += [text("memory.peak", language)] if memory else []
-    _add_numbers(table, names)
+    table = plain_table(text("time.device", language), *numbers(*names), gap=1)
     for device, seconds in timing["devices"].items():
         row = [formats.short_duration(seconds[kind]) for kind in kinds]
         row.append(formats.share(seconds["editing"] + seconds["judging"], sum(seconds.values())))
@@ -185,32 +175,18 @@ def memory_table(summary: Mapping[str, Any], language: str = "en") -> Table:
             for moment in moments:
                 known = [value for value in (row[moment], stage[moment]) if value is not None]
                 row[moment] = max(known, default=None)
-    table = _table(text("memory.highest", language), roomy=True)
-    table.add_column(text("tooltip.model", language), overflow="fold")
-    _add_numbers(table, [text(f"memory.{moment}", language) for moment in moments])
+    figures = numbers(*(text(f"memory.{moment}", language) for moment in moments))
+    table = plain_table(text("memory.highest", language), text("tooltip.model", language), *figures, gap=1)
     for (kind, model), row in highest.items():
-        figures = (formats.memory(row[moment]) for moment in moments)
-        table.add_row(_plain(name_of("kind", kind, language)), Name(model), *figures)
+        table.add_row(_plain(name_of("kind", kind, language)), Name(model), *map(formats.memory, row.values()))
     return table
 
 
-def _table(first_column: str, *, roomy: bool) -> Table:
-    """A table whose first column takes the lines that its names need; the numbers never break."""
-    padding = (0, 1, 0, 0) if roomy else (0, 0)
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=padding, header_style="dim")
-    table.add_column(first_column, overflow="fold")
-    return table
-
-
-def _add_numbers(table: Table, names: Iterable[str]) -> None:
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-
-
-def _number_names(language: str, incomplete: bool) -> list[str]:
+def _results(first: str, incomplete: bool, language: str) -> Table:
     keys = ["scored", "images", "mean.column", "interval"]
     keys += ["worst_to_best.short"] if incomplete else []
-    return [text(key, language) for key in (*keys, "std", "median", "min", "max")]
+    headings = [text(key, language) for key in (*keys, "std", "median", "min", "max")]
+    return plain_table(first, *numbers(*headings), gap=0 if incomplete else 1)
 
 
 def _numbers(part: Entry, block: Mapping[str, Any], with_bounds: bool) -> list[Text | str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from rich import box
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
+from rich.table import Column, Table
 from rich.text import Text
 
 _LONGEST = 10_000
@@ -106,7 +109,7 @@ def padded(text: str, cells: int) -> str:
     return set_cell_size(one_line(text, cells), cells)
 
 
-def readable(document: object) -> object:
+def readable(document: Any) -> Any:
     """A plain document (dicts, lists, text, numbers) whose text can be written as UTF-8."""
     if isinstance(document, str):
         return document.encode("utf-8", "replace").decode("utf-8")
@@ -135,6 +138,29 @@ def print_beside(console: Console, head: Text | str, body: Text) -> None:
         line.rstrip()
         console.print(line, soft_wrap=True)
         head = Text(" " * head.cell_len)
+
+
+def print_dim(console: Console, words: str) -> None:
+    """Prints a remark."""
+    print_beside(console, "", Text(words, style="dim"))
+
+
+def plain_table(*columns: str | Column, gap: int = 0) -> Table:
+    """A table without a frame. A column that is only a heading has names, which take the lines that they need."""
+    made = [Column(one, overflow="fold") if isinstance(one, str) else one for one in columns]
+    return Table(
+        *made, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim"
+    )
+
+
+def whole(*headings: str) -> list[Column]:
+    """Columns that never break."""
+    return [Column(heading, no_wrap=True) for heading in headings]
+
+
+def numbers(*headings: str) -> list[Column]:
+    """Columns that never break, to the right."""
+    return [Column(heading, justify="right", no_wrap=True) for heading in headings]
 
 
 def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:

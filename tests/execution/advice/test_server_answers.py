@@ -18,7 +18,7 @@ from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.server_answers import server_finding
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.contract import Question
-from edit_eval.testing.image_server import ImageServer, Reply
+from image_server import ImageServer, Reply
 from judge_server import JudgeServer
 from small_matrix import small_sample
 

@@ -22,31 +22,32 @@ def test_the_files_lie_in_the_folder(complete: Report) -> None:
         "scores.csv",
         "summary.json",
     ]
-    assert complete.files.page == folder / "index.html"
+    assert complete.folder / "index.html" == folder / "index.html"
 
 
 def test_the_summary_is_written_as_it_came(incomplete: Report) -> None:
-    assert json.loads(incomplete.files.summary.read_text(encoding="utf-8")) == incomplete.summary
+    assert json.loads((incomplete.folder / "summary.json").read_text(encoding="utf-8")) == incomplete.summary
 
 
 def test_half_a_surrogate_pair_does_not_stop_the_report(complete: Report, tmp_path: Path) -> None:
     first, *rest = complete.results.judgements
     broken = unscored(first, Status.UNPARSEABLE, "no number in \ud800")
-    written = write_report(replace(complete.results, judgements=(broken, *rest)), complete.summary, tmp_path)
-    for path in (written.scores, written.replies, written.page):
-        assert "\\ud800" in path.read_text(encoding="utf-8")
+    write_report(replace(complete.results, judgements=(broken, *rest)), complete.summary, tmp_path)
+    for name in ("scores.csv", "replies.jsonl", "index.html"):
+        assert "\\ud800" in (tmp_path / name).read_text(encoding="utf-8")
 
 
 def test_the_same_run_gives_the_same_bytes(several: Report) -> None:
-    before = {path.name: path.read_bytes() for path in several.files.page.parent.iterdir()}
-    write_report(several.results, several.summary, several.files.page.parent)
-    assert {path.name: path.read_bytes() for path in several.files.page.parent.iterdir()} == before
+    before = {path.name: path.read_bytes() for path in several.folder.iterdir()}
+    write_report(several.results, several.summary, several.folder)
+    assert {path.name: path.read_bytes() for path in several.folder.iterdir()} == before
 
 
 def test_a_report_that_fails_leaves_the_old_one_whole(
     complete: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = write_report(complete.results, complete.summary, tmp_path).page.read_bytes()
+    write_report(complete.results, complete.summary, tmp_path)
+    old = (tmp_path / "index.html").read_bytes()
 
     def half_a_page(*_: object, **__: object):
         yield "<html>"
@@ -81,7 +82,7 @@ def test_a_run_of_nothing_has_a_report(tmp_path: Path) -> None:
         judges=("judge",),
         scoring={"judge": RUBRIC},
     )
-    written = write_report(results, summarise(results), tmp_path / "report")
-    assert len(written.scores.read_text(encoding="utf-8").splitlines()) == 1
-    assert "0 of 0 scored" in written.markdown.read_text(encoding="utf-8")
-    assert written.page.stat().st_size > 0
+    write_report(results, summarise(results), tmp_path)
+    assert len((tmp_path / "scores.csv").read_text(encoding="utf-8").splitlines()) == 1
+    assert "0 of 0 scored" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert (tmp_path / "index.html").stat().st_size > 0

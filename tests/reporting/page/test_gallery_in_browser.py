@@ -273,7 +273,7 @@ def test_failures_have_their_status_and_reason_and_no_number(incomplete: Report,
     tab = open_page(incomplete)
     failed = next(one for one in incomplete.results.judgements if one.status is Status.UNPARSEABLE)
     place = [sample.id for sample in incomplete.results.samples].index(failed.sample_id)
-    tab.goto(incomplete.files.page.as_uri() + link_to(incomplete, place))
+    tab.goto((incomplete.folder / "index.html").as_uri() + link_to(incomplete, place))
     tab.locator("#detail").wait_for()
     verdict = tab.locator(".verdict")
     assert "no score in the answer" in verdict.inner_text()
@@ -291,7 +291,7 @@ def test_what_is_gone_is_said_on_its_card(several: Report, open_page: OpenPage) 
     for view in ("slider", "difference"):
         tab.click(f".gallery-head input[value={view}] + span")
         assert "The source image was not on the computer that drew this page." in tab.locator("#cards").inner_text()
-    tab.goto(several.files.page.as_uri() + link_to(several, 3))
+    tab.goto((several.folder / "index.html").as_uri() + link_to(several, 3))
     tab.locator("#detail").wait_for()
     assert "was not on the computer that drew this page" in tab.locator("#stage").inner_text()
 
@@ -381,7 +381,7 @@ def test_a_single_judge_is_not_asked_for(complete: Report, open_page: OpenPage) 
     tab = open_page(complete)
     assert tab.locator("[name=judge]").is_hidden()
     assert count(tab) == "10 of 10 samples"
-    tab.goto(complete.files.page.as_uri() + link_to(complete, 0))
+    tab.goto((complete.folder / "index.html").as_uri() + link_to(complete, 0))
     assert tab.locator("#choices-judge").is_hidden()
 
 
@@ -403,7 +403,7 @@ def test_the_page_says_that_sources_stay_where_they_are(
         "Source at full size, on this computer",
     ]
     moved = tmp_path / "moved"
-    shutil.copytree(report.files.page.parent, moved / "report")
+    shutil.copytree(report.folder, moved / "report")
     elsewhere.unlink()
     tab = browser.new_context().new_page()
     tab.goto((moved / "report" / "index.html").as_uri() + link_to(report, 0))

@@ -120,7 +120,7 @@ def test_it_can_be_chinese() -> None:
 
 
 def test_what_is_still_to_do_is_no_failure(incomplete: Report) -> None:
-    document = incomplete.files.markdown.read_text(encoding="utf-8")
+    document = (incomplete.folder / "report.md").read_text(encoding="utf-8")
     coverage, rest = document.split("## Results")
     assert "2 not done yet" in coverage
     assert "This run is not finished." in coverage
@@ -128,7 +128,7 @@ def test_what_is_still_to_do_is_no_failure(incomplete: Report) -> None:
 
 
 def test_every_table_has_as_many_cells_in_each_row(hostile: Report) -> None:
-    document = hostile.files.markdown.read_text(encoding="utf-8")
+    document = (hostile.folder / "report.md").read_text(encoding="utf-8")
     widths = [line.replace("\\|", "").count("|") for line in document.splitlines()]
     for before, after in pairwise(widths):
         assert not (before and after) or before == after
@@ -149,7 +149,7 @@ def test_words_from_the_records_are_no_markup(words: str, written: str) -> None:
 
 
 def test_the_file_is_that_document(complete: Report) -> None:
-    path: Path = complete.files.markdown
+    path: Path = complete.folder / "report.md"
     assert path.read_text(encoding="utf-8") == markdown(complete.results, complete.summary, "en")
 
 

@@ -134,7 +134,8 @@ def test_a_complete_run_claims_no_worst_case(complete: Report) -> None:
 
 def test_the_page_opens_in_the_language_of_the_run(complete: Report, tmp_path: Path) -> None:
     assert '<html lang="en">' in complete.html
-    chinese = write_report(complete.results, complete.summary, tmp_path, language="zh").page.read_text("utf-8")
+    write_report(complete.results, complete.summary, tmp_path, language="zh")
+    chinese = (tmp_path / "index.html").read_text("utf-8")
     assert '<html lang="zh-CN">' in chinese
     assert "评测报告" in chinese
 
@@ -166,7 +167,7 @@ def test_the_judges_have_a_section_where_there_is_something_to_say(complete: Rep
     assert several.summary["agreement"]["median"] is None
     assert "judges.median" not in section
     assert "ICC" not in section  # nothing was judged twice
-    document = several.files.markdown.read_text(encoding="utf-8")
+    document = (several.folder / "report.md").read_text(encoding="utf-8")
     assert f"| strict, kind | {alpha['edits']} | {alpha['alpha']:.2f} |" in document
 
 

@@ -152,8 +152,9 @@ def test_no_english_is_left_in_the_chinese_page(several: Report, open_page: Open
         "memory": {"cuda:0": {"total": 80 << 30, "peak": 60 << 30, "stages": [memory]}},
         "gpu_utilisation": {"cuda:0": {"mean": 0.87, "editing": 0.96}},
     }
-    english = Report(run, summary, write_report(run, {**summary, "timing": timing}, tmp_path / "en"))
-    chinese = Report(run, summary, write_report(run, {**summary, "timing": timing}, tmp_path / "zh", language="zh"))
+    english, chinese = (Report(run, summary, tmp_path / language) for language in ("en", "zh"))
+    for report in (english, chinese):
+        write_report(run, {**summary, "timing": timing}, report.folder, language=report.folder.name)
     from_records = data_of(run)
     for report in (english, chinese):
         tab = open_page(report)
@@ -272,7 +273,7 @@ def test_the_browser_would_stop_what_slipped_through(complete: Report, browser: 
     tab = context.new_page()
     asked = []
     tab.on("request", lambda made: asked.append(made.url))
-    tab.goto(complete.files.page.as_uri())
+    tab.goto((complete.folder / "index.html").as_uri())
     tab.evaluate(
         """() => {
             const script = document.createElement('script');

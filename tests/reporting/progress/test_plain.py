@@ -11,8 +11,8 @@ import pytest
 from edit_eval.execution.drivers.simulated import Fate
 from edit_eval.records import Status
 from edit_eval.reporting.progress.plain import PlainProgress, sentences
-from edit_eval.reporting.progress.view import CategoryDone, Died, EditFailed, Judged, Loaded, Note, Reading
-from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_failed_edit, a_judgement
+from edit_eval.reporting.progress.view import CategoryDone, Judged, Reading, Said
+from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_judgement
 
 
 def log_of(run: SimulatedRun) -> str:
@@ -102,15 +102,12 @@ def test_text_is_text() -> None:
     evil = "\x1b[2J\x1b]0;owned\x07 line\nfailed: all of it"
     PlainProgress(file, lambda: "now").write(
         [
-            Note(evil),
-            Died(evil, evil, evil),
-            Loaded(evil, evil, 1.0, 1, 1),
-            EditFailed(a_failed_edit(evil, evil, evil), evil),
-            Judged(a_judgement(None, status=Status.REFUSED, answer=evil, sample=evil), evil),
+            Said("note", evil),
+            Said("failed", evil, evil),
             CategoryDone(evil, 1, 2, 3.0, 2.0, 4.0, TEN),
         ]
     )
-    assert file.getvalue().count("\n") == 6
+    assert file.getvalue().count("\n") == 3
     assert file.getvalue().replace("\n", "").isprintable()
     assert "owned" not in file.getvalue()
 

@@ -10,25 +10,22 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleRenderable
 
 from edit_eval.execution.drivers.contract import Meter
-from edit_eval.records import Scoring, Status
+from edit_eval.records import Scoring
 from edit_eval.reporting.progress.rich_lines import LINES_AT_ONCE, RichProgress, bars_of, rendered
 from edit_eval.reporting.progress.view import (
     CategoryDone,
     Count,
     DeviceView,
-    Died,
-    EditFailed,
     Judged,
     Line,
-    Loaded,
-    Note,
     Plan,
     PlanRow,
     Reading,
-    Skipped,
+    Said,
     Snapshot,
 )
-from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_failed_edit, a_judgement
+from edit_eval.reporting.progress.words import skipped
+from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_judgement
 
 GIB = 1 << 30
 EVIL = "\x1b[2J\x1b]0;owned\x07[red]x[/red]\r\n\u202e:smile:"
@@ -54,8 +51,8 @@ def drawn(renderable: ConsoleRenderable, colours: bool = False, width: int = 80)
     return [line.rstrip() for line in file.getvalue().split("\n")]
 
 
-def judged(score: float | None, words: str, name: str = "00012_物理_medium", status: Status = Status.OK) -> Judged:
-    return Judged(a_judgement(score, status=status, answer=words, sample=name, category="physical"), name)
+def judged(score: float, words: str, name: str = "00012_物理_medium") -> Judged:
+    return Judged(a_judgement(score, answer=words, sample=name, category="physical"), name)
 
 
 RUBRIC = Scoring(protocol="rubric", headline="score", scales={"score": TEN})
@@ -69,20 +66,19 @@ LINES: list[Line] = [
         ),
         17,
     ),
-    Loaded("qwen_image_edit", "cuda:0", 41.3, 1, 2, int(57.7 * GIB)),
-    Loaded("qwen_image_edit", "cuda:1", 190.0, 2, 2),
+    Said("loaded", "qwen_image_edit on cuda:0 in 41 s (1 of 2), 57.7 GiB"),
+    Said("loaded", "qwen_image_edit on cuda:1 in 3 min 10 s (2 of 2)"),
     judged(7.25, "编辑基本符合指令,光影一致,但边缘略有瑕疵,整体自然,天空的颜色也与日落相符。"),
     judged(10.0, "The pendant hangs naturally, and its shadow follows the light of the window.\nScore: 10", "7"),
-    judged(None, "I would say 6, perhaps 7, all in all.", status=Status.UNPARSEABLE),
-    EditFailed(
-        a_failed_edit("00031_环境_hard", "the image is black: all values are 0"),
-        "00031_环境_hard",
-    ),
+    Said("failed", "unparseable: I would say 6, perhaps 7, all in all.", "00012_物理_medium"),
+    Said("failed", "no edit: the image is black: all values are 0", "00031_环境_hard"),
     CategoryDone("physical", 48, 50, 6.4321, 2.0, 9.5, TEN),
     CategoryDone("social · one · strict", 0, 50, None, None, None, TEN),
-    Died("qwen_image_edit", "cuda:1", "its process was killed by SIGKILL (the kernel may have run out of memory)"),
-    Note("cuda:1 is 12 % slower than the others at editing with qwen_image_edit"),
-    Skipped(12),
+    Said(
+        "died", "qwen_image_edit on cuda:1: its process was killed by SIGKILL (the kernel may have run out of memory)"
+    ),
+    Said("note", "cuda:1 is 12 % slower than the others at editing with qwen_image_edit"),
+    skipped(12),
 ]
 
 
@@ -194,21 +190,17 @@ def test_colours_are_few() -> None:
         "\x1b[1m   7.250\x1b[0m  00012_物理_medium  \x1b[2mA fine edit indeed.\x1b[0m"
     )
     assert drawn(rendered(judged(7.25, "Score: 7.250"), 17))[0].split() == ["7.250", "00012_物理_medium"]
-    failed = drawn(rendered(judged(None, "?", status=Status.REFUSED), 17), colours=True)[0]
+    failed = drawn(rendered(Said("failed", "refused: ?", "00012_物理_medium"), 17), colours=True)[0]
     assert failed == "\x1b[31m  failed\x1b[0m  00012_物理_medium  refused: ?"
 
 
 def test_text_of_others_is_text() -> None:
-    edit = a_failed_edit(EVIL, EVIL, EVIL)
     lines: list[Line] = [
         Plan("pull", (PlanRow("edit", EVIL, ("cpu:0",), 3),), 40),
-        Loaded(EVIL, "cpu:0", 1.0, 1, 1),
-        Died(EVIL, "cpu:0", EVIL),
         judged(5.0, EVIL, EVIL),
-        judged(None, EVIL, EVIL, Status.REFUSED),
-        EditFailed(edit, EVIL),
+        Said("failed", EVIL, EVIL),
         CategoryDone(EVIL, 1, 1, 5.0, 5.0, 5.0, TEN),
-        Note(EVIL),
+        Said("note", EVIL),
     ]
     file = io.StringIO()
     RichProgress(terminal(file)).write(lines)
@@ -216,7 +208,7 @@ def test_text_of_others_is_text() -> None:
     text = file.getvalue() + "".join(drawn(bars_of(Snapshot(devices))))
     assert text.replace("\n", "").isprintable()
     assert "owned" not in text
-    assert text.count("[red]x[/red] :smile:") >= 12
+    assert text.count("[red]x[/red] :smile:") == 10
 
 
 class Clock:
@@ -246,9 +238,9 @@ def test_drawing_only_what_has_changed() -> None:
 def test_the_bars_go_and_the_cursor_comes_back() -> None:
     file = io.StringIO()
     progress = RichProgress(terminal(file), Clock())
-    progress.draw([Note("first")], SNAPSHOT)
+    progress.draw([Said("note", "first")], SNAPSHOT)
     progress.draw([judged(7.25, "A fine edit indeed.")], SNAPSHOT)
-    progress.close([Note("last")], SNAPSHOT)
+    progress.close([Said("note", "last")], SNAPSHOT)
     text = file.getvalue()
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1
     visible = screen(text)
@@ -287,7 +279,7 @@ def screen(text: str) -> list[str]:
 
 def test_a_flood_of_lines_is_cut() -> None:
     file = io.StringIO()
-    RichProgress(terminal(file)).write([Note(str(n)) for n in range(LINES_AT_ONCE + 30)])
+    RichProgress(terminal(file)).write([Said("note", str(n)) for n in range(LINES_AT_ONCE + 30)])
     lines = file.getvalue().splitlines()
     assert lines[0].strip() == "(30 lines were left out)"
     assert lines[-1].strip() == f"note  {LINES_AT_ONCE + 29}"
@@ -303,7 +295,7 @@ def test_the_reading_of_a_benchmark_has_a_bar_that_goes(tmp_path: Path) -> None:
         progress.reading(Reading(tick + 1, 100_000_000 * tick, 500_000_000), 100.0 + tick / 10)
     assert file.getvalue().count("reading the benchmark") == 3
     assert "5 samples, 400 of 500 MB" in file.getvalue()
-    progress.write([Note("said meanwhile")])
+    progress.write([Said("note", "said meanwhile")])
     progress.has_read()
     assert [line.strip() for line in screen(file.getvalue()) if line] == ["note  said meanwhile"]
     progress.has_read()

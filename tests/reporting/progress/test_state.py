@@ -14,18 +14,8 @@ from edit_eval.execution.drivers.contract import Meter
 from edit_eval.execution.drivers.simulated import Fate
 from edit_eval.records import Edit, Status
 from edit_eval.reporting.progress.state import LINES_KEPT, ProgressState
-from edit_eval.reporting.progress.view import (
-    BatchDone,
-    CategoryDone,
-    Died,
-    EditFailed,
-    Judged,
-    Loaded,
-    Note,
-    Plan,
-    Skipped,
-    Snapshot,
-)
+from edit_eval.reporting.progress.view import CategoryDone, Judged, Plan, Said, Snapshot
+from edit_eval.reporting.progress.words import skipped
 from edit_eval.store.recall import recall
 from reporting.simulated_runs import TEN, Recording, SimulatedRun, Watched, a_judgement
 
@@ -66,10 +56,12 @@ def test_the_end_agrees_with_the_records(tmp_path: Path, schedule: str, by_categ
     assert last.left == 0
     assert {d.activity for d in last.devices} == {""}
 
-    shown = [line.judgement for line in display.of(Judged)]
-    assert len(shown) == len([j for j in judgements if j.status is not Status.EDIT_FAILED])
-    assert {line.edit.sample_id for line in display.of(EditFailed)} == {"00002_物理_hard", "00007_环境_hard"}
-    assert not [note for note in display.of(Note) if "set aside" in note.text]
+    assert len(display.of(Judged)) == last.judgements.ok
+    unscored = [line.about for line in display.of(Said) if line.tag == "failed" and "no edit" not in line.words]
+    assert len(unscored) == 16
+    lost = {line.about.partition(" ")[0] for line in display.of(Said) if line.words.startswith("no edit: ")}
+    assert lost == {"00002_物理_hard", "00007_环境_hard"}
+    assert not [words for words in display.said("note") if "set aside" in words]
 
 
 def test_each_category_is_summed_up_once_when_its_last_score_has_come(tmp_path: Path) -> None:
@@ -98,7 +90,7 @@ def test_a_category_whose_edits_all_fail_is_summed_up_too(tmp_path: Path) -> Non
 
 def test_labels_name_what_there_are_several_of(tmp_path: Path) -> None:
     run = SimulatedRun(tmp_path, count=2, edit_models=("one", "two"), judges=("a", "b"), edit_seeds=2, repeats=2)
-    labels = {line.label for line in watch(run).of(Judged)}
+    labels = {line.about for line in watch(run).of(Judged)}
     assert "00000_物理_hard · one · a · edit 1 · repeat 0" in labels
     assert len(labels) == 2 * 2 * 2 * 2 * 2
     (plan,) = (line for line in watch(SimulatedRun(tmp_path / "other", count=2)).lines if isinstance(line, Plan))
@@ -165,10 +157,11 @@ def test_the_table_of_a_run_that_goes_on_names_the_judges_devices_together(tmp_p
 
 
 def test_loads_come_in_their_order_with_their_duration(tmp_path: Path) -> None:
-    loads = watch(SimulatedRun(tmp_path)).of(Loaded)
-    edits = [load for load in loads if load.model == "edit model qwen_image_edit"]
-    assert [(load.order, load.replicas, load.seconds) for load in edits] == [(1, 2, 30.0), (2, 2, 30.0)]
-    assert {load.place for load in edits} == {"cuda:0", "cuda:1"}
+    loads = [words for words in watch(SimulatedRun(tmp_path)).said("loaded") if words.startswith("edit model")]
+    assert [words.partition(" in ")[2] for words in loads] == ["30 s (1 of 2)", "30 s (2 of 2)"]
+    assert {words.partition(" in ")[0] for words in loads} == {
+        f"edit model qwen_image_edit on cuda:{number}" for number in (0, 1)
+    }
 
 
 def test_what_devices_do(tmp_path: Path) -> None:
@@ -211,8 +204,7 @@ def test_a_batch_under_way(tmp_path: Path) -> None:
     display = watch(SimulatedRun(tmp_path, count=7, schedule="batch_sync"))
     batches = list(dict.fromkeys(s.batch for s in display.snapshots))
     assert batches == [(1, 4), (2, 4), (3, 4), (4, 4), None]
-    done = [(line.model, line.number, line.count, line.seconds) for line in display.of(BatchDone)]
-    assert done == [("", n, 4, 40.0) for n in (1, 2, 3, 4)]
+    assert display.said("batch") == [f"{n}/4 in 40 s" for n in (1, 2, 3, 4)]
     assert {s.batch for s in watch(SimulatedRun(tmp_path / "pull", count=7)).snapshots} == {None}
 
 
@@ -223,14 +215,13 @@ def test_a_death_is_told_and_one_that_was_wanted_is_told_once(tmp_path: Path) ->
         fates={"00001_物理_hard": Fate(3, "dies", "killed by SIGKILL"), "00004_环境_hard": Fate(9e9, "hangs")},
     )
     display = watch(run)
-    died = [line.reason for line in display.of(Died)]
-    notes = [line.text for line in display.of(Note)]
-    assert died.count("killed by SIGKILL") == 2
+    died, notes = display.said("died"), display.said("note")
+    assert sum(words.endswith(": killed by SIGKILL") for words in died) == 2
     assert sum("no step for 500 s" in text for text in [*died, *notes]) == 2
 
 
 def state_of(run: SimulatedRun) -> ProgressState:
-    return ProgressState(run.matrix, run.policy, run.work, run.estimates, 0.0)
+    return ProgressState(run.matrix, run.policy, run.work, run.estimates, lambda: 0.0)
 
 
 def edited(run: SimulatedRun, number: int, device: str, seconds: float) -> Edit:
@@ -243,9 +234,9 @@ def test_a_slower_device_is_named_once(tmp_path: Path) -> None:
     for number in range(60):
         device = f"cuda:{number % 3}"
         seconds = (47.0 if device == "cuda:1" else 40.0) + 0.3 * (number % 4)
-        state.edit(edited(run, number, device, seconds), float(number))
-    (note,) = (line for line in state.take_lines() if isinstance(line, Note))
-    assert note.text.startswith("cuda:1 is 17 % slower than the others at editing with qwen_image_edit")
+        state.edit(edited(run, number, device, seconds))
+    (note,) = (line for line in state.take_lines() if isinstance(line, Said))
+    assert note.words.startswith("cuda:1 is 17 % slower than the others at editing with qwen_image_edit")
 
 
 @pytest.mark.parametrize(
@@ -255,16 +246,16 @@ def test_no_other_device_is_named(tmp_path: Path, seconds: tuple[float, ...]) ->
     run = SimulatedRun(tmp_path, count=60)
     state = state_of(run)
     for number in range(60):
-        state.edit(edited(run, number, f"cuda:{number % 3}", seconds[number % 3]), float(number))
-    assert not [line for line in state.take_lines() if isinstance(line, Note)]
+        state.edit(edited(run, number, f"cuda:{number % 3}", seconds[number % 3]))
+    assert not [line for line in state.take_lines() if isinstance(line, Said)]
 
 
 def test_chance_names_no_device(tmp_path: Path) -> None:
     run = SimulatedRun(tmp_path, count=12)
     state = state_of(run)
     for number, seconds in enumerate([1, 3, 9, 9, 2, 2, 8, 9, 1, 3, 9, 9]):  # means of 5 and 5.8, far apart each
-        state.edit(edited(run, number, f"cuda:{number % 2}", float(seconds)), float(number))
-    assert not [line for line in state.take_lines() if isinstance(line, Note)]
+        state.edit(edited(run, number, f"cuda:{number % 2}", float(seconds)))
+    assert not [line for line in state.take_lines() if isinstance(line, Said)]
 
 
 def test_being_told_twice_changes_nothing(tmp_path: Path) -> None:
@@ -275,9 +266,9 @@ def test_being_told_twice_changes_nothing(tmp_path: Path) -> None:
     (lost,) = (one for one in run.matrix.judgements() if one.status is Status.EDIT_FAILED)
 
     def tell() -> Snapshot:
-        state.edit(failed, 1.0)
-        state.judgement(lost, 1.0)
-        return state.snapshot(1.0)
+        state.edit(failed)
+        state.judgement(lost)
+        return state.snapshot()
 
     first = tell()
     assert tell() == first
@@ -289,8 +280,8 @@ def test_a_display_that_is_too_slow_loses_the_oldest_lines(tmp_path: Path) -> No
     for number in range(LINES_KEPT + 49):
         state.note(str(number))
     lines = state.take_lines()
-    assert lines[0] == Skipped(50)  # the plan was the first line
-    assert lines[1] == Note("49")
+    assert lines[0] == skipped(50)  # the plan was the first line
+    assert lines[1] == Said("note", "49")
     assert len(lines) == 1 + LINES_KEPT
     assert state.take_lines() == []
 
@@ -312,7 +303,7 @@ def test_scores_of_a_run_that_goes_on_count_from_the_start(tmp_path: Path) -> No
 def test_a_judgement_of_an_unknown_sample_is_an_error_here_and_harmless_above(tmp_path: Path) -> None:
     state = state_of(SimulatedRun(tmp_path))
     with pytest.raises(KeyError):
-        state.judgement(a_judgement(5.0, sample="nobody"), 0.0)
+        state.judgement(a_judgement(5.0, sample="nobody"))
 
 
 # -- several questions, several scales, controls --
@@ -330,7 +321,7 @@ def test_a_judgement_counts_once_when_its_last_question_is_answered(tmp_path: Pa
     assert (row.scoring.headline, row.scoring.scale.mean_over) == ("O", "categories")
     assert {snapshot.judgements.total for snapshot in display.snapshots} == {6}
     assert [line.judgement.score for line in display.of(Judged)].count(6.0) == 5
-    assert len(display.of(Judged)) == 6
+    assert len(display.said("failed")) == 1
     last = display.snapshots[-1]
     assert (last.judgements.ok, last.judgements.failed, last.judgements.settled) == (5, 1, 6)
     (mean,) = last.means
@@ -393,8 +384,8 @@ def test_a_picture_that_is_judged_anew_counts_with_its_new_score(tmp_path: Path)
     for score, mean in ((2.0, 2.0), (9.0, 9.0), (None, None)):
         status = Status.UNPARSEABLE if score is None else Status.OK
         one = a_judgement(score, status=status, sample="00000_物理_hard", category="physical")
-        state.judgement(replace(one, edit_model="qwen_image_edit", judge="qwen3_vl"), 1.0)
-        (found,) = state.snapshot(1.0).means
+        state.judgement(replace(one, edit_model="qwen_image_edit", judge="qwen3_vl"))
+        (found,) = state.snapshot().means
         assert (found.mean, found.scored) == (mean, int(score is not None))
 
 

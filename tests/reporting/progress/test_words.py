@@ -4,34 +4,31 @@ import pytest
 
 from edit_eval.execution.drivers.contract import Meter
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.reporting.progress.view import CategoryDone, Count, DeviceView, Judged, PlanRow, Skipped, Snapshot
+from edit_eval.reporting.progress.view import CategoryDone, Count, DeviceView, PlanRow, Snapshot
 from edit_eval.reporting.progress.words import (
     category_sentence,
     counts,
     device_words,
     devices,
     ending,
+    failed,
     left,
+    loaded,
     more_devices,
     plan_sentence,
     rate,
-    told,
 )
 from reporting.simulated_runs import TEN, a_judgement
 
 
 def test_a_failure_has_its_reason_or_else_the_answer() -> None:
     refused = a_judgement(None, status=Status.OUT_OF_RANGE, answer="Score: 12")
-    assert told(Judged(refused, "s · m")) == ("failed", "s · m", "out of range: Score: 12")
+    assert failed(refused) == "out of range: Score: 12"
 
 
-def test_what_was_left_out_has_no_tag() -> None:
-    assert told(Skipped(7)) == ("", "", "(7 lines were left out)")
-
-
-def test_what_has_a_form_of_its_own_is_refused() -> None:
-    with pytest.raises(TypeError, match="CategoryDone"):
-        told(CategoryDone("social", 0, 50, None, None, None, TEN))
+def test_which_load_of_a_model_it_is() -> None:
+    assert loaded("qwen", "cuda:0", 41.3, 1, 2, int(57.7 * (1 << 30))) == "qwen on cuda:0 in 41 s (1 of 2), 57.7 GiB"
+    assert loaded("qwen", "cuda:1", 190.0, 3, 2) == "qwen on cuda:1 in 3 min 10 s (again)"
 
 
 @pytest.mark.parametrize(

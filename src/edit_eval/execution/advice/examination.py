@@ -175,10 +175,7 @@ def _question(
         return []
     sample = example_sample(configuration.benchmark.language)
     first = _first_question(judge, sample) if judge else None
-    if wanted.model.kind == "edit":
-        request = {"instruction": sample.instruction, "seed": section.seed, "sample_id": sample.id}
-    else:
-        request = _request(first, sample) if first else {}
+    edited = {"instruction": sample.instruction, "seed": section.seed, "sample_id": sample.id}
     asked = Question(
         who=wanted.who,
         python=python,
@@ -187,7 +184,7 @@ def _question(
         parameters=section.parameters,
         folder=str(configuration.folder),
         on_gpu=wanted.on_gpu,
-        request=request,
+        request=_request(first, sample) if first else edited if wanted.model.kind == "edit" else {},
         asked=(judge, first) if judge and first else None,
     )
     if (served := section.served) is None:
@@ -251,8 +248,8 @@ def _environments(questions: Sequence[Question], visible: Sequence[Gpu]) -> list
         findings += environment_findings(question, found, visible)
     for question, found in zip(questions, answers, strict=True):
         if question.kind == "edit_model" and "examined" in found:
-            findings += edit_finding(question.who, found["examined"])
-        elif question.asked and "examined" in found:
+            findings.append(edit_finding(question.who, found["examined"]))
+        if question.asked and "examined" in found:
             findings.append(server_finding(question.who, found["examined"], *question.asked))
     return findings
 

@@ -57,7 +57,7 @@ class Question:
     """What a model that is elsewhere is asked about the drawn scene: an `EditRequest`, or a `JudgeRequest`, without its
     pictures."""
     asked: tuple[AskedJudge, protocols.Question] | None = None
-    """Who will read the answer to that, and the question."""
+    """Which judge will read the answer to that, and the question."""
     packages: tuple[str, ...] = ()
     """What the environment of a server must have, the engine first; nothing is imported to see it."""
 

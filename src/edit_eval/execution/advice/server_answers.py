@@ -14,14 +14,14 @@ from edit_eval.records import Reply, Status
 SHOWN = 80  # characters of an answer
 
 
-def edit_finding(who: str, examined: Mapping[str, Any]) -> list[Finding]:
-    """One line: the server is down, or what it made; and what is worth a note. `examined`: see the probe."""
+def edit_finding(who: str, examined: Mapping[str, Any]) -> Finding:
+    """One line: the server is down, or what it made. `examined`: see the probe."""
     if error := examined.get("error"):
-        return [Finding("servers", "problem", f"{who}: {error}", "no run gets an edit from it as it is")]
+        return Finding("servers", "problem", f"{who}: {error}", "no run gets an edit from it as it is")
     about, size = examined["about"], " x ".join(map(str, examined["size"]))
     made = f" with a picture of {size} pixels" if size else "; no edit was asked for (probe: false)"
     where = f"{who}: {about.get('server', 'its server')} answered in {examined['seconds']:.1f} s"
-    return [Finding("servers", "ok", where + made)]
+    return Finding("servers", "ok", where + made)
 
 
 def server_finding(who: str, examined: Mapping[str, Any], judge: AskedJudge, question: Question) -> Finding:

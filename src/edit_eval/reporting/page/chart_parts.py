@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 
 from edit_eval.reporting.terminal_text import one_line
 
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
+
+
+def chart_of_rows(rows: Sequence[Mapping[str, object]], field: str, names: Sequence[str], height: int) -> alt.Chart:
+    """A chart with a line of `height` pixels for each of the names that `field` has, in their order."""
+    chart = alt.Chart({"values": rows}, width="container", height=max(2, len(names)) * height)
+    y = alt.Y(f"{field}:N", scale=alt.Scale(domain=list(names)), title=None)
+    return chart.encode(y=y.axis(ticks=False, domain=False))
 
 
 def chart_title(words: str) -> alt.Title:

@@ -12,7 +12,7 @@ expressions, which the page only interprets; they are cut to one line first (`on
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.failures import failures, missing_scores
 from edit_eval.reporting.page.agreement_chart import agreement
 from edit_eval.reporting.page.axes import Axis, axis_of
-from edit_eval.reporting.page.chart_parts import AnyChart, chart_title, series_colour
+from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
 from edit_eval.reporting.page.entries import Choice, Entry, category_names, choices, entries
 from edit_eval.reporting.page.texts import name_of, named_score, short_category, text
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
@@ -81,12 +81,18 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
 
 def _charts_of_scores(choice: Choice, scores: _Scores, language: str) -> dict[str, list[AnyChart]]:
     panels = _panels(choice, scores, language)
+    tags = _frequent_tags(choice.parts)
+
+    def each(groups: Callable[[_Panel], list[Group]], *, one_each: bool = False) -> list[AnyChart]:
+        made = (_intervals(groups(panel), panel, language, one_each=one_each) for panel in panels)
+        return [chart for chart in made if chart is not None]
+
     return {
-        "overall": _overall(panels, language),
-        "categories": _by_category(panels, language),
+        "overall": each(_overall, one_each=True) if len(choice.parts) > 1 else [],
+        "categories": each(lambda panel: _categories(panel, language)),
         "histogram": _histograms(scores, panels, language),
-        "difficulties": _by_difficulty(panels, language),
-        "tags": _by_tag(choice.parts, panels, language),
+        "difficulties": each(lambda panel: _difficulties(panel, language)),
+        "tags": each(lambda panel: _tags(panel, tags)),
     }
 
 
@@ -133,42 +139,25 @@ def histogram_hint(choice: Choice) -> tuple[str, str] | None:
     return ("chart.histogram.half" if width == 0.5 else "chart.histogram.step", f"{width:g}")
 
 
-def _overall(panels: Sequence[_Panel], language: str) -> list[AnyChart]:
-    if sum(len(panel.parts) for panel in panels) < 2:
-        return []
+def _overall(panel: _Panel) -> list[Group]:
+    return [(colour, part.overall, part, colour) for part, colour in panel.pairs]
+
+
+def _categories(panel: _Panel, language: str) -> list[Group]:
     return [
-        chart
-        for panel in panels
-        for chart in _intervals(
-            [(colour, part.overall, part, colour) for part, colour in panel.pairs],
-            panel,
-            language,
-            one_each=True,
-        )
+        (short_category(name, language), part.categories[name], part, colour)
+        for name in category_names(panel.parts)
+        for part, colour in panel.pairs
+        if name in part.categories
     ]
 
 
-def _by_category(panels: Sequence[_Panel], language: str) -> list[AnyChart]:
-    def groups(panel: _Panel) -> list[Group]:
-        return [
-            (short_category(name, language), part.categories[name], part, colour)
-            for name in category_names(panel.parts)
-            for part, colour in panel.pairs
-            if name in part.categories
-        ]
-
-    return [chart for panel in panels for chart in _intervals(groups(panel), panel, language)]
-
-
-def _by_difficulty(panels: Sequence[_Panel], language: str) -> list[AnyChart]:
-    def groups(panel: _Panel) -> list[Group]:
-        return [
-            (name_of("difficulty", name, language), block, part, colour)
-            for part, colour in panel.pairs
-            for name, block in sorted(part.difficulties.items(), key=_difficulty_order)
-        ]
-
-    return [chart for panel in panels for chart in _intervals(groups(panel), panel, language)]
+def _difficulties(panel: _Panel, language: str) -> list[Group]:
+    return [
+        (name_of("difficulty", name, language), block, part, colour)
+        for part, colour in panel.pairs
+        for name, block in sorted(part.difficulties.items(), key=_difficulty_order)
+    ]
 
 
 def _difficulty_order(item: tuple[str, object]) -> tuple[int, str]:
@@ -181,38 +170,37 @@ def most_tags(parts: Sequence[Entry]) -> int:
     return MOST_TAGS if len(parts) < 3 else MOST_TAGS // 2
 
 
-def _by_tag(parts: Sequence[Entry], panels: Sequence[_Panel], language: str) -> list[AnyChart]:
+def _tags(panel: _Panel, sizes: Mapping[str, int]) -> list[Group]:
+    return [
+        (f"{name} ({size})", part.tags[name], part, colour)
+        for name, size in sizes.items()
+        for part, colour in panel.pairs
+        if name in part.tags
+    ]
+
+
+def _frequent_tags(parts: Sequence[Entry]) -> dict[str, int]:
+    """As many as the chart has room for, the most frequent first, and of how many samples each is."""
     sizes: Counter[str] = Counter()
     for part in parts:
         for name, block in part.tags.items():
             sizes[name] = max(sizes[name], (block.get("coverage") or {}).get("total") or block.get("n") or 0)
-    frequent = sorted(sizes, key=lambda name: (-sizes[name], name))[: most_tags(parts)]
-
-    def groups(panel: _Panel) -> list[Group]:
-        return [
-            (f"{name} ({sizes[name]})", part.tags[name], part, colour)
-            for name in frequent
-            for part, colour in panel.pairs
-            if name in part.tags
-        ]
-
-    return [chart for panel in panels for chart in _intervals(groups(panel), panel, language)]
+    return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[: most_tags(parts)])
 
 
-def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_each: bool = False) -> list[AnyChart]:
+def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_each: bool) -> AnyChart | None:
     """A row a group: the mean as a dot, its 95% interval as a line, worst to best case dotted if incomplete.
 
     With `one_each` every group has a colour of its own, and is its own legend.
     """
     rows = [_interval_row(*group, panel.axis) for group in groups if group[1]["coverage"]["total"]]
     if not rows:
-        return []
+        return None
     names = list(dict.fromkeys(row["group"] for row in rows))
     colours = list(panel.colours)
     several = len(colours) > 1
     row_height = (15 * len(colours) + 18) if several and not one_each else 30
-    base = alt.Chart({"values": rows}, width="container", height=max(2, len(names)) * row_height).encode(
-        y=alt.Y("group:N", scale=alt.Scale(domain=names), title=None).axis(ticks=False, domain=False),
+    base = chart_of_rows(rows, "group", names, row_height).encode(
         tooltip=_interval_tooltips(language, several, panel.parts[0].digits),
     )
     if several and not one_each:
@@ -232,7 +220,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
         base.mark_point(size=64, opacity=1, filled=True).encode(x="mean:Q").transform_filter("datum.complete"),
         words.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(x="label_at:Q", text="label:N"),
     ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 4})
-    return [chart.properties(title=chart_title(panel.title)) if panel.title else chart]
+    return chart.properties(title=chart_title(panel.title)) if panel.title else chart
 
 
 def _interval_row(label: str, block: Mapping[str, Any], part: Entry, series: str, axis: Axis) -> dict[str, Any]:
@@ -357,10 +345,9 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     labels = list(dict.fromkeys(row["label"] for row in rows))
     longest = max(sum(row["count"] for row in rows if row["label"] == label) for label in labels)
     chart: alt.Chart = (
-        alt.Chart({"values": rows}, width="container", height=max(2, len(labels)) * 28)
+        chart_of_rows(rows, "label", labels, 28)
         .mark_bar(size=12)
         .encode(
-            y=alt.Y("label:N", scale=alt.Scale(domain=labels), title=None).axis(ticks=False, domain=False),
             x=alt.X("sum(count):Q", title=text("count", language), scale=alt.Scale(nice=False)).axis(
                 values=_whole_numbers(longest), format="d"
             ),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,18 +16,7 @@ from edit_eval.reporting.page.texts import LANGUAGES
 from edit_eval.reporting.scores import write_replies, write_scores
 
 
-@dataclass(frozen=True)
-class ReportFiles:
-    """Where the report lies."""
-
-    summary: Path
-    scores: Path
-    replies: Path
-    markdown: Path
-    page: Path
-
-
-def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str = "en") -> ReportFiles:
+def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str = "en") -> None:
     """Writes the five files of a report into `folder`, which is made if need be. The same input, the same bytes.
 
     `summary` is what `statistics.summary.summarise` returned. `language` (`en` or `zh`) is that of the Markdown,
@@ -38,26 +26,21 @@ def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, 
     if language not in LANGUAGES:
         raise ValueError(f"the report is written in {' or '.join(LANGUAGES)}, not in {language!r}")
     folder.mkdir(parents=True, exist_ok=True)
-    files = ReportFiles(
-        summary=folder / "summary.json",
-        scores=folder / "scores.csv",
-        replies=folder / "replies.jsonl",
-        markdown=folder / "report.md",
-        page=folder / "index.html",
-    )
-    with _whole(files.summary) as file:
-        json.dump(summary, file, ensure_ascii=False, indent=2, allow_nan=False)
-        file.write("\n")
-    with _whole(files.scores) as file:
-        write_scores(results, file)
-    with _whole(files.replies) as file:
-        write_replies(results, file)
-    with _whole(files.markdown) as file:
-        file.write(markdown(results, summary, language))
-    with _whole(files.page) as file:
-        for part in page(results, summary, folder, language=language):
-            file.write(part)
-    return files
+    contents: dict[str, Callable[[TextIO], object]] = {
+        "summary.json": lambda file: _write_summary(summary, file),
+        "scores.csv": lambda file: write_scores(results, file),
+        "replies.jsonl": lambda file: write_replies(results, file),
+        "report.md": lambda file: file.write(markdown(results, summary, language)),
+        "index.html": lambda file: file.writelines(page(results, summary, folder, language=language)),
+    }
+    for name, write in contents.items():
+        with _whole(folder / name) as file:
+            write(file)
+
+
+def _write_summary(summary: Mapping[str, Any], file: TextIO) -> None:
+    json.dump(summary, file, ensure_ascii=False, indent=2, allow_nan=False)
+    file.write("\n")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,27 +104,27 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     """What people read for keys of the records: `{kind: {key: {"en": ..., "zh": ...}}}`."""
     categories = dict.fromkeys(sample.category for sample in results.samples)
     difficulties = dict.fromkeys(sample.difficulty for sample in results.samples if sample.difficulty)
+
+    def named(kind: str, keys: Iterable[str]) -> dict[str, dict[str, str]]:
+        return {key: {one: name_of(kind, key, one) for one in LANGUAGES} for key in keys}
+
     return {
-        "category": {name: {one: name_of("short_category", name, one) for one in LANGUAGES} for name in categories},
-        "category_title": {name: {one: name_of("category", name, one) for one in LANGUAGES} for name in categories},
-        "difficulty": {name: {one: name_of("difficulty", name, one) for one in LANGUAGES} for name in difficulties},
+        "category": named("short_category", categories),
+        "category_title": named("category", categories),
+        "difficulty": named("difficulty", difficulties),
     }
 
 
+def _fields(record: object, names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names.split()}
+
+
 def _sample(sample: Sample, pictures: Pictures) -> dict[str, Any]:
-    instructions = dict(sample.instructions) or {sample.language: sample.instruction}
     picture = pictures.add(Path(os.path.abspath(sample.source))) if sample.source else None
     return {
-        "id": sample.id,
-        "index": sample.index,
-        "category": sample.category,
-        "difficulty": sample.difficulty,
-        "tags": list(sample.tags),
-        "instruction": sample.instruction,
-        "instructions": instructions,
-        "description": sample.description,
-        "rationale": sample.rationale,
-        "fault": sample.fault,
+        **_fields(sample, "id index category difficulty tags instruction"),
+        "instructions": dict(sample.instructions) or {sample.language: sample.instruction},
+        **_fields(sample, "description rationale fault"),
         "source": picture or {"missing": "picture.source_missing"},
     }
 
@@ -137,38 +137,19 @@ def _edit(edit: Edit, directory: Path, pictures: Pictures) -> dict[str, Any]:
         picture = pictures.add(path) if path.is_relative_to(directory) else None
     return {
         "model": edit.edit_model,
-        "edit_seed": edit.edit_seed,
-        "seed": edit.seed,
-        "status": edit.status.value,
-        "reason": edit.reason,
-        "width": edit.width,
-        "height": edit.height,
-        "seconds": edit.seconds,
-        "device": edit.device,
-        "flags": list(edit.flags),
+        **_fields(edit, "edit_seed seed status reason width height seconds device flags"),
         "picture": picture or {"missing": "picture.edit_missing"},
     }
 
 
 def _judgement(judgement: Judgement) -> dict[str, Any]:
     return {
-        "judge": judgement.judge,
-        "repeat": judgement.repeat,
-        "status": judgement.status.value,
-        "reason": judgement.reason,
+        **_fields(judgement, "judge repeat status reason"),
         "scores": dict(judgement.scores),
         "missing": {name: [status.value, reason] for name, (status, reason) in judgement.missing.items()},
-        "readings": [
-            {question: _reading(found) for question, found in reading.items()} for reading in judgement.readings
-        ],
+        "readings": [{question: _reading(found) for question, found in one.items()} for one in judgement.readings],
     }
 
 
 def _reading(reading: Reading) -> dict[str, Any]:
-    return {
-        "status": reading.status.value,
-        "reason": reading.reason,
-        "text": reading.text,
-        "values": dict(reading.values),
-        "asked": reading.asked,
-    }
+    return {**_fields(reading, "status reason text"), "values": dict(reading.values), "asked": reading.asked}

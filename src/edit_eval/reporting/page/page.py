@@ -170,32 +170,24 @@ def _templates(language: str) -> jinja2.Environment:
         """Something that has its own words in each language, in the page's."""
         return Markup('<span data-words="{}">{}</span>').format(json.dumps(both), both[language])
 
-    def words(kind: str, key: str) -> Markup:
-        """A name of the records in the page's language."""
-        return follow({one: name_of(kind, key, one) for one in LANGUAGES})
-
-    def durations(seconds: float | None) -> dict[str, str]:
-        return {one: formats.duration(seconds, one) for one in LANGUAGES}
-
-    def plain(key: str, **values: object) -> str:
-        return text(key, language, **values)
-
     def both(words_in: Callable[[str], str]) -> dict[str, str]:
         return {one: words_in(one) for one in LANGUAGES}
 
+    def durations(seconds: float | None) -> dict[str, str]:
+        return both(lambda one: formats.duration(seconds, one))
+
     environment.globals.update(
         t=t,
-        words=words,
-        plain=plain,
+        words=lambda kind, key: follow(both(lambda one: name_of(kind, key, one))),
+        plain=lambda key, **values: text(key, language, **values),
         score_name=lambda name: both(lambda one: score_name(name, one)),
         scale_words=lambda part, **how: both(lambda one: scale_words(part.scale, one, **how)),
     )
-
-    def listed(names: Sequence[str]) -> dict[str, str]:
-        return {one: text("list.separator", one).join(names) for one in LANGUAGES}
-
     environment.filters.update(
-        listed=listed, follow=follow, durations=durations, duration=lambda seconds: follow(durations(seconds))
+        listed=lambda names: both(lambda one: text("list.separator", one).join(names)),
+        follow=follow,
+        durations=durations,
+        duration=lambda seconds: follow(durations(seconds)),
     )
     return environment
 
@@ -237,11 +229,7 @@ def _weights(results: Results, section: str, name: str) -> str:
 
 def _listings(results: Results) -> list[tuple[str, str]]:
     """(text key, YAML) of all that it takes to repeat the run."""
-    return [
-        ("configuration", _as_yaml(results.configuration)),
-        ("resolved", _as_yaml(results.resolved)),
-        ("environment", _as_yaml(results.environment)),
-    ]
+    return [(key, _as_yaml(getattr(results, key))) for key in ("configuration", "resolved", "environment")]
 
 
 def _as_yaml(data: Mapping[str, object]) -> str:

@@ -69,6 +69,12 @@ def scale_words(scale: Scale, language: str, *, mean: bool = False) -> str:
     return text("scale.separator", language).join(parts)
 
 
+def score_line(name: str, scale: Scale, language: str) -> str:
+    """`drift: from -1 to 1, lower is better, weighted by samples`."""
+    words = scale_words(scale, language, mean=True)
+    return text("scale.of", language, name=score_name(name, language), scale=words)
+
+
 def named_score(name: str, scale: Scale, language: str) -> str:
     """`SC`, `LPIPS (lower is better)`: as a title or an axis has it."""
     shown = score_name(name, language)

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from edit_eval.records import Activity, Results
-from edit_eval.reporting.page.chart_parts import AnyChart
+from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows
 from edit_eval.reporting.page.texts import name_of, text
 from edit_eval.reporting.terminal_text import one_line
 
@@ -40,10 +40,9 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
     rows = [_activity_row(one, begins[one.start_number], seconds, language) for one in in_layers]
     x = alt.X("begin:Q", title=text(f"axis.{unit}", language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
     bars = (
-        alt.Chart({"values": rows}, width="container", height=max(2, len(devices)) * 26)
+        chart_of_rows(rows, "device", devices, 26)
         .mark_bar(size=16, clip=True)
         .encode(
-            y=alt.Y("device:N", scale=alt.Scale(domain=devices), title=None).axis(ticks=False, domain=False),
             x=x.axis(grid=False, tickCount=8, format="~g"),
             x2="end:Q",
             color=_kind_colour(KINDS, language),
@@ -111,13 +110,10 @@ def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
         ]
     if not rows:
         return []
-    y = alt.Y("device:N", scale=alt.Scale(domain=list(map(one_line, devices))), title=None)
-    height = max(2, len(devices)) * 26
     bars = (
-        alt.Chart({"values": rows}, width="container", height=height)
+        chart_of_rows(rows, "device", list(map(one_line, devices)), 26)
         .mark_bar(size=16)
         .encode(
-            y=y.axis(ticks=False, domain=False),
             x=alt.X("share:Q", title=text("axis.share", language), scale=alt.Scale(domain=[0, 1])).axis(
                 format="%", grid=False, tickCount=5
             ),

@@ -11,7 +11,6 @@ import contextlib
 import functools
 import io
 import os
-import select
 import sys
 import threading
 import time
@@ -22,16 +21,15 @@ from rich.console import Console
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import Meter
-from edit_eval.records import Edit, Judgement
 from edit_eval.reporting.progress.live_file import write_live
 from edit_eval.reporting.progress.plain import PlainProgress
 from edit_eval.reporting.progress.rich_lines import RichProgress
+from edit_eval.reporting.progress.standard_streams import Descriptor
 from edit_eval.reporting.progress.state import ProgressState
-from edit_eval.reporting.progress.view import Display, Note, Reading, Snapshot
+from edit_eval.reporting.progress.view import Display, Reading, Said, Snapshot
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica
-from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.scheduling.tasks import Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
 
@@ -86,6 +84,17 @@ def _harmless(method: Callable[Concatenate[Progress, P], None]) -> Callable[Conc
     return call
 
 
+def _told(name: str) -> Callable[..., None]:
+    """What the method of `ProgressState` with that name is told, while a run goes on."""
+
+    @_harmless
+    def tell(self: Progress, /, *told: Any) -> None:
+        if self._state:
+            getattr(self._state, name)(*told)
+
+    return tell
+
+
 class Progress:
     """Shows a run on a display, and in `live.json` (see `edit_eval.execution.session.Spectator`)."""
 
@@ -129,8 +138,8 @@ class Progress:
         """The run starts. `meters` is kept up to date, and `directory` is the run's."""
         if self.mode == "plain" and self._display is not None:
             more = "" if self.reason == CONFIGURED else "; `progress: lines` also shows every score"
-            self._display.write([Note(f"progress: plain lines ({self.reason}{more})")])
-        self._state = ProgressState(matrix, policy, work, estimates, self._clock(), meters)
+            self._display.write([Said("note", f"progress: plain lines ({self.reason}{more})")])
+        self._state = ProgressState(matrix, policy, work, estimates, self._clock, meters)
         self._take_snapshot()
         self._over.clear()
         self._begin_thread("edit-eval live.json", self._keep, directory)
@@ -152,36 +161,12 @@ class Progress:
             self._state = None
 
     @_harmless
-    def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
-        """A replica's life has changed."""
-        if self._state:
-            self._state.replica(replica, state, message, self._clock())
-
-    @_harmless
-    def running(self, replica: Replica, task: Task, about: str) -> None:
-        """A device has begun with a task."""
-        if self._state:
-            self._state.running(replica, task, about, self._clock())
-
-    @_harmless
-    def step(self, replica: Replica, step: int, steps: int) -> None:
-        """An edit has come so far."""
-        if self._state:
-            self._state.step(replica, step, steps)
-
-    @_harmless
-    def finished(self, replica: Replica, task: Task) -> None:
-        """A task has come to an end."""
-        if self._state:
-            self._state.finished(replica, task, self._clock())
-
-    @_harmless
     def note(self, text: str) -> None:
         """Something that a person should know."""
         if self._state:
             self._state.note(text)
         elif self._display is not None:
-            self._display.write([Note(text)])
+            self._display.write([Said("note", text)])
 
     @_harmless
     def tick(self, now: float) -> None:
@@ -189,22 +174,14 @@ class Progress:
         if self._clock() - self._taken >= (KEEP_EVERY if self._display is None else self._display.interval):
             self._take_snapshot()
 
-    @_harmless
-    def edit(self, edit: Edit) -> None:
-        """An edit was recorded."""
-        if self._state:
-            self._state.edit(edit, self._clock())
-
-    @_harmless
-    def judgement(self, judgement: Judgement) -> None:
-        """A judgement was recorded."""
-        if self._state:
-            self._state.judgement(judgement, self._clock())
+    replica, running, step, finished, edit, judgement = map(
+        _told, ("replica", "running", "step", "finished", "edit", "judgement")
+    )
 
     def _take_snapshot(self) -> None:
         if self._state:
             self._taken = self._clock()
-            self._snapshot = self._state.snapshot(self._taken)
+            self._snapshot = self._state.snapshot()
 
     # -- the threads that show --
 
@@ -251,48 +228,13 @@ def terminal(stream: TextIO) -> Console:
 
 
 def unbuffered(stream: TextIO) -> TextIO:
-    """The stream's descriptor without Python's buffer, or the stream itself where it has none."""
-    try:
-        return cast(TextIO, Unbuffered(stream.fileno(), stream.encoding or "utf-8"))
-    except (OSError, ValueError):
-        return stream
-
-
-class Unbuffered(io.TextIOBase):
-    """Writes text to a descriptor, a frame in one piece so that nothing flickers.
+    """The stream's descriptor without Python's buffer, or the stream itself where it has none.
 
     In the buffer of `sys.stderr`, what a vanished terminal does not take would wait for the end of the program, fail
     once more, and turn its exit code into 120; a thread that hangs in a write would hold a lock over which Python dies.
     """
-
-    def __init__(self, descriptor: int, encoding: str) -> None:
-        self._descriptor, self._encoding = descriptor, encoding
-        self._unwritten: list[str] = []
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        """As the stream has it."""
-        return self._encoding
-
-    def fileno(self) -> int:
-        """The descriptor."""
-        return self._descriptor
-
-    def isatty(self) -> bool:
-        """Whether it is a terminal."""
-        return os.isatty(self._descriptor)
-
-    def write(self, text: str) -> int:
-        """Takes text, which `flush` writes."""
-        self._unwritten.append(text)
-        return len(text)
-
-    def flush(self) -> None:
-        """Writes. Raises `OSError` when nobody is there to read."""
-        text, self._unwritten = "".join(self._unwritten), []
-        data = memoryview(text.encode(self._encoding, "replace"))
-        while data:
-            try:
-                data = data[os.write(self._descriptor, data) :]
-            except BlockingIOError:  # somebody who shares the terminal has made it non-blocking
-                select.select([], [self._descriptor], [], 1.0)
+    try:
+        descriptor = Descriptor(stream.fileno(), "w", closefd=False)
+    except (OSError, ValueError):
+        return stream
+    return io.TextIOWrapper(cast(Any, descriptor), stream.encoding or "utf-8", errors="replace", write_through=True)

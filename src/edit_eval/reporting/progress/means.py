@@ -5,17 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from edit_eval.records import Judgement, Scale, Scoring
+from edit_eval.records import Judgement, Scoring
 from edit_eval.reporting.progress.view import MeanSoFar
-
-
-def mean(scale: Scale, categories: Sequence[tuple[int, float]]) -> float | None:
-    """Of the number of scores in each category and their sum. None where there is nothing to take it over."""
-    scored = sum(count for count, _ in categories)
-    if scale.mean_over == "samples":
-        return math.fsum(total for _, total in categories) / scored if scored else None
-    means = [total / count for count, total in categories if count]
-    return math.fsum(means) / len(means) if means and len(means) == len(categories) else None
 
 
 def means_so_far(judgements: Iterable[Judgement], scoring: Mapping[str, Scoring]) -> tuple[MeanSoFar, ...]:
@@ -33,6 +24,11 @@ def means_so_far(judgements: Iterable[Judgement], scoring: Mapping[str, Scoring]
 
 
 def mean_so_far(edit_model: str, judge: str, scoring: Scoring, categories: Sequence[tuple[int, float]]) -> MeanSoFar:
-    """Of the number of scores in each category and their sum."""
+    """Of the number of scores in each category and their sum. No mean where there is nothing to take it over."""
     scored = sum(count for count, _ in categories)
-    return MeanSoFar(edit_model, judge, scoring.headline, scoring.scale, scored, mean(scoring.scale, categories))
+    parts = (
+        categories if scoring.scale.mean_over == "categories" else [(scored, math.fsum(sum_ for _, sum_ in categories))]
+    )
+    means = [total / count for count, total in parts if count]
+    mean = math.fsum(means) / len(means) if means and len(means) == len(parts) else None
+    return MeanSoFar(edit_model, judge, scoring.headline, scoring.scale, scored, mean)

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
-from edit_eval.records import Status
-from edit_eval.reporting.progress.view import CategoryDone, Judged, Line, Plan, Reading, Snapshot
+from edit_eval.reporting.progress.view import CategoryDone, Judged, Line, Plan, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import (
     category_sentence,
     ending,
@@ -15,7 +14,6 @@ from edit_eval.reporting.progress.words import (
     plan_sentence,
     reading_words,
     steps_of,
-    told,
     words_of,
 )
 from edit_eval.reporting.terminal_text import one_line
@@ -94,14 +92,14 @@ class PlainProgress:
 
 def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
     """A line of the progress in words; a single score only with `scores`."""
-    if isinstance(line, Plan):
-        if line.rows:
-            yield f"schedule: {line.schedule}, {line.explanation}"
-        yield from map(plan_sentence, line.rows)
-    elif isinstance(line, CategoryDone):
-        yield f"category {line.label}: {category_sentence(line)}"
-    elif not (isinstance(line, Judged) and line.judgement.status is Status.OK):
-        yield ": ".join(filter(None, told(line)))
-    elif scores:
-        one = line.judgement
-        yield ": ".join(filter(None, ("score", line.label, f"{one.score:.3f}", words_of(one))))
+    match line:
+        case Plan():
+            if line.rows:
+                yield f"schedule: {line.schedule}, {line.explanation}"
+            yield from map(plan_sentence, line.rows)
+        case CategoryDone():
+            yield f"category {line.label}: {category_sentence(line)}"
+        case Said():
+            yield ": ".join(filter(None, (line.tag, line.about, line.words)))
+        case Judged(judgement=one) if scores:
+            yield ": ".join(filter(None, ("score", line.about, f"{one.score:.3f}", words_of(one))))

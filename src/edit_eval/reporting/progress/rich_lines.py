@@ -15,18 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.execution.drivers.contract import Meter
-from edit_eval.records import Status
-from edit_eval.reporting.progress.view import (
-    CategoryDone,
-    DeviceView,
-    EditFailed,
-    Judged,
-    Line,
-    Plan,
-    Reading,
-    Skipped,
-    Snapshot,
-)
+from edit_eval.reporting.progress.view import CategoryDone, DeviceView, Judged, Line, Plan, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import (
     asked_words,
     category_sentence,
@@ -38,7 +27,7 @@ from edit_eval.reporting.progress.words import (
     meter_words,
     more_devices,
     reading_words,
-    told,
+    skipped,
     words_of,
 )
 from edit_eval.reporting.terminal_text import Beginning, Name, one_line, padded
@@ -75,13 +64,10 @@ class RichProgress:
         if now < self._next_reading:
             return
         self._next_reading = now + self.interval
-        if self._live is None:
-            self._begin_live()
         row = Table.grid(padding=(0, 2, 0, 0))
         bar = ProgressBar(1.0, so_far.fraction, width=BAR, complete_style="green") if so_far.size else Text("")
         row.add_row(Text("reading the benchmark"), bar, Text(reading_words(so_far)))
-        assert self._live is not None
-        self._live.update(row, refresh=True)
+        self._below().update(row, refresh=True)
 
     def has_read(self) -> None:
         """Takes the bar away."""
@@ -94,26 +80,23 @@ class RichProgress:
         for line in lines:
             if isinstance(line, Plan):
                 self._label = max(self._label, line.label)
-            elif isinstance(line, Judged | EditFailed):
-                self._label = max(self._label, cell_len(line.label))
+            elif isinstance(line, Judged | Said):
+                self._label = max(self._label, cell_len(line.about))
         if len(lines) > LINES_AT_ONCE:
-            lines = [Skipped(len(lines) - LINES_AT_ONCE), *lines[-LINES_AT_ONCE:]]
+            lines = [skipped(len(lines) - LINES_AT_ONCE), *lines[-LINES_AT_ONCE:]]
         width = min(self._label, int(LABEL * self._console.width))
         self._console.print(Group(*(rendered(line, width) for line in lines)))
 
     def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Shows lines, and the bars anew if anything has changed."""
-        now = self._clock()
-        if self._live is None:
-            self._begin_live()
+        now, below = self._clock(), self._below()
         drawn = (snapshot.devices, snapshot.edits, snapshot.judgements, snapshot.controls, int(now), self._console.size)
         if drawn == self._drawn and not lines:
             return
         self._drawn = drawn
         width, height = self._console.size
         bars = bars_of(snapshot, width, height)
-        assert self._live is not None
-        self._live.update(bars, refresh=not lines)  # with lines, writing those draws the bars below them
+        below.update(bars, refresh=not lines)  # with lines, writing those draws the bars below them
         self.write(lines)
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
@@ -123,9 +106,12 @@ class RichProgress:
         tag, _, words = ending(snapshot).partition(": ")
         self._console.print(tagged(tag, "bold", Text(words)))
 
-    def _begin_live(self) -> None:
-        self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
-        self._live.start()
+    def _below(self) -> Live:
+        """What stands below the lines, and is drawn again and again."""
+        if self._live is None:
+            self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
+            self._live.start()
+        return self._live
 
     def _end_live(self) -> None:
         live, self._live = self._live, None
@@ -141,15 +127,16 @@ def rendered(line: Line, label: int) -> ConsoleRenderable:
     match line:
         case Plan():
             return plan_table(line)
-        case Judged(judgement=judgement) if judgement.status is Status.OK:
+        case Judged(judgement=judgement):
             words = Beginning(words_of(judgement), "dim")
-            return tagged(f"{judgement.score:.3f}", "bold", Text(padded(line.label, label)), words)
+            return tagged(f"{judgement.score:.3f}", "bold", Text(padded(line.about, label)), words)
         case CategoryDone():
             title = Text.assemble((one_line(line.label), "bold"), f"  {one_line(category_sentence(line))}")
             return Rule(title, align="left", style="dim", characters="─")
-    tag, about, said = told(line)
-    names = [Text(padded(about, label))] if about else []
-    return tagged(tag, _TAGS.get(tag, ""), *names, Text(one_line(said), style="" if tag else "dim"))
+        case Said():
+            names = [Text(padded(line.about, label))] if line.about else []
+            said = Text(one_line(line.words), style="" if line.tag else "dim")
+            return tagged(line.tag, _TAGS.get(line.tag, ""), *names, said)
 
 
 def tagged(tag: str, style: str, *texts: Text | Beginning) -> ConsoleRenderable:

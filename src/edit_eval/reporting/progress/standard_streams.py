@@ -14,31 +14,40 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 
-class Outlet(io.FileIO):
-    """A stream's descriptor. Once nobody reads what is written there any more (`| head -1`), it goes nowhere.
-
-    So a closed pipe is silence, the exit code is what it would have been, and a run goes on to its end. A descriptor
-    that another program has made non-blocking is waited for.
-    """
+class Descriptor(io.FileIO):
+    """A stream's descriptor; where another program has made it non-blocking, it is waited for."""
 
     def write(self, data: Any, /) -> int:
         """Writes all of it: neither who wrote it nor Python's own buffer tries again with what is left."""
         left = memoryview(data).cast("B")
         while left:
-            try:
-                written = super().write(left)
-            except OSError as error:
-                if not self._is_gone(error):
-                    raise
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, self.fileno())
-                os.close(nowhere)
-                continue
+            written = self._write(left)
             if written is None:
                 select.select([], [self], [])
             else:
                 left = left[written:]
         return memoryview(data).nbytes
+
+    def _write(self, data: memoryview) -> int | None:
+        return super().write(data)
+
+
+class Outlet(Descriptor):
+    """A descriptor that, once nobody reads what is written there any more (`| head -1`), goes nowhere.
+
+    So a closed pipe is silence, the exit code is what it would have been, and a run goes on to its end.
+    """
+
+    def _write(self, data: memoryview) -> int | None:
+        try:
+            return super()._write(data)
+        except OSError as error:
+            if not self._is_gone(error):
+                raise
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())
+        os.close(nowhere)
+        return 0
 
     def _is_gone(self, error: OSError) -> bool:
         """Whether there is no reader any more: of a pipe, or of a terminal that was closed."""

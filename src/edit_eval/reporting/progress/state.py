@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -15,21 +15,10 @@ from typing import Any
 
 from edit_eval.execution.drivers.contract import Meter
 from edit_eval.records import NO_EDIT, Edit, Judgement, Status
-from edit_eval.reporting.progress.tally import Tally, is_control
-from edit_eval.reporting.progress.view import (
-    BatchDone,
-    DeviceView,
-    Died,
-    EditFailed,
-    Judged,
-    Line,
-    Loaded,
-    Note,
-    Plan,
-    PlanRow,
-    Skipped,
-    Snapshot,
-)
+from edit_eval.reporting.formats import duration
+from edit_eval.reporting.progress.tally import Tally, address_of, is_control
+from edit_eval.reporting.progress.view import DeviceView, Judged, Line, Plan, PlanRow, Said, Snapshot
+from edit_eval.reporting.progress.words import failed, loaded, skipped
 from edit_eval.reporting.slow_devices import DeviceTimes, time_of
 from edit_eval.scheduling.estimates import Estimates, Mean
 from edit_eval.scheduling.policies import Policy
@@ -68,7 +57,7 @@ class _ReplicaView:
 
 
 class ProgressState:
-    """What has happened, and what is happening. `now` is always by one clock of the caller's, in seconds.
+    """What has happened, and what is happening, by a `clock` of seconds.
 
     `meters` has what each GPU was doing when it was last looked at; somebody else keeps it up to date.
     """
@@ -79,14 +68,14 @@ class ProgressState:
         policy: Policy,
         work: Work,
         estimates: Estimates,
-        now: float,
+        clock: Callable[[], float],
         meters: Mapping[str, Meter] = MappingProxyType({}),
     ) -> None:
         self.lines: deque[Line] = deque()
         self.tally = Tally(matrix)
         self._work, self._estimates, self._meters = work, estimates, meters
-        self._began = now
-        self._replicas = {replica.number: _ReplicaView(replica, now) for replica in policy.replicas}
+        self._clock, self._began = clock, clock()
+        self._replicas = {replica.number: _ReplicaView(replica, self._began) for replica in policy.replicas}
         self._of_model: dict[str, list[_ReplicaView]] = {}
         self._on_device: dict[str, list[_ReplicaView]] = {}
         for view in self._replicas.values():
@@ -114,7 +103,7 @@ class ProgressState:
         """All lines since the last time, oldest first. May be called from another thread."""
         taken: list[Line] = []
         if self._dropped:
-            taken.append(Skipped(self._dropped))
+            taken.append(skipped(self._dropped))
             self._dropped = 0
         with suppress(IndexError):  # the engine's thread may drop lines meanwhile
             taken.extend(self.lines.popleft() for _ in range(len(self.lines)))
@@ -122,26 +111,26 @@ class ProgressState:
 
     # -- what the engine tells --
 
-    def replica(self, replica: Replica, state: str, message: Mapping[str, Any], now: float) -> None:
+    def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
         """A replica is `preparing`, `loading`, `loaded`, has `ended`, `died`, or is `retired`."""
         view = self._replicas[replica.number]
         model, place = replica.model.title, "+".join(replica.place)
-        view.since = now
+        view.since = self._clock()
         view.running.clear()
         view.state = {"preparing": "starting", "ended": "", "died": ""}.get(state, state)
         if state == "loaded":
             self._loads[replica.model.key] += 1
             order, replicas = self._loads[replica.model.key], len(self._of_model[replica.model.key])
             memory = int(message.get("memory", {}).get("device", 0))
-            self._say(Loaded(model, place, float(message["seconds"]), order, replicas, memory))
+            self._say(Said("loaded", loaded(model, place, float(message["seconds"]), order, replicas, memory)))
         elif state == "died":
             reason = str(message.get("reason", ""))
             if not reason or reason not in self._last_note:  # of one that was killed the note has told
-                self._say(Died(model, place, reason))
+                self._say(Said("died", f"{model} on {place}: {reason or 'its process is gone'}"))
 
-    def running(self, replica: Replica, task: Task, about: str, now: float) -> None:
+    def running(self, replica: Replica, task: Task, about: str) -> None:
         """A device has begun with a task."""
-        view = self._replicas[replica.number]
+        view, now = self._replicas[replica.number], self._clock()
         view.running[task.number] = about.encode("utf-8", "replace").decode()  # an id may be any text, JSON may not
         view.step, view.since = 0, now
         self._batches_began.setdefault(task.model, now)
@@ -152,34 +141,36 @@ class ProgressState:
         view = self._replicas[replica.number]
         view.step, view.steps = step, steps
 
-    def finished(self, replica: Replica, task: Task, now: float) -> None:
+    def finished(self, replica: Replica, task: Task) -> None:
         """A task has come to an end, good or bad."""
         view = self._replicas[replica.number]
         view.running.pop(task.number, None)
         view.settled += len(task.units)
         if self._policy.ends_batch(task) and (batch := self._policy.batch(task.model)):
+            now = self._clock()
             began = self._batches_began.pop(task.model, now)
-            model = replica.model.name if self._models_of_kind[replica.model.kind] > 1 else ""
-            self._say(BatchDone(model, *batch, now - began))
+            model = f" of {replica.model.name}" if self._models_of_kind[replica.model.kind] > 1 else ""
+            self._say(Said("batch", "{}/{}".format(*batch) + f"{model} in {duration(now - began)}"))
 
     def note(self, text: str) -> None:
         """Something to be said."""
         self._last_note = text
-        self._say(Note(text))
+        self._say(Said("note", text))
 
-    def edit(self, edit: Edit, now: float) -> None:
+    def edit(self, edit: Edit) -> None:
         """An edit has come to its end."""
-        self.tally.edit(edit, now)
+        self.tally.edit(edit, self._clock())
         if edit.status in NO_EDIT:
-            self._say(EditFailed(edit, self.tally.label(edit.sample_id, edit.edit_model, edit.edit_seed)))
+            tag = "refused" if edit.status is Status.EDIT_REFUSED else "failed"
+            self._say(Said(tag, f"no edit: {edit.reason}", self.tally.label(address_of(edit))))
         self._timed(edit)
 
-    def judgement(self, judgement: Judgement, now: float) -> None:
+    def judgement(self, judgement: Judgement) -> None:
         """A judgement has come to its end: its last question is answered, or there is no edit to ask about."""
-        one, category = judgement, self.tally.judgement(judgement, now)
+        one, category = judgement, self.tally.judgement(judgement, self._clock())
         if one.status not in NO_EDIT and not is_control(one):
-            label = self.tally.label(one.sample_id, one.edit_model, one.edit_seed, one.judge, one.repeat)
-            self._say(Judged(one, label))
+            label = self.tally.label(address_of(one))
+            self._say(Judged(one, label) if one.status is Status.OK else Said("failed", failed(one), label))
         self._timed(one)
         if category is not None:
             self._say(category)
@@ -193,14 +184,14 @@ class ProgressState:
         one = "an edit" if slow.kind == "editing" else "a score"
         times = f"{slow.seconds:.3g} s {one} instead of {slow.others:.3g} s"
         percent = round(100 * slow.slower_by)
-        self._say(
-            Note(f"{slow.device} is {percent} % slower than the others at {slow.kind} with {slow.model}: {times}")
-        )
+        words = f"{slow.device} is {percent} % slower than the others at {slow.kind} with {slow.model}: {times}"
+        self._say(Said("note", words))
 
     # -- what is shown --
 
-    def snapshot(self, now: float) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         """The run at this moment."""
+        now = self._clock()
         edits, judgements, controls = self.tally.counts(now)
         left = self._time_left()
         loaded = Counter(view.replica.model.key for view in self._replicas.values() if view.state == "loaded")

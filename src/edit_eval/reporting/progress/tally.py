@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from rich.cells import cell_len
@@ -17,10 +17,8 @@ from edit_eval.reporting.progress.view import CategoryDone, Count, MeanSoFar
 from edit_eval.store.cells import CONTROL
 from edit_eval.store.matrix import Matrix
 
-EditAddress = tuple[str, str, int]
-"""Sample, edit model, edit seed."""
 Address = tuple[str, str, int, str, int]
-"""Sample, edit model, edit seed, judge, repeat."""
+"""Sample, edit model, edit seed, judge, repeat; of an edit no judge."""
 Group = tuple[str, str, str]
 """Category, edit model, judge."""
 
@@ -93,15 +91,12 @@ class Tally:
         self._several_judges = len(matrix.judges) > 1
         self._several_seeds = matrix.experiment.edit_seeds > 1
         self._language = matrix.experiment.language
-        self._edits: dict[EditAddress, Status] = {}
-        self._edit_counts: Counter[Status] = Counter()
-        self._judgements, self._controls = _Statuses(), _Statuses()
+        self._edits, self._judgements, self._controls = _Statuses(), _Statuses(), _Statuses()
         self._groups: dict[Group, _Group] = {}
         self._means: tuple[MeanSoFar, ...] | None = None
         self.edit_rate, self.judgement_rate = Rate(), Rate()
         for edit in matrix.edits:
-            self._edits[edit.sample_id, edit.edit_model, edit.edit_seed] = edit.status
-            self._edit_counts[edit.status] += 1
+            self._edits.put(address_of(edit), edit.status)
         for one in matrix.judgements():
             address, group = address_of(one), self._groups.setdefault(group_of(one), _Group())
             self._judgements.put(address, one.status)
@@ -113,12 +108,7 @@ class Tally:
 
     def edit(self, edit: Edit, now: float) -> None:
         """An edit has come to its end."""
-        address = (edit.sample_id, edit.edit_model, edit.edit_seed)
-        before = self._edits[address]
-        if before is not edit.status:
-            self._edits[address] = edit.status
-            self._edit_counts[before] -= 1
-            self._edit_counts[edit.status] += 1
+        if self._edits.put(address_of(edit), edit.status) is not edit.status:
             self.edit_rate.add(now)
 
     def judgement(self, judgement: Judgement, now: float) -> CategoryDone | None:
@@ -157,8 +147,9 @@ class Tally:
         if self._several_judges and judge:
             yield judge
 
-    def label(self, sample: str, edit_model: str, edit_seed: int, judge: str = "", repeat: int = 0) -> str:
+    def label(self, address: Address) -> str:
         """A name that tells one edit or judgement of the run from the others."""
+        sample, edit_model, edit_seed, judge, repeat = address
         parts = [sample, *self._models(edit_model, judge)]
         if self._several_seeds:
             parts.append(f"edit {edit_seed}")
@@ -169,15 +160,14 @@ class Tally:
     @property
     def longest_label(self) -> int:
         """Terminal columns of the longest label of a judgement."""
-        return max((cell_len(self.label(*address)) for address in self._judgements.of), default=0)
+        return max((cell_len(self.label(address)) for address in self._judgements.of), default=0)
 
     def counts(self, now: float) -> tuple[Count, Count, Count]:
         """Edits, judgements and controls; what belongs to a skipped sample is in none."""
-        edits, judgements = self._edit_counts, self._judgements.counts
         return (
-            _count(edits, sum(edits[status] for status in NO_EDIT), self.edit_rate.per_minute(now)),
-            _count(judgements, _failed(judgements), self.judgement_rate.per_minute(now)),
-            _count(self._controls.counts, _failed(self._controls.counts), None),
+            _count(self._edits.counts, NO_EDIT, self.edit_rate.per_minute(now)),
+            _count(self._judgements.counts, JUDGE_FAILED, self.judgement_rate.per_minute(now)),
+            _count(self._controls.counts, JUDGE_FAILED, None),
         )
 
     @property
@@ -194,9 +184,10 @@ class Tally:
         return self._means
 
 
-def address_of(judgement: Judgement) -> Address:
-    """Which judgement it is."""
-    return (judgement.sample_id, judgement.edit_model, judgement.edit_seed, judgement.judge, judgement.repeat)
+def address_of(record: Edit | Judgement) -> Address:
+    """Which edit or judgement it is."""
+    asked = (record.judge, record.repeat) if isinstance(record, Judgement) else ("", 0)
+    return (record.sample_id, record.edit_model, record.edit_seed, *asked)
 
 
 def group_of(judgement: Judgement) -> Group:
@@ -209,11 +200,8 @@ def is_control(judgement: Judgement) -> bool:
     return judgement.edit_model.startswith(CONTROL)
 
 
-def _failed(counts: Counter[Status]) -> int:
-    return sum(counts[status] for status in JUDGE_FAILED)
-
-
-def _count(counts: Counter[Status], failed: int, per_minute: float | None) -> Count:
+def _count(counts: Counter[Status], failures: Iterable[Status], per_minute: float | None) -> Count:
+    failed = sum(counts[status] for status in failures)
     total = counts.total() - counts[Status.SKIPPED]
     settled = total - counts[Status.PENDING]
     # A rate means something only while there is more to come.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from edit_eval.execution.drivers.contract import Meter
-from edit_eval.records import Edit, Judgement, Scale, Scoring
+from edit_eval.records import Judgement, Scale, Scoring
 
 
 @dataclass(frozen=True)
@@ -56,44 +56,23 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """A model has been loaded. Neither its imports count, nor that it had to wait until others were loaded."""
+class Said:
+    """Something that has happened, in words."""
 
-    model: str
-    place: str
-    seconds: float
-    order: int
-    """The how manieth load of that model it is, from 1."""
-    replicas: int
-    """How many replicas the model has."""
-    memory: int = 0
-    """Bytes that the worker holds on its devices; 0 where that is not known."""
-
-
-@dataclass(frozen=True)
-class Died:
-    """A worker's process is gone; it is started anew."""
-
-    model: str
-    place: str
-    reason: str
+    tag: str
+    """`loaded`, `died`, `failed`, `batch`, `note`; empty where lines were left out."""
+    words: str
+    about: str = ""
+    """What tells an edit or judgement from the others: the sample, and the models where the run has several."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A judgement has come to its end, with a score or without."""
+    """A judgement has come to its end, with a score."""
 
     judgement: Judgement
-    label: str
-    """What tells it from others: the sample, and the models where the run has several."""
-
-
-@dataclass(frozen=True)
-class EditFailed:
-    """There will be no edit."""
-
-    edit: Edit
-    label: str
+    about: str
+    """As in `Said`."""
 
 
 @dataclass(frozen=True)
@@ -109,34 +88,7 @@ class CategoryDone:
     scale: Scale
 
 
-@dataclass(frozen=True)
-class BatchDone:
-    """Under `batch_sync`: each device that is there has made one more edit."""
-
-    model: str
-    """The edit model; empty where there is only one."""
-    number: int
-    count: int
-    """Batches of this phase, as things stand."""
-    seconds: float
-    """From its first beginning to its last end."""
-
-
-@dataclass(frozen=True)
-class Note:
-    """Something that a person should know."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A display that was too slow was spared this many lines."""
-
-    count: int
-
-
-Line = Plan | Loaded | Died | Judged | EditFailed | CategoryDone | BatchDone | Note | Skipped
+Line = Plan | Said | Judged | CategoryDone
 
 
 @dataclass(frozen=True)

@@ -7,24 +7,10 @@ from collections.abc import Sequence
 
 from edit_eval.execution.drivers.contract import Meter
 from edit_eval.judges.answers import is_prose
-from edit_eval.records import Judgement, Status, counted
+from edit_eval.records import Judgement, counted
 from edit_eval.reporting.formats import decimals, duration, score
 from edit_eval.reporting.page.texts import scale_words
-from edit_eval.reporting.progress.view import (
-    BatchDone,
-    CategoryDone,
-    DeviceView,
-    Died,
-    EditFailed,
-    Judged,
-    Line,
-    Loaded,
-    Note,
-    PlanRow,
-    Reading,
-    Skipped,
-    Snapshot,
-)
+from edit_eval.reporting.progress.view import CategoryDone, DeviceView, PlanRow, Reading, Said, Snapshot
 
 DEVICES_NAMED = 8
 """Devices of a row that are named one by one."""
@@ -65,27 +51,15 @@ def devices(names: Sequence[str]) -> str:
     return ", ".join([names[0], *numbers[1:]] if len(kinds) == 1 else names)
 
 
-def told(line: Line) -> tuple[str, str, str]:
-    """What a line tells: its tag (`loaded`, `died`, `failed`, `note`), what it is about, and the words for it."""
-    match line:
-        case Loaded():
-            return "loaded", "", loaded_sentence(line)
-        case Died():
-            return "died", "", f"{line.model} on {line.place}: {line.reason or 'its process is gone'}"
-        case EditFailed():
-            refused = line.edit.status is Status.EDIT_REFUSED
-            return "refused" if refused else "failed", line.label, f"no edit: {line.edit.reason}"
-        case Judged(judgement=judgement):
-            status = judgement.status.value.replace("_", " ")
-            return "failed", line.label, f"{status}: {judgement.reason or judgement.answer}"
-        case BatchDone():
-            of_model = f" of {line.model}" if line.model else ""
-            return "batch", "", f"{line.number}/{line.count}{of_model} in {duration(line.seconds)}"
-        case Note():
-            return "note", "", line.text
-        case Skipped():
-            return "", "", f"({line.count} lines were left out)"
-    raise TypeError(f"a {type(line).__name__} has a form of its own in each display")
+def skipped(count: int) -> Said:
+    """What stands in place of lines for which a display was too slow."""
+    return Said("", f"({count} lines were left out)")
+
+
+def failed(judgement: Judgement) -> str:
+    """`out of range: Score: 12`."""
+    status = judgement.status.value.replace("_", " ")
+    return f"{status}: {judgement.reason or judgement.answer}"
 
 
 def words_of(judgement: Judgement) -> str:
@@ -93,11 +67,15 @@ def words_of(judgement: Judgement) -> str:
     return judgement.reason or (judgement.answer if is_prose(judgement.answer) else "")
 
 
-def loaded_sentence(line: Loaded) -> str:
-    """`qwen_image_edit on cuda:0 in 41 s (3 of 8), 57.7 GiB`."""
-    order = f"{line.order} of {line.replicas}" if line.order <= line.replicas else "again"
-    memory = f", {line.memory / 2**30:.1f} GiB" if line.memory else ""
-    return f"{line.model} on {line.place} in {duration(line.seconds)} ({order}){memory}"
+def loaded(model: str, place: str, seconds: float, order: int, replicas: int, memory: int = 0) -> str:
+    """`qwen_image_edit on cuda:0 in 41 s (3 of 8), 57.7 GiB`: the how manieth load of a model it is, and what it takes.
+
+    `seconds` neither counts imports, nor that it had to wait until others were loaded; `memory` is the bytes that the
+    worker holds on its devices, 0 where that is not known.
+    """
+    which = f"{order} of {replicas}" if order <= replicas else "again"
+    held = f", {memory / 2**30:.1f} GiB" if memory else ""
+    return f"{model} on {place} in {duration(seconds)} ({which}){held}"
 
 
 def reading_words(so_far: Reading) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edit_eval.edit_models.image_endpoint import TINY_INSTRUCTION
-from edit_eval.testing.scripted_server import Reply, ScriptedServer
+from scripted_server import Reply, ScriptedServer
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -11,7 +11,7 @@ from typing import Any
 from PIL import Image
 
 from edit_eval.edit_models.image_endpoint import TINY_INSTRUCTION
-from edit_eval.testing.image_server import ImageServer, drawn, encoded, picture
+from image_server import ImageServer, drawn, encoded, picture
 
 SOURCES = [encoded(drawn((5, 4), 1)), b"\r\n--x\r\n\r\n"]
 
