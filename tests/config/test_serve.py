@@ -71,6 +71,21 @@ def test_engine_and_arguments_are_in_the_key_and_what_says_where_and_how_is_not(
     assert "serve" not in key_of(tmp_path)[1], "keys of servers that others run are as before there was `serve`"
 
 
+@pytest.mark.parametrize("kind", ["judge", "edit"])
+def test_a_folder_of_weights_that_our_server_loads_is_in_the_key(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "weights").mkdir()
+    engine = {"engine": "sglang"}
+
+    def key(text: str, **params: Any) -> str:
+        (tmp_path / "weights" / "model.safetensors").write_text(text)
+        loaded = load_configuration(written(tmp_path, kind, **{**params, "model": str(tmp_path / "weights")}))
+        section = loaded.judges["chat_endpoint"] if kind == "judge" else loaded.edit_models["image_endpoint"]
+        return identity(section, tmp_path, "judge" if kind == "judge" else "edit_model").digest
+
+    assert key("before", serve=engine) == key("before", serve=engine) != key("trained on", serve=engine)
+    assert key("before") == key("trained on"), "another's server may know anything by that name"
+
+
 def test_the_resolved_configuration_says_it_again(tmp_path: Path) -> None:
     loaded = load_configuration(written(tmp_path, serve={**VLLM, "memory": 0.5}, python="python3"))
     again = load_configuration(loaded.as_plain())

@@ -51,13 +51,14 @@ def nothing_is_left(folder: Path) -> bool:
 
 
 def test_a_whole_run(tmp_path: Path) -> None:
-    made = evaluate(served(tmp_path, "well", str(tmp_path), concurrency=3), run_dir=tmp_path / "run", report=False)
+    what = served(tmp_path, "well", str(tmp_path), concurrency=3, device_ids="cpu:2")
+    made = evaluate(what, run_dir=tmp_path / "run", report=False)
     assert numbers(made.summary)["mean"] == 5.0
     assert asked(tmp_path) == Counter(range(COUNT))
     assert nothing_is_left(tmp_path)
-    (log,) = (tmp_path / "run" / "logs").glob("*-server.log")
-    assert log.name == "judge-chat_endpoint-cpu0-server.log"
-    assert log.read_text().splitlines()[1] == "its libraries are loaded"
+    for device in ("cpu0", "cpu1"):
+        log = tmp_path / "run" / "logs" / f"judge-chat_endpoint-{device}-server.log"
+        assert log.read_text().splitlines()[1] == "its libraries are loaded", "one server a replica"
     about = RunDirectory.existing(made.path).environment()["models"]["judge:chat_endpoint"]
     assert about["engine"] == "command"
     assert about["server"].startswith("http://127.0.0.1:")

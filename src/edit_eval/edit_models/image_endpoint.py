@@ -39,6 +39,7 @@ from edit_eval.endpoints.sent_pictures import png, scaled
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError, PictureError, Refused
 from edit_eval.pictures import pixel_digest, read_picture
+from edit_eval.pretrained import folders
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -109,9 +110,10 @@ class ImageEndpoint:
 
     @staticmethod
     def revision(parameters: ImageEndpoint.Parameters) -> str:
-        """What the dialect sends, beside the parameters."""
+        """What the dialect sends, beside the parameters; and a digest of the folder that a server of ours loads."""
         name, dialect = dialect_of(parameters.dialect, parameters.model)
-        return f"{name} {dialect.revision}"
+        digest = folders.digest_if_local(parameters.model) if parameters.serve else ""
+        return f"{name} {dialect.revision} {digest}".rstrip()
 
     def prepare(self) -> None:
         """Imports the client. Raises `ImportError` where it is missing."""

@@ -19,6 +19,7 @@ from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.judges.answers import tokens_given
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.sampling import seed_of
+from edit_eval.pretrained import folders
 from edit_eval.records import Reply, Status
 
 if TYPE_CHECKING:
@@ -74,6 +75,11 @@ class ChatEndpoint:
         self.capacity = parameters.concurrency
         self.client = Client(parameters, "judge", lambda: self._asked(self._canary()))
         self._about: dict[str, str] = {}
+
+    @staticmethod
+    def revision(parameters: Parameters) -> str:
+        """A digest of the folder of weights that a server of ours loads; nothing of all other servers is known."""
+        return folders.digest_if_local(parameters.model) if parameters.serve else ""
 
     def prepare(self) -> None:
         """Imports the client. Raises `ImportError` where it is missing."""
