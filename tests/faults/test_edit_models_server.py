@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,32 @@ def test_a_server_that_is_gone_costs_no_sample_anything(tmp_path: Path, monkeypa
     notes = "\n".join(made.summary["notes"])
     assert "another seed gives the same picture there" in notes, "the report says so, too"
     assert "other_seed the same picture -> another picture" in notes
+
+
+def test_when_a_server_goes_one_of_those_under_way_is_tried_again_and_the_others_are_as_if_never_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    write_benchmark(tmp_path, 9)
+    together, sick = threading.Barrier(4), iter([Reply.error(503)] * 4)
+
+    with ImageServer() as server:
+
+        def answer(asked: AskedEdit) -> Reply:
+            if server.edited.index(asked) >= 4:
+                return Reply()
+            if together.wait(60) == 0:
+                server.canary = lambda asked: next(sick, Reply())
+            together.wait(60)
+            return Reply.error(400, "no engine")
+
+        server.answer = answer
+        what = edited_by(server, tmp_path, concurrency=4, retries=9)
+        made = evaluate(what, run_dir=tmp_path / "run", report=False)
+    assert made.summary["coverage"]["by_status"] == {"ok": 9}
+    (attempt,) = (line for line in lines(made.path, "edits") if line["status"] == "pending")
+    assert "no engine" in attempt["reason"]
 
 
 def test_a_class_of_ones_own_refuses_with_its_words(tmp_path: Path) -> None:

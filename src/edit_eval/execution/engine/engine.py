@@ -339,10 +339,10 @@ class Engine:
         self._records.event(
             "failed", replica=worker.replica.name, what=self._records.about(task), error=reason, trace=message["trace"]
         )
+        if worker.killed == UNRELIABLE:  # whoever said so first is charged: a server is gone for all of them
+            return self._return(worker.replica, task)
         if kind == "unreadable":
             return self._read_again(worker.replica, task, reason)
-        if kind == "device" and worker.killed == UNRELIABLE:
-            return self._return(worker.replica, task)  # one has been charged with it, and the next only came too late
         if kind == "out_of_memory":
             reason += memory_advice(worker.replica.model.kind, message.get("memory", {}))
         if kind == "refused" and worker.replica.model.kind == "edit":  # an answer, with which nobody is charged
