@@ -94,7 +94,7 @@ def test_an_edit_model_s_server_is_killed_and_the_run_goes_on(tmp_path: Path) ->
     made = evaluate(what, run_dir=tmp_path / "run", report=False)
     assert [e.status for e in made.results.edits] == [Status.OK] * COUNT
     assert set(asked(tmp_path)) == set(range(COUNT))
-    assert asked(tmp_path).total() <= COUNT + 2, "at most what was under way is asked for again"
+    assert asked(tmp_path).total() <= COUNT + 4, "at most what was under way, or not yet written, is asked for again"
     assert nothing_is_left(tmp_path)
 
 
