@@ -40,6 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_all_are_there() -> None:
     general = "demo full_multi_gpu multi_gpu multi_gpu_edit_single_gpu_judge one_small_gpu served_edit_model single_gpu"
+    general += " vllm_judge vllm_omni_edit_model"
     assert set(general.split()) < {path.stem for path in SHIPPED}
 
 

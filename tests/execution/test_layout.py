@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from edit_eval.config.loading import load_configuration
+from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.simulated import ImaginedMachine
 from edit_eval.execution.layout import lay_out
@@ -46,3 +48,14 @@ def test_a_gpu_that_the_machine_has_not_is_refused(tmp_path: Path) -> None:
     source = configuration(tmp_path, judge={"device_ids": [5]})
     with pytest.raises(ConfigurationError, match="cuda:5 is not there: 5 GPUs are visible"):
         lay_out(load_configuration(source), ImaginedMachine(5))
+
+
+def test_the_environment_of_a_served_model_is_its_server_s(tmp_path: Path) -> None:
+    """The worker that asks it runs in edit-eval's own."""
+    source = configuration(tmp_path, edit={"python": sys.executable, "device_ids": "auto"})
+    params = {"model": "a/judge", "python": sys.executable, "serve": {"engine": "vllm"}, "load_timeout": 100}
+    source["reward_model"] = {"type": "chat_endpoint", "params": params}
+    layout = lay_out(load_configuration(source), ImaginedMachine(2))
+    editor, judge = (layout.specifications[key, ("cuda:1",)] for key in ("edit:testing", "judge:chat_endpoint"))
+    assert (editor.python, editor.server) == (sys.executable, None)
+    assert (judge.python, judge.server) == ("", ServerEnvironment(sys.executable, seconds=90.0))

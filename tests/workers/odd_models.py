@@ -335,3 +335,14 @@ class Stubborn(Painter):
 
         on_step(1, 2)
         ctypes.PyDLL(None).sleep(1000)
+
+
+class Closing(Painter):
+    """Is closed, and cannot be."""
+
+    def load(self, devices, server):
+        print("loading with", server)
+
+    def close(self):
+        print("closing")
+        raise RuntimeError("no reason to stay")

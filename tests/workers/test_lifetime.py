@@ -77,6 +77,17 @@ def test_a_worker_that_ends_well_leaves_nobody_behind(tmp_path: Path) -> None:
         assert soon(lambda: not group_of(worker))
 
 
+def test_a_model_is_closed_before_its_worker_ends(tmp_path: Path) -> None:
+    """And is told where a server of its own would run."""
+    with StartedWorker(tmp_path) as worker:
+        worker.load(f"{ODD_MODELS}:Closing")
+        worker.tell("stop")
+        worker.hear("ended")
+        assert worker.process.wait(60) == 0
+        said = worker.log.read_text().splitlines()
+    assert said == ["loading with ServerEnvironment(python='', log='', seconds=3600.0)", "closing"]
+
+
 def test_a_model_s_children_are_not_waited_for_and_can_be_ended(source: Path, tmp_path: Path) -> None:
     """SIGTERM is nothing to the worker, and what it always was to a program or a fork that its model ends."""
     with StartedWorker(tmp_path) as worker:

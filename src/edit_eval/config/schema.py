@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.config.secrets import without_secrets
+from edit_eval.endpoints.engines import Route
+from edit_eval.endpoints.serving import Serve
 
 NOT_BUILT: dict[tuple[str, ...], tuple[Any, ...]] = {
     ("extends",): (),
@@ -91,6 +93,22 @@ class ModelSection(Section):
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
     protocol: ProtocolSection | None = None
     """What a judge is asked, complete; None for an edit model."""
+
+    @property
+    def served(self) -> Serve | None:
+        """The server that edit-eval starts for it, if it does: `python`, `conda_env` and `uv` are then the server's."""
+        serve = self.parameters.get("serve")
+        return Serve(**serve) if isinstance(serve, dict) and "engine" in serve else None
+
+    @property
+    def server_share(self) -> float | None:
+        """The share of each GPU's memory that its server takes at its start, whatever it needs; None where none is."""
+        return self.served.share(self.route) if self.served else None
+
+    @property
+    def route(self) -> Route:
+        """What its server is asked for, if it has one."""
+        return "chat" if self.protocol else "images"
 
     def named(self, key: str) -> str:
         """How an error names this key of `params`: as it was written, and where."""

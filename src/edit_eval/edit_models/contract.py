@@ -54,10 +54,13 @@ class EditModel(Protocol):
     * static and as light: `duration(parameters) -> tuple[float, float, str] | None`, seconds of a load and of an edit
       as others have measured them, and who; for `plan`.
     * a keyword `offload` in `load`, if it can keep weights in host memory (`none`, `model`, `group`).
+    * a keyword `server` in `load` (`edit_eval.endpoints.serving.ServerEnvironment`), if its parameter `serve` has a
+      server started for it.
     * `prepare()`, called before `load`: imports, and all else that takes no device memory. It runs while the device
       still works for another model.
     * `about() -> dict[str, str]`, asked once after `load`: what is worth recording (versions, revisions, repairs made).
       An entry `note` is said when the model is loaded, and stands in the report.
+    * `close()`, called before its worker ends by itself: ends what `load` has started. A worker may also be killed.
     * `capacity`, a number: how many edits it makes at once, each in a thread of its own; 1 without it.
     * `examine(request: EditRequest)`, for a model that is elsewhere: `edit-eval doctor` has one edit made before
       anything is loaded. It soon gives up, and raises `LoadError` with the reason.

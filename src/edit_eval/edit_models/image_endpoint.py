@@ -21,7 +21,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.edit_models.image_servers import (
@@ -33,10 +33,13 @@ from edit_eval.edit_models.image_servers import (
     values,
 )
 from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Served, listed_models
+from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.failures import Failure, said_in
 from edit_eval.endpoints.sent_pictures import png, scaled
+from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError, PictureError, Refused
 from edit_eval.pictures import pixel_digest, read_picture
+from edit_eval.pretrained import folders
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -62,6 +65,8 @@ class ImageEndpoint:
     @dataclass(kw_only=True)
     class Parameters(Served):
         """What decides the pixels, and how the server is reached."""
+
+        route: ClassVar[Route] = "images"
 
         concurrency: int = field(default=4, metadata=NOT_IN_THE_KEY)
         """Edits under way at once, at most. Not part of a key."""
@@ -105,20 +110,22 @@ class ImageEndpoint:
 
     @staticmethod
     def revision(parameters: ImageEndpoint.Parameters) -> str:
-        """What the dialect sends, beside the parameters."""
+        """What the dialect sends, beside the parameters; and a digest of the folder that a server of ours loads."""
         name, dialect = dialect_of(parameters.dialect, parameters.model)
-        return f"{name} {dialect.revision}"
+        digest = folders.digest_if_local(parameters.model) if parameters.serve else ""
+        return f"{name} {dialect.revision} {digest}".rstrip()
 
     def prepare(self) -> None:
         """Imports the client. Raises `ImportError` where it is missing."""
         import openai  # noqa: F401
 
-    def load(self, devices: Sequence[str]) -> None:
+    def load(self, devices: Sequence[str], server: ServerEnvironment | None = None) -> None:
         """Connects, and has the same tiny edit made with one seed twice, and with another one.
 
         With `probe: false` asks for the list of models only. Raises `LoadError` when no answer comes, or it is known
         that another model is served.
         """
+        self.client.serve(devices, server)
         made: list[Image | Refused] = []
         if self.parameters.probe:
             seeds = (0, 0, 1) if self._dialect.seed else (0, 0)

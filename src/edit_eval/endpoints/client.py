@@ -33,8 +33,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urljoin, urlsplit
 
+from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.failures import Failure, address_of, said_in, with_hint
 from edit_eval.endpoints.gate import Gate, retry_after
+from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
 from edit_eval.endpoints.transport import LONGEST, Unacceptable, http_client
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.privacy import Secrets
@@ -63,9 +65,11 @@ class Served:
     """Which model is asked, and how its server is reached: what the parameters of all such classes begin with."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    route: ClassVar[Route] = "chat"
+    """What the server is asked for."""
 
     model: str
-    """The model's name, as the server knows it."""
+    """The model's name, as the server knows it; with `serve` a folder, or a name on the Hugging Face Hub."""
     revision: str = ""
     """A word of yours: change it when the server has other weights under the same name, and all is made anew."""
     base_url: str = field(default="", metadata=NOT_IN_THE_KEY)
@@ -82,8 +86,17 @@ class Served:
     key."""
     retries: int = field(default=5, metadata=NOT_IN_THE_KEY)
     """Further attempts at a request that failed. Not part of a key."""
+    serve: Serve | None = field(default=None, metadata={"in_key": "if given"})
+    """The server is started and ended by edit-eval, one a replica, on the model's devices: `{engine, args, command,
+    memory}`. `engine`: vllm, sglang, vllm-omni, transformers, or `command` with a command line of yours; `args`:
+    further arguments of the engine; `memory`: the share of each GPU's memory that it may take. `python`, `conda_env`
+    and `uv` then name the engine's environment. Part of the key, but for `memory`."""
 
     def __post_init__(self) -> None:
+        if self.serve is not None:
+            self.serve.on(self.route)
+            if self.base_url:
+                raise ValueError("base_url: the server is one that edit-eval starts (`serve`); leave this out")
         if self.base_url and urlsplit(self.base_url).scheme not in ("http", "https"):
             raise ValueError("base_url: it begins with http:// or https://")  # not repeated: it may be a key
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
@@ -124,6 +137,16 @@ class Client:
         self._thread: threading.Thread | None = None
         self._http: Any = None
         self._alive: asyncio.Task[bool] | None = None
+        self._ours: Server | None = None
+
+    def serve(self, devices: Sequence[str], environment: ServerEnvironment | None) -> None:
+        """Starts the server, where the parameters have one started, and waits for it. Raises `LoadError`."""
+        served = self.served
+        if served.serve is not None:
+            count = server_devices(devices)
+            server = Server(served.serve, served.route, served.model, count, environment or ServerEnvironment())
+            server.start()
+            self._ours, self._key = server, ""  # it has no key, and is to be told none
 
     def open(self) -> None:
         """Starts the thread that asks. Nothing is sent yet."""
@@ -131,10 +154,10 @@ class Client:
 
         self.openai = openai.AsyncOpenAI(
             api_key=self._key or "none",  # a server without keys wants something all the same
-            base_url=self.served.base_url or None,
+            base_url=self._ours.base_url if self._ours else self.served.base_url or None,
             max_retries=0,  # the retries are ours: the library's own know no total deadline
             timeout=self.served.attempt_timeout,
-            http_client=(http := http_client(self._longest)),
+            http_client=(http := http_client(self._longest, direct=self._ours is not None)),
         )
         self._http = http
         self.address = address_of(str(self.openai.base_url))
@@ -143,13 +166,13 @@ class Client:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the connections and the thread behind them; a request that is under way is cancelled.
-
-        For programs that use a model's class themselves: a worker's process ends as a whole.
-        """
-        if self._loop is None or self._thread is None:
-            return
+        """Ends the connections, the thread behind them, and a server of ours; a request under way is cancelled."""
+        server, self._ours = self._ours, None
         loop, self._loop = self._loop, None
+        if server is not None:
+            server.end()
+        if loop is None or self._thread is None:
+            return
         asyncio.run_coroutine_threadsafe(self._end(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         self._thread.join()
@@ -199,10 +222,11 @@ class Client:
         return self._wait_for(self._listed())
 
     def about(self) -> dict[str, str]:
-        """The server's address and the library's version."""
+        """The server's address and the library's version; of a server of ours its engine and interpreter, too."""
         import openai
 
-        return {"server": self.address, "openai": openai.__version__}
+        ours = self._ours.about() if self._ours else {}
+        return {"server": self.address, "openai": openai.__version__, **ours}
 
     def excerpt(self, text: str) -> str:
         """The beginning of what a server or the library said, without markup, line ends and the key."""
@@ -305,7 +329,7 @@ class Client:
                     try:
                         answer = await self._attempt(ask, min(self.served.attempt_timeout, left))
                     except Failure as error:
-                        failure = error
+                        failure = self._gone() or error
                         counted += not failure.busy
                         in_vain += failure.once
                         if failure.busy:
@@ -323,6 +347,11 @@ class Client:
                 text = f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self.address})"
                 raise Failure(with_hint(text), again=False) from None
             await asyncio.sleep(pause)
+
+    def _gone(self) -> Failure | None:
+        """Why a server of ours is not there any more: nobody waits for what will not come back."""
+        why = self._ours.ended() if self._ours else ""
+        return Failure(why, again=False) if why else None
 
     async def _attempt(self, ask: Ask[T], seconds: float) -> T:
         """One request: a whole answer, or `Failure`."""

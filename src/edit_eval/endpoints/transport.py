@@ -21,8 +21,11 @@ class Unacceptable(Exception):
     """An answer that is not taken; the text says why, with the answer as its subject left out."""
 
 
-def http_client(longest: int = LONGEST) -> Any:
-    """A client for `openai.AsyncOpenAI(http_client=...)`: proxies and certificates by the environment, as its own."""
+def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
+    """A client for `openai.AsyncOpenAI(http_client=...)`: proxies and certificates by the environment, as its own.
+
+    `direct`: not even where the environment says so does a proxy come between.
+    """
     import openai
 
     class Client(openai.DefaultAsyncHttpxClient):
@@ -36,7 +39,7 @@ def http_client(longest: int = LONGEST) -> Any:
             headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in told]
             return type(response)(response.status_code, headers=headers, content=body, request=request)
 
-    return Client(headers={"Accept-Encoding": "identity"})
+    return Client(headers={"Accept-Encoding": "identity"}, trust_env=not direct)
 
 
 async def whole_body(response: Any, longest: int) -> bytes:

@@ -10,7 +10,15 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from edit_eval.config.schema import Configuration, ExecutionSection, ModelSection
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.drivers.contract import Gpu, Machine
-from edit_eval.execution.machine.fitting import Wanted, fit_findings, gib, host_findings, need_together, weights_of
+from edit_eval.execution.machine.fitting import (
+    Wanted,
+    claim_of,
+    fit_findings,
+    gib,
+    host_findings,
+    need_together,
+    weights_of,
+)
 from edit_eval.execution.machine.weights import GIB, Weights
 from edit_eval.scheduling.tasks import Model
 
@@ -81,8 +89,9 @@ def choose(configuration: Configuration, models: Sequence[Model], machine: Machi
     Nothing is loaded; where the memory of the devices or the needs of a model are not known, the choice is the
     careful one.
     """
-    wanted = _wanted(configuration, models)
-    return decide(configuration.execution, wanted, machine.gpus() or (), machine.free_host_memory())
+    visible = machine.gpus() or ()
+    wanted = _wanted(configuration, models, visible)
+    return decide(configuration.execution, wanted, visible, machine.free_host_memory())
 
 
 def rooms(configuration: Configuration, models: Sequence[Model], machine: Machine) -> dict[str, Room]:
@@ -91,8 +100,8 @@ def rooms(configuration: Configuration, models: Sequence[Model], machine: Machin
     To swap, each model must fit by itself, as `doctor` counts it; into GPUs of which nobody knows the memory it is
     taken to. For `together` all models of a GPU must fit there at once, too.
     """
-    wanted = _wanted(configuration, models)
     visible, host_free = machine.gpus() or (), machine.free_host_memory()
+    wanted = _wanted(configuration, models, visible)
     swap = _room_by_itself(configuration.execution, wanted, visible, host_free)
     together = _room(wanted, visible)
     return {"swap": swap, "together": max(swap, together, key=lambda room: WORSE.index(room.answer))}
@@ -120,9 +129,13 @@ def automatic_findings(
     return [Finding("models", "note", f"execution.{sentence}") for sentence in sentences]
 
 
-def _wanted(configuration: Configuration, models: Sequence[Model]) -> list[Wanted]:
-    sections = configuration.models
-    return [Wanted(model, sections[model.key], _weights(sections[model.key], os.environ)) for model in models]
+def _wanted(configuration: Configuration, models: Sequence[Model], visible: Sequence[Gpu]) -> list[Wanted]:
+    found = []
+    for model in models:
+        section = configuration.models[model.key]
+        claim = claim_of(section, model.places, visible)
+        found.append(Wanted(model, section, _weights(section, os.environ), claim=claim))
+    return found
 
 
 def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
@@ -180,6 +193,7 @@ def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
         if need > (1 - MARGIN) * room:
             what = "edit model and judge" if len(models) == 2 else f"all {len(models)} models"
             reason = f"{what} would take about {gib(need)} on {device}, of {gib(room)} that are free"
+            reason += next((f" (the server of {m.who} {gib(m.claim)}; `serve.memory`)" for m in models if m.claim), "")
             return Room("too little", reason)
     _, need, room, device = min(rooms)
     what = "edit model and judge" if len(wanted) == 2 else "all models"

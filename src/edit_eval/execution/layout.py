@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from edit_eval.config.schema import Configuration
+from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.execution.drivers.contract import Machine, WorkerSpecification
 from edit_eval.execution.machine.environments import interpreter
 from edit_eval.execution.machine.places import Place, places
 from edit_eval.scheduling.tasks import Model
+
+PATIENCE = 0.9
+"""The share of `load_timeout` in which a server must be ready, so that the worker can still say what it waits for."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,9 @@ def lay_out(configuration: Configuration, machine: Machine) -> Layout:
     for key, section in configuration.models.items():
         chosen, layout.reasons[key] = places(section, machine)
         layout.models.append(Model.of(key, chosen))
-        python, placement = interpreter(section), section.placement
+        python, placement, server = interpreter(section), section.placement, None
+        if section.served:  # the environment is the server's, and the worker that asks it runs in ours
+            python, server = "", ServerEnvironment(python, seconds=PATIENCE * placement.load_timeout)
         for place in chosen:
             layout.specifications[key, place] = WorkerSpecification(
                 name=f"{key.replace(':', '-')}-{'+'.join(place).replace(':', '')}",
@@ -46,6 +52,7 @@ def lay_out(configuration: Configuration, machine: Machine) -> Layout:
                 class_path=section.class_path,
                 parameters=section.parameters,
                 python=python,
+                server=server,
                 import_path=() if section.type else (str(configuration.folder),),
                 offload=placement.offload,
                 timeout=placement.timeout,

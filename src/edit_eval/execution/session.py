@@ -79,7 +79,7 @@ class Session:
         busy |= {f"judge:{one.judge}" for one in every if one.status is Status.PENDING}
         if busy:
             laid = [(self.configuration.models[one.key], one.places) for one in self.layout.models if one.key in busy]
-            refuse(laid, self._driver.machine())
+            refuse(laid, self._driver.machine(), together=self.configuration.execution.placement == "together")
 
     def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
         """Notes on what is not as at the run's last start, and on GPUs of several kinds.

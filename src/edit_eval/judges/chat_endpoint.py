@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from edit_eval.endpoints.client import Ask, Client, Served
 from edit_eval.endpoints.sent_pictures import png, scaled
+from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.judges.answers import tokens_given
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.sampling import seed_of
+from edit_eval.pretrained import folders
 from edit_eval.records import Reply, Status
 
 if TYPE_CHECKING:
@@ -74,12 +76,21 @@ class ChatEndpoint:
         self.client = Client(parameters, "judge", lambda: self._asked(self._canary()))
         self._about: dict[str, str] = {}
 
+    @staticmethod
+    def revision(parameters: Parameters) -> str:
+        """A digest of the folder of weights that a server of ours loads; nothing of all other servers is known."""
+        return folders.digest_if_local(parameters.model) if parameters.serve else ""
+
     def prepare(self) -> None:
         """Imports the client. Raises `ImportError` where it is missing."""
         import openai  # noqa: F401
 
-    def load(self, devices: Sequence[str]) -> None:
-        """Connects, and asks a canary, with all retries. Raises `LoadError` when none comes back."""
+    def load(self, devices: Sequence[str], server: ServerEnvironment | None = None) -> None:
+        """Connects, and asks a canary, with all retries. Raises `LoadError` when none comes back.
+
+        A server of ours (`serve`) is started before, on the GPUs among `devices`.
+        """
+        self.client.serve(devices, server)
         self._know(*self.client.first(self._asked(self._canary())))
 
     def examine(self, request: JudgeRequest) -> str | Reply:

@@ -37,7 +37,7 @@ class JudgeRequest:
 class Judge(Protocol):
     """One replica of a judge in a process of its own.
 
-    Parameters, heavy imports, `revision`, `prepare`, `offload` and `about` are as for an edit model
+    Parameters, heavy imports, `revision`, `prepare`, `offload`, `server`, `about` and `close` are as for an edit model
     (`edit_eval.edit_models.contract`). A class that serves several requests at once by itself (an endpoint) has an
     attribute `capacity`: how many calls of `judge` may be under way at the same time, in threads. Without it: one.
 

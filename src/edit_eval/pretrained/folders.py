@@ -61,6 +61,12 @@ def _no_folder(name: str, kind: str, parameter: str = "model_name") -> str:
     return f"{parameter}: there is no folder {there}; give the folder of {kind}, or a name on the Hugging Face Hub"
 
 
+def digest_if_local(name: str) -> str:
+    """The digest of the folder that `name` is; empty where it is none."""
+    folder = local_folder(name)
+    return folder_digest(folder) if folder else ""
+
+
 def folder_digest(folder: Path) -> str:
     """SHA-256, hexadecimal, over the files of a folder of weights; pictures, `.md` and hidden files do not count."""
     files = sorted(_files(folder), key=lambda path: path.relative_to(folder).as_posix())

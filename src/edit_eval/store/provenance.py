@@ -14,7 +14,7 @@ from edit_eval.store.run_directory import RunDirectory
 
 NOTE = "note"
 """The entry of what a model says about itself that is for whoever runs it, and for the report's reader."""
-_NOT_COMPARED = ("server", "device", NOTE)
+_NOT_COMPARED = ("server", "interpreter", "device", NOTE)
 """What models say about themselves that is only a place, or follows from the rest."""
 
 

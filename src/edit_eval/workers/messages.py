@@ -2,8 +2,9 @@
 
 To a worker, the field `do`:
 
-    prepare   class_path, parameters, path, devices, revision import the class, and see that it is the one of which
-                                                              keys speak; sent once, first
+    prepare   class_path, parameters, path, devices,          import the class, and see that it is the one of which
+              revision, server                                keys speak; sent once, first. `server`: see
+                                                              `edit_eval.endpoints.serving.ServerEnvironment`
     load      offload                                         load the weights
     run       task, kind ("edit" or "judge"), and what it is about (see `edit_eval.workers.requests`)
     stop                                                      finish what is under way, then end

@@ -123,11 +123,15 @@ def make_parameters(model_class: type[Any], values: dict[str, Any]) -> Any:
 
 
 def _typed_fields(kind: Any, values: dict[str, Any]) -> dict[str, Any]:
-    try:
-        hints = get_type_hints(kind)
-    except Exception:  # an annotation that only a type checker understands
-        return values
+    hints = _field_types(kind)
     return {name: _typed(hints.get(name), value) for name, value in values.items()}
+
+
+def _field_types(kind: Any) -> dict[str, Any]:
+    try:
+        return get_type_hints(kind)
+    except Exception:  # an annotation that only a type checker understands
+        return {}
 
 
 def _typed(kind: Any, value: Any) -> Any:
@@ -147,8 +151,24 @@ def _typed(kind: Any, value: Any) -> Any:
 
 
 def key_parameters(model_class: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that decide a result: all but the fields whose metadata say `in_key: False`."""
+    """The parameters that decide a result: all but the fields whose metadata say `in_key: False`.
+
+    One that came later than results were made says `in_key: "if given"`: while it is None, keys are as before it.
+    """
     parameters = getattr(model_class, "Parameters", None)
-    declared = fields(parameters) if parameters is not None and is_dataclass(parameters) else ()
-    left_out = {f.name for f in declared if f.metadata.get("in_key") is False}
-    return {name: value for name, value in values.items() if name not in left_out}
+    return _in_key(parameters, values) if is_dataclass(parameters) else dict(values)
+
+
+def _in_key(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    said = {f.name: f.metadata.get("in_key") for f in fields(kind)}
+    kinds = _field_types(kind)
+    return {
+        name: _in_key(inner, value) if isinstance(value, dict) and (inner := _dataclass_in(kinds.get(name))) else value
+        for name, value in values.items()
+        if said.get(name) is not False and not (said.get(name) == "if given" and value is None)
+    }
+
+
+def _dataclass_in(kind: Any) -> Any:
+    """The dataclass that an annotation is, or that it has among others."""
+    return next((one for one in (kind, *get_args(kind)) if isinstance(one, type) and is_dataclass(one)), None)

@@ -7,6 +7,7 @@ model is loaded, and no memory of a device is taken; a model that is elsewhere i
     python, pip                    version; whether there is a pip to install with
     pillow                         version; empty where there is none
     libraries                      versions of installed packages, by name (nothing is imported for it)
+    absent                         those of `packages` that are not installed (nothing is imported for it)
     missing_class, class_error     why the class cannot be imported: a module that is not there, or another error
     needs                          one {name, version, missing, error} for each library that the class imports
     torchvision                    why an installed torchvision cannot be imported
@@ -59,10 +60,12 @@ def look(order: dict[str, Any], say: Say) -> None:
 
     `order`: class_path, path, parameters, methods, libraries, request (what a model is told about the drawn scene: the
     fields of `EditRequest`, or of `JudgeRequest` and in place of its pictures `shows`, their names; without: source and
-    edit).
+    edit), packages (of a server's environment; then nothing else is looked at).
     """
     say(python=".".join(map(str, sys.version_info[:3])), pip=importlib.util.find_spec("pip") is not None)
     say(libraries={name: version for name in order["libraries"] if (version := _version(name))})
+    if order.get("packages"):
+        return say(absent=[name for name in order["packages"] if importlib.util.find_spec(name) is None])
     say(doing="importing Pillow")
     pillow = _import("PIL.Image")
     say(pillow=pillow["version"], **({"pillow_error": pillow["error"]} if pillow["error"] else {}))

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from PIL import Image
 
+from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.pictures import check_edit, own_copy, write_png
 from edit_eval.privacy import secrets_of
 from edit_eval.workers.failures import kind_of, one_line
@@ -132,6 +133,8 @@ class Worker:
         self._end()
 
     def _end(self) -> NoReturn:
+        with contextlib.suppress(Exception):  # what it has started is killed in any case
+            getattr(self._model, "close", lambda: None)()
         self.send(event="ended", memory=memory())
         _exit(0)
 
@@ -170,6 +173,7 @@ class Worker:
         refuse_changed(order["revision"], order["class_path"], model_class, parameters)
         self._model = model_class(parameters)
         self._devices = order["devices"]
+        self._server = ServerEnvironment(**order.get("server", {}))
         if hasattr(self._model, "prepare"):
             self._model.prepare()
         Image.init()  # Pillow's formats are imports, too, and else come with the first picture
@@ -177,11 +181,9 @@ class Worker:
 
     def _load(self, order: Message) -> None:
         begin = time.monotonic()
-        offload = order.get("offload", "none")
-        if "offload" in inspect.signature(self._model.load).parameters:
-            self._model.load(self._devices, offload=offload)
-        else:
-            self._model.load(self._devices)
+        taken = inspect.signature(self._model.load).parameters
+        more = {"offload": order.get("offload", "none"), "server": self._server}
+        self._model.load(self._devices, **{name: value for name, value in more.items() if name in taken})
         about: dict[str, object] = getattr(self._model, "about", dict)()
         self._capacity = max(1, int(getattr(self._model, "capacity", 1)))
         self.send(

@@ -7,6 +7,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +260,47 @@ class TestEnvironments:
         findings = self.foreign(load, python=str(tmp_path / "python"))
         assert [f.level for f in findings if "PYTHONPATH" in f.text] == ["warning"]
         assert not [f for f in self.foreign(load) if "PYTHONPATH" in f.text]
+
+
+class TestServed:
+    """A model whose server edit-eval starts: its environment is looked at, and nothing is asked of it."""
+
+    def examined(self, load: Load, *, python: str = sys.executable, **serve: Any) -> list[Finding]:
+        params = {"device_ids": "cpu:1", "model": "Org/Model", "python": python, "serve": serve}
+        return examine(load(reward_model={"type": "chat_endpoint", "params": params}))
+
+    def test_its_engine_is_looked_for_in_its_environment_and_its_client_here(
+        self, load: Load, tmp_path: Path, no_probes: list[examination.Question]
+    ) -> None:
+        (tmp_path / "python").symlink_to(sys.executable)
+        findings = self.examined(load, python=str(tmp_path / "python"), engine="sglang")
+        assert [(q.who, q.python, q.packages, q.request) for q in no_probes[1:]] == [
+            ("judge chat_endpoint", sys.executable, (), {}),
+            ("judge chat_endpoint: its server", str(tmp_path / "python"), ("sglang",), {}),
+        ]
+        assert not of(findings, "keys")
+        assert not of(findings, "servers")
+
+    def test_what_it_lacks_is_named_with_the_line_that_installs_it(self, load: Load) -> None:
+        pytest.importorskip("openai")
+        findings = of(self.examined(load, engine="vllm"), "environments")
+        assert stoppers(findings) == [f"judge chat_endpoint: its server: {sys.executable} has no vllm"]
+        (advice,) = (finding.advice for finding in findings if finding.stops)
+        assert advice.endswith("vllm")
+
+    @pytest.mark.real_models
+    def test_one_that_has_it_all_says_which_version(self, load: Load) -> None:
+        pytest.importorskip("uvicorn")
+        version = metadata.version("transformers")
+        findings = of(self.examined(load, engine="transformers"), "environments")
+        (found,) = (f for f in findings if f.text.startswith("judge chat_endpoint: its server"))
+        assert found.level == "ok"
+        assert f"transformers {version}" in found.text
+
+    @pytest.mark.usefixtures("no_probes")
+    def test_a_command_whose_program_is_not_there(self, load: Load) -> None:
+        findings = self.examined(load, engine="command", command=["no-such-server", "{port}"])
+        assert stoppers(findings) == ["judge chat_endpoint: there is no program no-such-server"]
 
 
 @pytest.mark.usefixtures("no_probes")

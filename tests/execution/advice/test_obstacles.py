@@ -18,7 +18,7 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import examine, plan
 from edit_eval.execution.advice import obstacles
-from edit_eval.execution.advice.obstacles import Obstacle, hub_answers, no_gpu, no_weights
+from edit_eval.execution.advice.obstacles import Obstacle, claimed_twice, hub_answers, no_gpu, no_weights
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, places
 from fake_nvml import gpu, install
@@ -161,3 +161,31 @@ def test_only_models_that_have_something_to_do_are_asked_about(tmp_path: Path, m
         with pytest.raises(ConfigurationError, match=r"no GPU for .*Score: 6\.000.*; buy one"):
             evaluate(raw, report=False, **options)  # type: ignore[arg-type]
     assert not Path("new").exists(), "what is refused leaves nothing behind"
+
+
+def test_a_server_that_would_take_a_gpu_on_which_another_model_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, gpu(0, 80), gpu(1, 80))
+    raw = configuration(tmp_path, edit={"device_ids": [0]}, execution={"placement": "together"})
+    params: dict[str, Any] = {"device_ids": [0], "model": str(tmp_path), "serve": {"engine": "vllm"}}
+    raw["reward_model"] = {"type": "chat_endpoint", "params": params}
+
+    def obstacle() -> Obstacle | None:
+        sections = load_configuration(raw)
+        models = [*sections.edit_models.values(), *sections.judges.values()]
+        return claimed_twice([(one, places(one, LocalMachine({}))[0]) for one in models])
+
+    assert refusal(raw) == (
+        "reward_model.params.serve: the server of chat_endpoint takes 92% of cuda:0 at its start, and testing is to "
+        "stay loaded there (placement: together); give it less (`serve: {memory: 0.4}`), or write "
+        "`execution: {placement: swap}`"
+    )
+    params["serve"]["memory"] = 0.4
+    assert obstacle() is None, "somebody has said how much"
+    params["serve"] = {"engine": "vllm", "args": ["--gpu-memory-utilization=0.4"]}
+    assert obstacle() is None
+    params |= {"serve": {"engine": "vllm"}, "device_ids": [1]}
+    assert obstacle() is None, "it has a GPU of its own"
+    params |= {"serve": {"engine": "transformers"}, "device_ids": [0]}
+    assert obstacle() is None, "it takes what it needs"

@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
@@ -409,6 +409,42 @@ def test_what_is_only_being_written_is_not_blamed_for_the_death_of_its_worker() 
     assert sorted(set(case.notes.finished)) == [0, 2, 3, 4, 5]
     charged = {units for (_, units), count in case.engine._charges.items() if count}
     assert charged == {(1,)}
+
+
+def test_of_the_tasks_that_a_broken_worker_fails_before_its_end_one_is_charged() -> None:
+    """A server that is gone fails whatever is in its worker's hands, sooner than the worker can be ended."""
+    failed: Counter[int] = Counter()
+    handed: dict[int, Message] = {}
+
+    class Driver(SimulatedDriver):
+        def _later(self, seconds: float, worker: int, message: Message) -> None:
+            super()._later(seconds, worker, {**message, "kind": "device"} if message["event"] == "failed" else message)
+
+        def kill(self, worker: int) -> None:
+            if handed[worker]["units"] != (0,):  # what it had in hands beside the one that has failed
+                failed[handed[worker]["units"][0]] += 1
+                gone = {"event": "failed", "task": handed[worker]["task"], "error": "gone", "trace": ""}
+                self._later(0.0, worker, gone)
+            super().kill(worker)
+
+        def submit(self, worker: int, message: Message) -> None:
+            if message["do"] == "run":
+                handed[worker] = message
+            super().submit(worker, message)
+
+    def task(model: str, message: Message) -> Fate:
+        (unit,) = message["units"]
+        tried[unit] += 1
+        return Fate(1.0, "failed" if tried[unit] == 1 + bool(failed[unit]) and unit < 2 else "done")
+
+    tried: Counter[int] = Counter()
+    case = Case(4, 1, task)
+    case.engine._driver = Driver(load=lambda model, device: 1.0, task=task)
+    case.run()
+    assert failed[1] == 1
+    assert tried[1] == 3, "begun by the worker that was ended, failed by its own fault, done"
+    assert sorted(case.notes.finished) == list(range(4))
+    assert not case.notes.set_aside
 
 
 def test_a_load_that_nobody_needs_any_more_is_not_waited_for() -> None:

@@ -7,17 +7,19 @@ from typing import Any
 import pytest
 
 from edit_eval.config.placement import Placement
-from edit_eval.config.schema import ModelSection
+from edit_eval.config.schema import ModelSection, ProtocolSection
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.machine.devices import Gpu
 from edit_eval.execution.machine.fitting import (
     CONTEXT,
     Wanted,
+    claim_of,
     fit_findings,
     host_findings,
     need_of,
     remedies,
     together_findings,
+    weights_of,
 )
 from edit_eval.execution.machine.weights import GIB, Weights, find_weights
 from edit_eval.scheduling.tasks import Model
@@ -226,3 +228,70 @@ class TestHost:
         assert host_findings([model], 4, 6 * GIB) == []
         assert host_findings([model], "auto", 6 * GIB) == []
         assert host_findings([model], 8, None) == []
+
+
+def served(*devices: str, free: float = 79.0, size: float = 80.0, **serve: Any) -> tuple[Wanted, list[Gpu]]:
+    """The published judge behind a server of ours on these devices, and these GPUs."""
+    parameters = {"model": JUDGE, "serve": {"engine": "vllm", **serve}}
+    asked = ProtocolSection(type="rubric", class_path="a:b")
+    section = ModelSection(name="m", type="t", class_path="a:b", parameters=parameters, protocol=asked)
+    gpus = [gpu(number, free, size) for number in range(len(devices))]
+    places = tuple((device,) for device in devices)
+    weights = weights_of(section, {"HF_HOME": "/nowhere"})
+    claim = claim_of(section, places, gpus)
+    return Wanted(Model.of("judge:m", places), section, weights, claim=claim), gpus
+
+
+class TestServed:
+    """A server takes its share of a GPU when it starts, whatever it needs."""
+
+    def test_its_weights_are_those_of_its_model(self) -> None:
+        assert served("cuda:0")[0].weights.name == JUDGE
+        unknown = {"engine": "command", "command": ["x", "{port}"]}
+        assert served("cuda:0", **unknown)[0].weights.name == ""
+
+    def test_it_takes_what_its_engine_takes_or_what_it_is_told_to(self) -> None:
+        for serve, share in (
+            ({}, 0.92),
+            ({"memory": 0.85}, 0.85),
+            ({"args": ["--gpu-memory-utilization", 0.8]}, 0.8),
+            ({"engine": "sglang", "memory": 0.8}, 0.8),
+        ):
+            one, gpus = served("cuda:0", **serve)
+            need = need_of(one)
+            assert need is not None
+            assert need.weights == pytest.approx(share * 80 * GIB)
+            (finding,) = fit_findings(one, gpus, None)
+            assert finding.level == "ok", finding
+
+    def test_one_that_takes_what_it_needs_is_counted_by_its_weights(self) -> None:
+        one, _ = served("cuda:0", engine="transformers")
+        need = need_of(one)
+        assert one.claim is None
+        assert need is not None
+        assert need.weights == pytest.approx(57.9 * GIB, rel=0.01)
+
+    def test_a_gpu_that_is_in_use_has_no_room_for_its_share(self) -> None:
+        (finding,) = fit_findings(*served("cuda:0", free=70.0), None)
+        assert finding.level == "problem"
+        assert finding.text == (
+            "judge m: 73.6 GiB a GPU, which its server takes at its start, but only 70.0 GiB free on cuda:0"
+        )
+        assert finding.advice == "serve: {memory: 0.86}"
+
+    def test_a_share_that_is_smaller_than_its_weights(self) -> None:
+        (finding,) = fit_findings(*served("cuda:0", memory=0.5), None)
+        text = "judge m: its server may take 40.0 GiB of each GPU, and its weights take more: 57.9 GiB"
+        assert (finding.level, finding.text) == ("problem", text)
+        (finding,) = fit_findings(*served("cuda:0", memory=0.5, args=["--quantization", "fp8"]), None)
+        assert finding.level == "ok"
+
+    def test_beside_another_model_it_must_be_told_its_share(self) -> None:
+        one, _ = served("cuda:0", size=141.0, free=140.0)
+        gpus = [gpu(0, 140.0, 141.0)]
+        other = wanted(EDITOR, "cuda:0")
+        (finding,) = together_findings([other, one], gpus, "together")
+        assert finding.level == "problem"
+        assert finding.advice == "execution.placement: swap, or a smaller `serve.memory`"
+        two, _ = served("cuda:0", size=141.0, free=140.0, memory=0.5)
+        assert not together_findings([other, two], gpus, "together")

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,14 @@ from edit_eval.execution.choices import automatic_findings
 from edit_eval.execution.drivers.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
-from edit_eval.execution.machine.fitting import Wanted, fit_findings, host_findings, together_findings, weights_of
+from edit_eval.execution.machine.fitting import (
+    Wanted,
+    claim_of,
+    fit_findings,
+    host_findings,
+    together_findings,
+    weights_of,
+)
 from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, host_finding
 from edit_eval.execution.machine.places import Place, places
 from edit_eval.execution.machine.weights import offline
@@ -148,7 +157,8 @@ def _model(
     except ConfigurationError as error:
         findings.append(Finding("devices", "problem", f"{who}: {error}"))
     weights = weights_of(section, environment)
-    return Wanted(Model.of(key, chosen), section, weights, _can_offload(key, section, folder))
+    claim = claim_of(section, chosen, machine.gpus() or ())
+    return Wanted(Model.of(key, chosen), section, weights, _can_offload(key, section, folder), claim)
 
 
 def _question(
@@ -161,7 +171,7 @@ def _question(
         findings.append(Finding("environments", "note", text))
         return []
     try:
-        python = interpreter(section)
+        python = interpreter(section) or sys.executable
     except ConfigurationError as error:
         advice = f"`edit-eval env create DIR --for {wanted.model.kind}` makes one"
         findings.append(Finding("environments", "problem", f"{wanted.who}: {error}", advice))
@@ -169,19 +179,28 @@ def _question(
     sample = example_sample(configuration.benchmark.language)
     first = _first_question(judge, sample) if judge else None
     edited = {"instruction": sample.instruction, "seed": section.seed, "sample_id": sample.id}
-    return [
-        Question(
-            who=wanted.who,
-            python=python or sys.executable,
-            kind=_kind(wanted.model.key),
-            class_path=section.class_path,
-            parameters=section.parameters,
-            folder=str(configuration.folder),
-            on_gpu=wanted.on_gpu,
-            request=_request(first, sample) if first else edited if wanted.model.kind == "edit" else {},
-            asked=(judge, first) if judge and first else None,
-        )
-    ]
+    asked = Question(
+        who=wanted.who,
+        python=python,
+        kind=_kind(wanted.model.key),
+        class_path=section.class_path,
+        parameters=section.parameters,
+        folder=str(configuration.folder),
+        on_gpu=wanted.on_gpu,
+        request=_request(first, sample) if first else edited if wanted.model.kind == "edit" else {},
+        asked=(judge, first) if judge and first else None,
+    )
+    if (served := section.served) is None:
+        return [asked]
+    client = replace(asked, python=sys.executable, on_gpu=False, request={})  # there is no server yet that could answer
+    engine = served.on(section.route)
+    if engine is not None:
+        return [client, Question(f"{wanted.who}: its server", python, packages=(engine.package, *engine.needs))]
+    program = served.command[0]
+    if "{python}" not in program and shutil.which(program) is None:
+        text = f"{wanted.who}: there is no program {program}"
+        findings.append(Finding("environments", "problem", text, "serve.command begins with a program on the PATH"))
+    return [client]
 
 
 def _kind(key: str) -> Kind:
@@ -331,7 +350,7 @@ def _key_findings(configuration: Configuration, environment: Mapping[str, str]) 
     """Whether the variables that hold keys are set; only their names are ever shown."""
     findings = []
     for section in configuration.models.values():
-        for key, name in section.parameters.items():
+        for key, name in () if section.served else section.parameters.items():
             if not key.endswith("_env") or not isinstance(name, str) or not name:
                 continue
             if environment.get(name):

@@ -17,7 +17,7 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.edit_models.preset_table import RELEASE
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import Machine
-from edit_eval.execution.machine.fitting import gib, weights_of
+from edit_eval.execution.machine.fitting import checkpoint_of, gib, weights_of
 from edit_eval.execution.machine.weights import PUBLISHED, offline
 from edit_eval.pretrained.folders import hub_cache, is_hub_name
 from edit_eval.workers.model_class import find_class
@@ -43,14 +43,38 @@ class Obstacle:
         return f"{self.problem}; {self.remedy}"
 
 
-def refuse(models: Sequence[Laid], machine: Machine, environment: Mapping[str, str] = os.environ) -> None:
-    """Raises `ConfigurationError` for the first of these models that could not be loaded."""
+def refuse(
+    models: Sequence[Laid], machine: Machine, environment: Mapping[str, str] = os.environ, *, together: bool = False
+) -> None:
+    """Raises `ConfigurationError` for the first of these models that could not be loaded.
+
+    `together`: on devices that they share all of them are to stay loaded.
+    """
+    if together and (obstacle := claimed_twice(models)):
+        raise ConfigurationError(str(obstacle))
     for section, places in models:
         if obstacle := no_gpu(section, places, machine, environment):
             raise ConfigurationError(str(obstacle))
     for section, _ in models:
         if obstacle := no_weights(section, environment):
             raise ConfigurationError(str(obstacle))
+
+
+def claimed_twice(models: Sequence[Laid]) -> Obstacle | None:
+    """A server that takes nearly all of a GPU on which another model is to stay, because nobody has said how much."""
+    for section, places in models:
+        share = section.server_share
+        if not section.served or not share or section.served.share(section.route, by_default=False):
+            continue
+        for other, others in models:
+            both = {device for place in places for device in place} & {device for place in others for device in place}
+            if other is not section and (shared := sorted(device for device in both if device.startswith("cuda"))):
+                return Obstacle(
+                    f"{section.named('serve')}: the server of {section.name} takes {share:.0%} of {shared[0]} at its "
+                    f"start, and {other.name} is to stay loaded there (placement: together)",
+                    "give it less (`serve: {memory: 0.4}`), or write `execution: {placement: swap}`",
+                )
+    return None
 
 
 def no_gpu(
@@ -89,14 +113,14 @@ def no_weights(section: ModelSection, environment: Mapping[str, str]) -> Obstacl
     missing = f"not whole in the cache ({weights.faults[0]})" if weights.faults else f"not in the cache {cache}"
     reason = f"{variable} forbids asking the Hub" if variable else f"{_hub(environment)} cannot be reached"
     return Obstacle(
-        f"{section.named('model_name')}: the weights of {weights.name} are {missing}, and {reason}",
+        f"{section.named(checkpoint_of(section)[0])}: the weights of {weights.name} are {missing}, and {reason}",
         f"where there is a network run `{download_command(section)}`, or give a folder",
     )
 
 
 def download_command(section: ModelSection) -> str:
     """What a person types to have a model's weights from the Hub."""
-    name, revision = section.parameters["model_name"], section.parameters.get("revision")
+    _, name, revision, _ = checkpoint_of(section)
     return f"hf download {name}" + (f" --revision {revision}" if revision else "")
 
 

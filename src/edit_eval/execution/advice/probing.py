@@ -58,6 +58,8 @@ class Question:
     pictures."""
     asked: tuple[AskedJudge, protocols.Question] | None = None
     """Which judge will read the answer to that, and the question."""
+    packages: tuple[str, ...] = ()
+    """What the environment of a server must have, the engine first; nothing is imported to see it."""
 
 
 def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
@@ -67,7 +69,8 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
         "path": [question.folder] if question.folder else [],
         "parameters": dict(question.parameters),
         "methods": METHODS[question.kind] if question.kind else (),
-        "libraries": LIBRARIES,
+        "libraries": (*question.packages, *LIBRARIES),
+        "packages": question.packages,
         "request": dict(question.request),
     }
     with tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as errors:
@@ -139,6 +142,8 @@ def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
         return [problem(f"{python} is Python {version}, and a worker needs 3.10 or newer", another)]
     if found.get("fault"):
         return [problem(f"{python} {found['fault']}", f"see what `{shlex.quote(python)} -V` says")]
+    if absent := found.get("absent"):
+        return [problem(f"{python} has no {_and(absent)}", install_line(python, absent, has_pip))]
     if "pillow" in found and not found["pillow"]:
         broken = found.get("pillow_error")
         text = f"Pillow in {python} cannot be imported: {broken}" if broken else f"{python} has no Pillow"
@@ -174,9 +179,10 @@ def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
 def _summary(question: Question, found: Mapping[str, Any]) -> Finding:
     libraries = dict(found.get("libraries", {}))
     shown = [f"Python {found.get('python', '')}"]
-    shown += [f"{name} {libraries[name]}" for name in LIBRARIES if name in libraries]
+    names = dict.fromkeys((*question.packages, *LIBRARIES))
+    shown += [f"{name.replace('_', '-')} {libraries[name]}" for name in names if name in libraries]
     text = f"{question.who}: {question.python} ({', '.join(shown)})"
-    if not question.class_path and not {"torch", "transformers"} <= set(libraries):
+    if not (question.class_path or question.packages) and not {"torch", "transformers"} <= set(libraries):
         advice = (
             "Qwen's models need torch and transformers: `edit-eval env create DIR --for edit` (or `--for judge`) "
             "makes an environment with them"

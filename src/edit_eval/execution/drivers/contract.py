@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.workers.messages import Message
 
 
@@ -89,6 +90,8 @@ class WorkerSpecification:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     python: str = ""
     """The interpreter of its environment; empty: this one."""
+    server: ServerEnvironment | None = None
+    """Where the server that its model starts (`serve`) runs; None for all other models."""
     revision: str = ""
     """What keys say of its code or weights (see `workers.model_class.refuse_changed`); empty where they say nothing."""
     import_path: tuple[str, ...] = ()

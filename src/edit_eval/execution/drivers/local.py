@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -143,6 +143,9 @@ class LocalDriver:
             "revision": specification.revision,
             "devices": devices,
         }
+        if specification.server is not None:
+            kept = specification.logs and str((specification.logs / f"{specification.name}-server.log").absolute())
+            order["server"] = asdict(replace(specification.server, log=kept or ""))
         self.submit(worker, order)
 
     def _cannot_start(self, worker: int, python: str, error: OSError) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from edit_eval.config.schema import ModelSection
 from edit_eval.edit_models.preset_table import RELEASE
+from edit_eval.endpoints.engines import UNCOUNTED, given
 from edit_eval.execution.advice.findings import Finding, Level
 from edit_eval.execution.drivers.contract import Gpu
 from edit_eval.execution.machine.places import Place
@@ -38,6 +39,8 @@ class Wanted:
     section: ModelSection
     weights: Weights
     can_offload: bool = False
+    claim: int | None = None
+    """Bytes of each of its GPUs that its server takes at its start, whatever it needs (see `claim_of`)."""
 
     @property
     def who(self) -> str:
@@ -70,23 +73,45 @@ class Need:
 
 def weights_of(section: ModelSection, environment: Mapping[str, str]) -> Weights:
     """The weights that a model's parameters name; unknown for one that has none of its own (an endpoint, a folder)."""
-    parameters = section.parameters
-    name, revision = parameters.get("model_name"), parameters.get("revision")
-    if not isinstance(name, str) or not name:
-        return Weights("", None)
+    _, name, revision, dtype = checkpoint_of(section)
+    return find_weights(name, revision, dtype or "bfloat16", environment) if name else Weights("", None)
+
+
+def checkpoint_of(section: ModelSection) -> tuple[str, str, str | None, str | None]:
+    """The parameter that names a model's weights, what it says (empty where there is none), its revision and dtype."""
+    key, parameters = "model_name", section.parameters
+    said = [parameters.get(name) for name in (key, "revision", "dtype")]
+    if section.served and section.served.engine != "command":  # its `revision` is a word of the user's
+        key, arguments = "model", section.served.arguments
+        said = [parameters.get(key), *(given(arguments, (flag,)) for flag in ("--revision", "--dtype"))]
+    name, revision, dtype = (one if isinstance(one, str) else None for one in said)
     if revision is None and name in RELEASE:
         revision = RELEASE[name].revision
-    dtype = parameters.get("dtype")
-    return find_weights(
-        name,
-        revision if isinstance(revision, str) else None,
-        dtype if isinstance(dtype, str) else "bfloat16",
-        environment,
-    )
+    return key, name or "", revision, dtype
+
+
+def claim_of(section: ModelSection, places: Sequence[Sequence[str]], visible: Sequence[Gpu]) -> int | None:
+    """Bytes of each of its GPUs that a model's server takes at its start, whatever it needs; None where it takes none.
+
+    Of GPUs of several sizes it is that of the smallest.
+    """
+    sizes = [gpu.memory for gpu in visible if gpu.memory and any(gpu.name in place for place in places)]
+    return round(section.server_share * min(sizes)) if section.server_share and sizes else None
 
 
 def need_of(wanted: Wanted, *, offload: str | None = None, devices: int | None = None) -> Need | None:
     """What a replica needs on each device, as configured or with another `offload` or number of `devices`; or None."""
+    counted = _counted(wanted, offload, devices)
+    if wanted.claim is None:
+        return counted
+    return Need(max(wanted.claim, counted.weights if counted else 0), CONTEXT)
+
+
+def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = None) -> Need | None:
+    """The same by weights and work."""
+    served = wanted.section.served
+    if served and any(given(served.arguments, (name,)) is not None for name in UNCOUNTED):
+        return None
     placement, parameters = wanted.section.placement, wanted.section.parameters
     offload, devices = offload or placement.offload, devices or placement.devices_per_replica
     load = parameters.get("load")
@@ -120,8 +145,16 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
     need = need_of(wanted)
     if need is None:
         if wanted.weights.parts:
-            return [Finding("models", "note", f"{wanted.who}: quantised by `load`; its memory is not estimated")]
+            how = (
+                "its server's arguments change what its weights take"
+                if wanted.section.served
+                else "quantised by `load`"
+            )
+            return [Finding("models", "note", f"{wanted.who}: {how}; its memory is not estimated")]
         return []
+    if wanted.claim is not None and need.weights > wanted.claim:
+        text = f"{wanted.who}: its server may take {gib(wanted.claim)} of each GPU, and its weights take more"
+        return [Finding("models", "problem", f"{text}: {gib(need.weights)}", "a larger `serve.memory`, or more GPUs")]
     if not wanted.on_gpu:
         return _on_host(wanted, need, host_free)
     known = {gpu.name: gpu for gpu in visible if gpu.free is not None}
@@ -168,6 +201,8 @@ def _on(places: Sequence[Place]) -> str:
 
 def estimate(wanted: Wanted, need: Need) -> str:
     """`about 60.2 GiB a GPU (53.7 GiB of weights, counted in FOLDER)`."""
+    if wanted.claim is not None:
+        return f"{gib(need.weights)} a GPU, which its server takes at its start"
     source = f"counted in {wanted.weights.folder}" if wanted.weights.folder else "by its published configuration"
     each = "a GPU" if wanted.on_gpu else "a worker"
     offloaded = wanted.section.placement.offload
@@ -179,6 +214,13 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
     """The settings with which the model would fit into `room` bytes a GPU, or what else to do."""
     ways = []
     placement = wanted.section.placement
+    if wanted.claim is not None:
+        counted, size = _counted(wanted), min((gpu.memory for gpu in visible if gpu.memory), default=0)
+        fits = counted is None or counted.total <= room
+        share = (
+            f"serve: {{memory: {math.floor(100 * (room - CONTEXT) / size) / 100:g}}}" if size > room and fits else ""
+        )
+        return share or "devices_per_replica, a GPU with more memory, or a smaller model"
     for count in range(placement.devices_per_replica + 1, len(visible) + 1):
         need = need_of(wanted, offload="none", devices=count)
         if placement.offload == "none" and need is not None and need.total <= room:
@@ -244,7 +286,9 @@ def together_findings(wanted: Sequence[Wanted], visible: Sequence[Gpu], setting:
     crowded = [d for d in devices if sums[d] > (gpus[d].free or 0)]
     if setting == "together" and crowded:
         text = f"all models together need about {gib(sums[crowded[0]])} on {crowded[0]}: more than is free"
-        return [Finding("models", "problem", text, "execution.placement: swap")]
+        claims = any(w.claim for w in sharing if any(crowded[0] in place for place in w.places))
+        advice = "execution.placement: swap" + ", or a smaller `serve.memory`" * claims
+        return [Finding("models", "problem", text, advice)]
     if setting == "swap" and not crowded:
         text = f"all models fit together on each shared GPU (about {gib(max(sums.values()))})"
         return [Finding("models", "note", text, "execution.placement: together keeps them loaded")]

@@ -1,0 +1,125 @@
+"""Engines that serve models: how each is started, and what each names its model, port, GPUs and memory.
+
+Read from the argument parsers of the versions that the rows name. A user's own arguments come last and win; what is
+left out here has the engine's own default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+EngineName = Literal["vllm", "sglang", "vllm-omni", "transformers", "command"]
+Route = Literal["chat", "images"]
+"""What a model class asks for."""
+PATHS: dict[Route, str] = {"chat": "/v1/chat/completions", "images": "/v1/images/edits"}
+
+HEALTH, MODELS = "/health", "/v1/models"
+"""Where a server says that it is ready, and for which model."""
+OURS = ("--host", "--port", "--uds", "--model", "--model-path", "--served-model-name")
+"""Arguments that decide where a server is and under which name it knows its model: nobody else may give them."""
+
+UNCOUNTED = (
+    "--quantization",
+    "-q",
+    "--cpu-offload-gb",
+    "--enable-cpu-offload",
+    "--enable-layerwise-offload",
+    "--enable-distributed-layerwise-offload",
+    "--diffusion-quantization-config",
+    "--diffusion-offload-config",
+    "--dit-cpu-offload",
+    "--dit-layerwise-offload",
+)
+"""Arguments with which weights take less of a GPU than their files say."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One way to serve a model."""
+
+    package: str
+    """As it is imported, and as it is installed."""
+    entry: str
+    """`module:function`, as the package's own command calls it."""
+    arguments: tuple[str, ...]
+    """With `{model}`, `{host}` and `{port}`."""
+    devices: tuple[str, ...] = ()
+    """The argument for the number of GPUs, and its other names."""
+    memory: str = ""
+    """The argument for the share of each GPU's memory that it takes at its start; empty: it takes what it needs."""
+    share: float | None = None
+    """That share by default; None: it is not fixed, or none is taken."""
+    models: str = MODELS
+    """Where it lists the names of its models; empty where the list is of something else."""
+    needs: tuple[str, ...] = ()
+    """What it imports only when it serves, so that the package alone does not bring it."""
+
+
+ENGINES: dict[tuple[EngineName, Route], Engine] = {
+    # vllm 0.33.0: entry_points.txt; vllm/entrypoints/common/cli_args.py:293 host, :295 port, :439 model_tag (without
+    # --host it listens at every address); vllm/engine/arg_utils.py:1209 tensor parallel, :1389 memory;
+    # vllm/config/cache.py:215 its default. The share is of all memory, and a start with less free is refused
+    # (vllm/v1/worker/utils.py:766). GET /health is 503 when the engine is dead; GET /v1/models has the model's name.
+    ("vllm", "chat"): Engine(
+        "vllm",
+        "vllm.entrypoints.cli.main:main",
+        ("serve", "{model}", "--host", "{host}", "--port", "{port}"),
+        devices=("--tensor-parallel-size", "-tp"),
+        memory="--gpu-memory-utilization",
+        share=0.92,
+    ),
+    # sglang 0.5.23: entry_points.txt; sglang/cli/serve.py (chooses between its two servers by the model);
+    # sglang/srt/arg_groups/fields/model.py:51 model_path, serving.py:65 host, :66 port, parallel.py:45 tp_size,
+    # schedule.py:27 mem_fraction_static. Without it the share follows from the GPU and the model (memory_hook.py:281),
+    # .95 where nothing is known; a start takes that much in any case. GET /health is 503 until it is warm.
+    ("sglang", "chat"): Engine(
+        "sglang",
+        "sglang.cli.main:main",
+        ("serve", "--model-path", "{model}", "--host", "{host}", "--port", "{port}"),
+        devices=("--tp-size", "--tensor-parallel-size", "--tp"),
+        memory="--mem-fraction-static",
+        share=0.95,
+    ),
+    # sglang 0.5.23: sglang/multimodal_gen/runtime/server_args/server_args.py:2249 model_path, :2433 num_gpus, :3118
+    # host, :3124 port; it has no share of memory. It takes another port where this one is taken (:3144 strict_ports),
+    # which is seen by whose port it is. GET /health is 503 until it is warm.
+    ("sglang", "images"): Engine(
+        "sglang",
+        "sglang.cli.main:main",
+        ("serve", "--model-path", "{model}", "--host", "{host}", "--port", "{port}"),
+        devices=("--num-gpus",),
+    ),
+    # vllm-omni 0.30.0: entry_points.txt; vllm_omni/entrypoints/cli/main.py:15 (without --omni it is vllm's own),
+    # cli/serve.py:336 omni; host, port and memory as vllm's, whose parser it extends (:325); parallelism by
+    # config/omni_config.py:253. A diffusion stage takes what it needs: its share (diffusion/data.py:1112, .9) bounds
+    # only a cache of keys and values. GET /health is 503 without an engine (openai/api_server.py:1937).
+    ("vllm-omni", "images"): Engine(
+        "vllm_omni",
+        "vllm_omni.entrypoints.cli.main:main",
+        ("serve", "{model}", "--omni", "--host", "{host}", "--port", "{port}"),
+        devices=("--tensor-parallel-size", "-tp"),
+    ),
+    # transformers 5.23.0: entry_points.txt; transformers/cli/serve.py:44 force_model, :111 host, :112 port. It spreads
+    # a model over its GPUs by itself (:88 device) and takes what it needs. It listens when the model is loaded; its
+    # /v1/models lists what the Hub's cache holds (serving/model_manager.py:484), and is a 500 where there is no cache.
+    ("transformers", "chat"): Engine(
+        "transformers",
+        "transformers.cli.transformers:main",
+        ("serve", "{model}", "--host", "{host}", "--port", "{port}"),
+        models="",
+        needs=("torch", "accelerate", "fastapi", "uvicorn"),
+    ),
+}
+
+
+def given(arguments: Sequence[str], names: Sequence[str]) -> str | None:
+    """What the last of `arguments` that has one of these names says; empty for one without a value, None for none."""
+    found = None
+    for number, written in enumerate(arguments):
+        name, equals, value = written.partition("=")
+        if name.startswith("-") and name.replace("_", "-") in names:
+            following = arguments[number + 1 : number + 2]
+            found = value if equals else following[0] if following and not following[0].startswith("--") else ""
+    return found

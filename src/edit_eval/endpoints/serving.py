@@ -1,0 +1,402 @@
+"""Servers that edit-eval starts for a model, and ends: one a replica, on its devices, in an environment of its own.
+
+A server leads a process group of its own: an engine may end all of its group (SGLang's scheduler can be told to), and
+the worker is not to be in it. In that group waits a guard, which holds the end of a pipe that only the worker has open:
+it ends the group when the worker is gone, however that went.
+
+Who answers at the port must be the server that was started. Between the choice of a free port and the engine's own
+binding of it, which takes a minute in some, another process may have taken it, and may even serve the same model; so
+the kernel is asked whose the port is, where it tells (Linux). One that is another's is left, and a new one is tried.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+from edit_eval.endpoints.engines import ENGINES, HEALTH, MODELS, OURS, PATHS, Engine, EngineName, Route, given
+from edit_eval.errors import LoadError
+from edit_eval.privacy import hide_secrets
+
+HOST = "127.0.0.1"
+PORTS = 5
+"""Ports that are tried, where one after the other is taken by others."""
+ASK_EVERY, ASK_SECONDS = 0.2, 20.0
+"""Pause between two questions whether it is ready, and how long an answer may take: SGLang generates a token for it."""
+END_SECONDS = 5.0
+"""How long a server may take to end by itself; then it is killed."""
+LAST_BYTES = 1 << 16
+"""Of a log, in which its telling line is looked for."""
+
+_TELLING = re.compile(r"(?<![\w.])(?:[\w.]*(?:Error|Exception)|error): .*")
+_NOT_TELLING = re.compile(r"root cause|initialization failed|exit code|terminated|Traceback")
+"""What parents say of the process that knew why (vLLM: `Engine core initialization failed. See root cause above.`)."""
+_TAKEN = re.compile(r"address already in use|EADDRINUSE|Errno 98\b|port \d+ is (already in use|not available)", re.I)
+
+# Becomes the server, and leaves a guard in its group, which is nobody's child: some engines count theirs.
+GUARDED = f"""import os, signal, sys, time
+pipe, program = int(sys.argv[1]), sys.argv[2:]
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+server = os.getpid()
+if not os.fork():
+    if os.fork():
+        os._exit(0)
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    os.dup2(pipe, 0)
+    os.closerange(1, 1024)
+    os.read(0, 1)
+    try:
+        os.killpg(server, signal.SIGTERM)
+        for _ in range({int(END_SECONDS * 20)}):
+            os.kill(server, 0)
+            time.sleep(0.05)
+    except ProcessLookupError:
+        pass
+    os.killpg(server, signal.SIGKILL)
+os.wait()
+os.close(pipe)
+try:
+    os.execvp(program[0], program)
+except OSError as error:
+    sys.exit(f"error: {{program[0]}}: {{error.strerror}}")
+"""
+
+# As the engine's own command does it; nothing in the current folder is taken for a library.
+RUN = """import importlib, sys
+sys.path[:] = [folder for folder in sys.path if folder]
+module, _, function = sys.argv.pop(1).partition(":")
+sys.argv[0] = module.partition(".")[0]
+sys.exit(getattr(importlib.import_module(module), function)())
+"""
+
+VERSION = "import sys; from importlib import metadata; print(metadata.version(sys.argv[1]))"
+
+
+@dataclass
+class Serve:
+    """Which server edit-eval starts for a model."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    engine: EngineName
+    args: list[str | int | float] = field(default_factory=list)
+    """Further arguments of the engine."""
+    command: list[str] = field(default_factory=list)
+    """Of the engine `command`: program and arguments, with `{port}`, `{model}`, `{python}`, `{devices}` (how many)."""
+    memory: float | None = field(default=None, metadata={"in_key": False})
+    """Share of each GPU's memory that the engine may take."""
+
+    def __post_init__(self) -> None:
+        self.args = [str(argument) for argument in self.args]
+        if (self.engine == "command") != bool(self.command):
+            what = "say which, as a list" if not self.command else f"is for the engine `command`, not {self.engine}"
+            raise ValueError(f"command: {what}")
+        if self.engine == "command" and self.args:
+            raise ValueError("args: the engine `command` has its arguments in `command`")
+        if self.engine == "command" and not any("{port}" in word for word in self.command):
+            raise ValueError("command: it must be told its {port}")
+        if taken := next((name for name in OURS if given(self.arguments, (name,)) is not None), ""):
+            raise ValueError(f"args: {taken} is given by edit-eval; leave it out")
+        if self.memory is not None and not 0 < self.memory <= 1:
+            raise ValueError(f"memory: {self.memory} is no share of a GPU's memory (0 to 1)")
+
+    @property
+    def arguments(self) -> list[str]:
+        """`args` as texts."""
+        return [str(argument) for argument in self.args]
+
+    def on(self, route: Route) -> Engine | None:
+        """The engine's row, None for `command`. Raises `ValueError` for one that does not serve such models."""
+        if self.engine == "command":
+            return None
+        if (row := ENGINES.get((self.engine, route))) is None:
+            ways = ", ".join(name for name, one in ENGINES if one == route)
+            raise ValueError(f"serve: {self.engine} has no {PATHS[route]}; {ways} and `command` have")
+        if self.memory is not None and not row.memory:
+            raise ValueError(f"serve: {self.engine} takes the memory that it needs; leave out `memory`")
+        return row
+
+    def share(self, route: Route, *, by_default: bool = True) -> float | None:
+        """The share of each GPU's memory that it takes at its start, whatever it needs; None where it takes none.
+
+        Without `by_default`, None where nobody has said how much.
+        """
+        row = self.on(route)
+        said = given(self.arguments, (row.memory,)) if row and row.memory else None
+        try:
+            return float(said) if said else self.memory or (row.share if row and by_default else None)
+        except ValueError:  # which the engine will say
+            return None
+
+
+@dataclass(frozen=True)
+class ServerEnvironment:
+    """Where a server runs, as `python`, `conda_env`, `uv` and `load_timeout` beside the parameters say; in no key."""
+
+    python: str = ""
+    """The interpreter of its environment; empty: this one."""
+    log: str = ""
+    """The file in which its output is kept; empty: none."""
+    seconds: float = 3600.0
+    """How long it may take to be ready."""
+
+
+class _Taken(Exception):
+    """The port belongs to another process."""
+
+
+class Server:
+    """One server of a model's; ready when `start` returns, gone when `end` does."""
+
+    def __init__(self, serve: Serve, route: Route, model: str, devices: int, environment: ServerEnvironment) -> None:
+        """`devices`: how many GPUs it has; which, the process' environment says."""
+        self._serve, self._engine, self._model, self._devices = serve, serve.on(route), model, devices
+        self._environment = environment
+        self.python = environment.python or sys.executable
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe = -1
+        self._log: IO[bytes] | None = None
+        self._log_begin = 0
+
+    @property
+    def base_url(self) -> str:
+        """What a client is given."""
+        return f"http://{HOST}:{self.port}/v1"
+
+    def start(self) -> None:
+        """Starts it, and waits until it is ready. Raises `LoadError` with the telling line of its log."""
+        deadline = time.monotonic() + self._environment.seconds
+        try:
+            for _ in range(PORTS):
+                self.port = free_port()
+                self._begin()
+                try:
+                    return self._wait(deadline)
+                except _Taken:
+                    self.end()
+            raise LoadError(f"no port for the server ({self._serve.engine}): {PORTS} were taken by other processes")
+        except BaseException:
+            self.end()
+            raise
+
+    def command(self) -> list[str]:
+        """The command line that starts it."""
+        fields = {"{model}": self._model, "{host}": HOST, "{port}": str(self.port)}
+        fields |= {"{devices}": str(self._devices), "{python}": self.python}
+        if (row := self._engine) is None:
+            return [_filled(word, fields) for word in self._serve.command]
+        words, own = [_filled(word, fields) for word in row.arguments], self._serve.arguments
+        if row.devices and self._devices > 1 and given(own, row.devices) is None:
+            words += [row.devices[0], str(self._devices)]
+        if row.memory and self._serve.memory is not None and given(own, (row.memory,)) is None:
+            words += [row.memory, str(self._serve.memory)]
+        return [self.python, "-c", RUN, row.entry, *words, *own]
+
+    def about(self) -> dict[str, str]:
+        """Engine with its version, and the interpreter."""
+        if self._engine is None:
+            return {"engine": "command"}
+        done = subprocess.run([self.python, "-c", VERSION, self._engine.package], capture_output=True, text=True)
+        return {"engine": f"{self._serve.engine} {done.stdout.strip()}".strip(), "interpreter": self.python}
+
+    def ended(self) -> str:
+        """Why it is not there any more, with the telling line of its log; empty while it is."""
+        if self._process is None or (code := self._process.poll()) is None:
+            return ""
+        how = f"ended with exit code {code}" if code >= 0 else f"was killed by {_signal(-code)}"
+        return f"the server ({self._serve.engine}) {how}{self._said()}"
+
+    def end(self) -> None:
+        """Ends it and all of its processes, and waits until they are gone and have given their memory back."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        pids = list(_members(process.pid))
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(END_SECONDS)
+        for send, who in ((os.killpg, process.pid), *((os.kill, pid) for pid in pids)):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                send(who, signal.SIGKILL)
+        deadline = time.monotonic() + 2 * END_SECONDS
+        while any(_members(process.pid)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.close(self._pipe)
+        if self._log is not None:
+            self._log.close()
+
+    # -- until it is ready --
+
+    def _begin(self) -> None:
+        log = self._environment.log
+        self._log = open(log, "ab+") if log else tempfile.TemporaryFile()  # noqa: SIM115  (`end` closes it)
+        line = self.command()
+        self._log.write(hide_secrets(f"$ {shlex.join(line)}\n").encode())
+        self._log.flush()
+        self._log_begin = self._log.tell()
+        here = os.path.dirname(self.python)  # first on the path, as where an environment is activated: for its `ninja`
+        path = os.pathsep.join(filter(None, (here, os.environ.get("PATH", ""))))
+        held, self._pipe = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", GUARDED, str(held), *line],
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                pass_fds=(held,),
+                env={**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"},
+                start_new_session=True,
+            )
+        finally:
+            os.close(held)
+
+    def _wait(self, deadline: float) -> None:
+        """Waits until it is ready. Raises `LoadError`, and `_Taken` where another process has its port."""
+        assert self._process is not None
+        missing = ""
+        while True:
+            foreign = _strangers_at(self.port, self._process.pid)
+            if why := self.ended():
+                raise _Taken if foreign or _TAKEN.search(self._tail()) else LoadError(why)
+            if foreign:
+                raise _Taken
+            missing = self._missing()
+            if not missing and not _strangers_at(self.port, self._process.pid) and not self.ended():
+                return
+            if time.monotonic() >= deadline:
+                late = f"is not ready after {self._environment.seconds:g} s (`load_timeout`): {missing}"
+                raise LoadError(f"the server ({self._serve.engine}) {late}{self._said()}")
+            time.sleep(ASK_EVERY)
+
+    def _missing(self) -> str:
+        """What it lacks to be ready; empty when it is. Raises `LoadError` where it serves another model."""
+        models = MODELS if self._engine is None else self._engine.models
+        for path in filter(None, (HEALTH, models)):
+            status, body = _get(self.port, path)
+            if status != 200:
+                return f"{path} answers {status}" if status else f"{path} does not answer"
+        if not models:
+            return ""
+        try:
+            names = [str(model["id"]) for model in json.loads(body)["data"]]
+        except (ValueError, KeyError, TypeError):
+            return f"{models} gives no list"
+        if names and self._model not in names:
+            raise LoadError(f"the server ({self._serve.engine}) serves {', '.join(names[:5])}, and not {self._model}")
+        return "" if names else f"{models} is empty"
+
+    def _tail(self) -> str:
+        assert self._log is not None
+        size = os.fstat(self._log.fileno()).st_size
+        begin = max(self._log_begin, size - LAST_BYTES)
+        text = hide_secrets(os.pread(self._log.fileno(), LAST_BYTES, begin).decode(errors="replace"))
+        return text if begin == self._log_begin else text.partition("\n")[2]  # perhaps the rest of a secret
+
+    def _said(self) -> str:
+        line = telling_line(self._tail())
+        kept = f"; more in {self._environment.log}" if self._environment.log else ""
+        return f": {line}{kept}" if line else kept
+
+
+def telling_line(log: str) -> str:
+    """The line of a log that says why a server ended: its last error, but for those that only point to another."""
+    lines = [" ".join(line.split()) for line in log.splitlines() if line.strip()]
+    errors = [found[0] for line in lines if (found := _TELLING.search(line)) and not _NOT_TELLING.search(line)]
+    return (errors or lines or [""])[-1][:300]
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens at now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def _filled(word: str, fields: dict[str, str]) -> str:
+    return re.sub("|".join(map(re.escape, fields)), lambda found: fields[found[0]], word)
+
+
+def _signal(number: int) -> str:
+    name = signal.Signals(number).name if number in signal.Signals._value2member_map_ else f"signal {number}"
+    return name + " (the kernel may have run out of memory)" * (name == "SIGKILL")
+
+
+def _get(port: int, path: str) -> tuple[int, bytes]:
+    """Status and body; 0 where nobody answers. Neither a proxy nor a redirect is followed."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=ASK_SECONDS)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read(1 << 20)
+    except (OSError, http.client.HTTPException):
+        return 0, b""
+    finally:
+        connection.close()
+
+
+# -- what Linux tells of processes and ports; elsewhere, nothing --
+
+
+def _members(leader: int) -> Iterator[int]:
+    """The living processes of a group, and what they have started that went to another one."""
+    parents: dict[int, int] = {}
+    found = set()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent, group = status.read_text(errors="replace").rpartition(")")[2].split()[:3]
+        except (OSError, ValueError):
+            continue
+        if state not in "ZX":
+            pid = int(status.parent.name)
+            parents[pid] = int(parent)
+            found |= {pid} if int(group) == leader else set()
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    yield from found
+
+
+def _strangers_at(port: int, leader: int) -> bool:
+    """Whether a process that is not of this group listens at the port of the loopback interface."""
+    listening = set(_listening(port))
+    if not listening:
+        return False
+    for pid in _members(leader):
+        with contextlib.suppress(OSError):
+            for descriptor in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    listening.discard(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
+    return bool(listening)
+
+
+def _listening(port: int) -> Iterator[str]:
+    """The sockets that listen there, as `/proc/PID/fd` names them."""
+    for table in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError), open(f"/proc/net/{table}", encoding="ascii") as rows:
+            for row in rows:
+                columns = row.split()
+                address, _, at = columns[1].partition(":")
+                is_loopback = not address.strip("0") or address.endswith(("0100007F", "01000000"))
+                if columns[3] == "0A" and int(at, 16) == port and is_loopback:
+                    yield f"socket:[{columns[9]}]"
+
+
+def server_devices(devices: Sequence[str]) -> int:
+    """How many GPUs there are among the devices of a replica."""
+    return sum(device.startswith("cuda") for device in devices)

@@ -1,0 +1,55 @@
+"""A real server over a real model: `transformers serve` over a tiny Qwen3-VL is started, judges a run, and is ended."""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from edit_eval import evaluate
+from edit_eval.records import Status
+from edit_eval.store.run_directory import RunDirectory
+from faults.faulty_runs import wait_until, workers_of
+
+pytestmark = [
+    pytest.mark.real_models,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc"),
+]
+
+# The library's own processor of this family has a video processor, too, and that needs a torchvision for this torch.
+WITHOUT_TORCHVISION = """
+import sys
+if "transformers.cli.transformers:main" in sys.orig_argv:
+    import transformers
+    from edit_eval.pretrained.processors import load_processor
+    transformers.AutoProcessor.from_pretrained = lambda source, **_: load_processor(source, "Qwen3VLProcessor", {})
+"""
+
+
+def test_it_judges_a_run(tiny_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("openai", "fastapi", "uvicorn"):
+        pytest.importorskip(module)
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "sitecustomize.py").write_text(WITHOUT_TORCHVISION)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # nobody is asked the way to one's own server
+    params = {"device_ids": "cpu:1", "model": str(tiny_models / "qwen3-vl"), "concurrency": 2, "max_tokens": 32}
+    what = {
+        "benchmark": {"type": "scenes", "count": 5, "size": 128, "cache_dir": str(tmp_path / "cache")},
+        "diffusion_model": {"type": "copy_source", "params": {"device_ids": "cpu:1"}},
+        "reward_model": {"type": "chat_endpoint", "params": {**params, "serve": {"engine": "transformers"}}},
+        "evaluation": {"controls": 0},
+        "execution": {"pilot": False},
+    }
+    made = evaluate(what, run_dir=tmp_path / "run", report=False)
+    assert [one.status for one in made.results.judgements] == [Status.OK] * 5
+    about = RunDirectory.existing(made.path).environment()["models"]["judge:chat_endpoint"]
+    assert about["engine"] == f"transformers {metadata.version('transformers')}"
+    assert about["interpreter"] == sys.executable
+    assert about["model"].startswith(params["model"])
+    log = (tmp_path / "run" / "logs" / "judge-chat_endpoint-cpu0-server.log").read_text()
+    assert log.count("Uvicorn running on http://127.0.0.1:") == 1
+    assert log.count("POST /v1/chat/completions") == 6, "five questions and the canary"
+    assert wait_until(lambda: not workers_of(tmp_path / "run"))
