@@ -154,7 +154,7 @@ class TestFaults:
 
     def test_a_file_of_something_else(self, hub: Hub) -> None:
         with pytest.raises(ConfigurationError, match=r"has no \.parquet file in it"):
-            hub.benchmark()
+            hub.samples()
         hub.write(ROWS, schema=SCHEMA.remove(0))
         with pytest.raises(ConfigurationError, match="has no column `task_type`; it has key, instruction"):
             hub.samples()

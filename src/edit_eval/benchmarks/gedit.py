@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.item_fields import shown
@@ -41,8 +43,9 @@ class GEdit:
 
         __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-        data_path: str
-        """A Parquet file of the data set, or the folder in which (or below which) they all lie."""
+        data_path: str = "hub:stepfun-ai/GEdit-Bench@58159f3"
+        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
+        lie."""
         language: str = "en"
         """`en` or `zh`: which half of the instructions. The files call the Chinese one `cn`."""
         subset: Literal["full", "intersection"] = "full"
@@ -58,21 +61,26 @@ class GEdit:
     protocol = "viescore"
 
     def __init__(self, parameters: Parameters) -> None:
-        """Raises `ConfigurationError` for a folder without Parquet files."""
         self.notes: tuple[str, ...] = ()
         """What is worth saying and no fault, one line each; there once `samples` has come to its end."""
         self.position = (0, 0)
         """Bytes of the files that the pass has read, about, and their size."""
         self._parameters = parameters
-        self._files = parquet_files(parameters.data_path)
         self._cache = SourceCache(parameters.cache_dir)
-        self._pass = SourcePass(self._files, self._cache, parameters.picture)
+
+    @cached_property
+    def _files(self) -> list[Path]:
+        return parquet_files(self._parameters.data_path)
+
+    @cached_property
+    def _pass(self) -> SourcePass:
+        return SourcePass(self._files, self._cache, self._parameters.picture)
 
     def samples(self) -> Iterator[Sample]:
         """All samples of the language and the subset, in the files' order, bad ones with a `fault`.
 
-        Raises `ConfigurationError` for files that are missing, broken or without a column, and for a cache that cannot
-        be written; `Stopped` for a full disk.
+        Raises `ConfigurationError` for files that are missing, broken or without a column, for a hub that does not have
+        them, and for a cache that cannot be written; `Stopped` for a full disk and a hub that fails.
         """
         notes: list[str] = []
         ids: dict[str, int] = {}

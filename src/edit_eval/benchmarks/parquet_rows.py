@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.hub import local_path
 
 _ROWS = 8  # read at once; each may have a picture of some megabytes
+_SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})(.*)")
 
 
 def parquet_files(data_path: str) -> list[Path]:
-    """The file, or all `*.parquet` of the folder and below, in the order of their names.
+    """The file, or all `*.parquet` of the folder and below, in the order of their names; hidden folders do not count.
 
-    Raises `ConfigurationError` where there is none.
+    Of an address on the hub those of its snapshot, which is downloaded if need be. Raises `ConfigurationError` where
+    there is none, and where of a file in several shards (`-00000-of-00003`) one is missing; and like `hub.local_path`.
     """
-    path = Path(data_path).expanduser().absolute()
+    path = local_path(data_path, ("*.parquet",))
     if not path.is_dir():
         return [path]
-    files = sorted(path.rglob("*.parquet"))
+    there = ((file, file.relative_to(path)) for file in sorted(path.rglob("*.parquet")))
+    files = [file for file, inside in there if not any(part.startswith(".") for part in inside.parts)]
     if not files:
         raise ConfigurationError(f"benchmark.data_path: {path} has no .parquet file in it")
+    for shard in filter(None, (_SHARD.fullmatch(file.name) for file in files)):
+        wanted = {f"{shard[1]}-{number:05d}-of-{shard[3]}{shard[4]}" for number in range(int(shard[3]))}
+        if missing := sorted(wanted - {file.name for file in files}):
+            raise ConfigurationError(
+                f"benchmark.data_path: {path} is not whole: {missing[0]} is missing; fetch it again"
+            )
     return files
 
 

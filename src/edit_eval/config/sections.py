@@ -49,6 +49,7 @@ from edit_eval.config.schema import (
     Section,
 )
 from edit_eval.errors import ConfigurationError
+from edit_eval.hub import is_address
 
 TOP_KEYS = (
     "benchmark",
@@ -178,7 +179,9 @@ class Sections:
             also = tuple(key for key in BENCHMARK_KEYS if key not in shared)
             parameters = check_parameters(cls, own, place, self.faults, also, type_name or class_path)
             data_path = parameters.get("data_path")
-            if isinstance(data_path, str) and not self.data_may_be_missing and not os.path.exists(data_path):
+            if isinstance(data_path, str) and not (
+                self.data_may_be_missing or is_address(data_path) or os.path.exists(data_path)
+            ):
                 self.faults.add((*place, "data_path"), f"no such file: {data_path}{nearest_path(data_path)}")
         filtered = self._validated(Filters, filters, place)
         return section.model_copy(update={"parameters": parameters, "filters": filtered})
