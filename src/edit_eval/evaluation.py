@@ -80,8 +80,10 @@ def evaluate(
 
     # What is asked.
     altered = verify_sources(configuration) if verify else ""
-    samples = load_samples(configuration, spectator)
-    experiment = Experiment.of(configuration, samples)
+    data = load_samples(configuration, spectator)
+    experiment = Experiment.of(configuration, data)
+    for note in data.notes:
+        spectator.note(note)
     refuse_nothing(experiment.samples)
 
     # What is there.
@@ -122,7 +124,7 @@ def evaluate(
             directory.write_samples(experiment.samples)
         if pending:
             # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
-            categories = [sample.category for sample in samples]
+            categories = [sample.category for sample in data.samples]
             session.run(
                 matrix, directory, spectator, categories, strict_environment=strict_environment, command=command
             )
@@ -187,7 +189,7 @@ def plan(
     categories = chosen = questions = None
     if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
         everything = load_samples(configuration, progress_of(configuration))
-        categories = [sample.category for sample in everything]
+        categories = [sample.category for sample in everything.samples]
         experiment = Experiment.of(configuration, everything)
         chosen, questions = [s.index for s in experiment.samples if not s.fault], experiment.questions_a_pair
     return make_plan(

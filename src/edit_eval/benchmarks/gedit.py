@@ -59,6 +59,13 @@ class GEdit:
         """Where the source images are laid; None: `edit-eval/sources` in the user's cache."""
 
     protocol = "viescore"
+    about: ClassVar[dict[str, str]] = {
+        "source": "arXiv 2504.17761; hub stepfun-ai/GEdit-Bench",
+        "licence": "MIT",
+        "samples": "606 in English and 606 in Chinese, of eleven task types",
+        "formula": "SC and PQ each the lesser of two scores from 0 to 10; O = sqrt(SC * PQ); mean of the types' means",
+        "defects": "a key stands under two task types; an edit that failed leaves the authors' mean",
+    }
 
     def __init__(self, parameters: Parameters) -> None:
         self.notes: tuple[str, ...] = ()

@@ -47,6 +47,8 @@ def print_components(console: Console | None = None) -> None:
         )
         for entry in some:
             words = Text(one_line(entry.summary))
+            if said := [entry.about[key] for key in ("licence", "source") if key in entry.about]:
+                words.append(" ").append(one_line(f"({'; '.join(said)})"), style="dim")
             if entry.origin != "built in":
                 words.append(f" ({one_line(entry.origin)})", style="dim")
             print_beside(console, Text(f"  {padded(entry.name, width)}  ", style="cyan"), words)
@@ -91,6 +93,8 @@ def _print(description: Description, console: Console) -> None:
     print_beside(console, head, Text(one_line(description.class_path), style="dim"))
     if description.summary:
         print_beside(console, "  ", Text(one_line(description.summary)))
+    for name, said in description.about.items():
+        print_beside(console, Text(f"  {name}: ", style="dim"), Text(one_line(said)))
     console.print()
     if description.problem:
         print_beside(console, "  ", Text(one_line(description.problem), style="yellow"))

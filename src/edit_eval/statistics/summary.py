@@ -55,6 +55,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
         },
         "results": entries,
         "timing": timing(results),
+        "benchmark": dict(results.about),
         "notes": list(results.notes),
     }
     if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):
