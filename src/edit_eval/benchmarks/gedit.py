@@ -117,7 +117,7 @@ class GEdit:
         if not isinstance(data, bytes) or not data:
             return Finding(item, fault=f"no source: {column} holds no bytes")
         try:
-            return Finding(item, self._cache.lay(data, column))
+            return Finding(item, {"source": self._cache.lay(data, column)})
         except PictureError as error:
             return Finding(item, fault=str(error))
 
