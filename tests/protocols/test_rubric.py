@@ -40,8 +40,8 @@ def sample(category="physical", instruction="Add a hat.", description="A cat."):
     )
 
 
-def question(asking, *about):
-    (only,) = asking.questions(sample(*about))
+def question(asking, *about, **named):
+    (only,) = asking.questions(sample(*about, **named))
     return only
 
 

@@ -63,6 +63,10 @@ class ParquetRows:
             except _errors() as error:
                 raise _broken(path, error) from error
 
+    def columns(self) -> list[str]:
+        """The names of all columns of the first file. Raises like `rows`."""
+        return list(self._open(self._files[0]).schema_arrow.names)
+
     def _open(self, path: Path) -> Any:
         try:
             from pyarrow.parquet import ParquetFile

@@ -17,6 +17,7 @@ from edit_eval.benchmarks.json_rows import PROBLEM, json_rows
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache
 from edit_eval.benchmarks.source_pass import SourcePass, unique_id
 from edit_eval.errors import ConfigurationError, PictureError
+from edit_eval.hub import local_path
 from edit_eval.records import Picture, Sample
 
 LOOK_AGAIN = Origin("", (0, 0))
@@ -104,6 +105,8 @@ class RowBenchmark(ABC):
     Parameters: ClassVar[Any] = RowParameters
     sizes: tuple[int, ...] = ()
     """So many rows have the sets that the authors handed out; another number is noted."""
+    wanted: ClassVar[tuple[str, ...]] = ("*",)
+    """Patterns of the files that are taken from a hub's data set."""
 
     def __init__(self, parameters: Any) -> None:
         """Raises `ConfigurationError` for files that are missing or broken."""
@@ -112,7 +115,7 @@ class RowBenchmark(ABC):
         """What is worth saying and no fault, one line each; there once `samples` has come to its end."""
         self.position = (0, 0)
         """Bytes of the files that the pass has read, about, and their size."""
-        self.path = Path(parameters.data_path).expanduser().absolute()
+        self.path = local_path(parameters.data_path, self.wanted)
         self._cache = SourceCache(parameters.cache_dir)
         self._pass = SourcePass(self.files(), self._cache, f"{type(self).__name__} {self.kept()}")
 
