@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
-from edit_eval.hub import Repository, is_address, local_path, snapshot
+from edit_eval.hub import Repository, fetch_model, is_address, local_path, snapshot
 from small_hub import SmallHub
 
 constants = pytest.importorskip("huggingface_hub.constants")
@@ -66,6 +72,17 @@ class TestWhatIsThere:
         hub.put("o/m", {"config.json": b"{}", "m.bin": b"x"}, kind="models")
         folder = snapshot(Repository("o/m", kind="model"), ["*"], "model_name", ignored=["*.bin"])
         assert names(folder) == ["config.json"]
+
+    def test_of_a_models_files_only_what_loading_reads(self, hub: SmallHub) -> None:
+        index = json.dumps({"_class_name": "P", "vae": ["diffusers", "A"], "scheduler": [None, None]}).encode()
+        files = {"model_index.json": index, "all.safetensors": b"x", "vae/a.safetensors": b"x", "vae/a.bin": b"x"}
+        hub.put("o/pipeline", files, kind="models")
+        assert names(fetch_model(Repository("o/pipeline", kind="model"), "m")) == [
+            "model_index.json",
+            "vae/a.safetensors",
+        ]
+        hub.put("o/old", {"config.json": b"{}", "m.bin": b"x", "m.h5": b"x"}, kind="models")
+        assert names(fetch_model(Repository("o/old", kind="model"), "m")) == ["config.json", "m.bin"]
 
     def test_a_path_is_taken_as_it_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
@@ -137,3 +154,46 @@ class TestWhatIsNot:
             "forbids asking: where there is a network run `edit-eval fetch CONFIG` with the same HF_HOME, or `hf "
             "download o/x --repo-type dataset --revision 58159f3 --local-dir DIR` and give its folder as data_path"
         )
+
+
+def test_fetched_where_there_is_a_network_and_run_where_there_is_none(tmp_path: Path) -> None:
+    """By the environment alone, as a user has it: `fetch` through `HF_ENDPOINT`, then `run` with `HF_HUB_OFFLINE`."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet as written
+
+    picture, file = io.BytesIO(), io.BytesIO()
+    Image.new("RGB", (32, 24), "teal").save(picture, "PNG")
+    rows = [{"image": {"bytes": picture.getvalue(), "path": "a.png"}, "prompt": f"Add {n} hats."} for n in range(3)]
+    written.write_table(pyarrow.Table.from_pylist(rows), file)
+    config = tmp_path / "c.yaml"
+    config.write_text(
+        "benchmark: hub:o/n@main\ndiffusion_model: {type: copy_source}\nreward_model: {type: testing}\n"
+        "evaluation: {controls: 0}\nexecution: {pilot: false}\n"
+    )
+    own = {"HF_HOME": str(tmp_path / "hf"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")} | own
+
+    def command(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-m", "edit_eval", *words]
+        return subprocess.run(line, cwd=tmp_path, env={**environment, **more}, capture_output=True, text=True)
+
+    with SmallHub() as hub:
+        commit = hub.put("o/n", {"data/train-00000-of-00001.parquet": file.getvalue(), "README.md": b"#"})
+        refused = command("run", "c.yaml", HF_ENDPOINT=hub.url, HF_HUB_OFFLINE="1")
+        assert refused.returncode == 2
+        assert "o/n@main is not in the cache" in refused.stderr
+        assert "`edit-eval fetch CONFIG` with the same HF_HOME" in refused.stderr
+        assert hub.asked == []
+        fetched = command("fetch", "c.yaml", "--json", HF_ENDPOINT=hub.url)
+        (benchmark,) = json.loads(fetched.stdout)
+        assert (benchmark["what"], benchmark["name"]) == ("benchmark", "hub:o/n@main")
+        assert benchmark["path"] == f"{own['HF_HOME']}/hub/datasets--o--n/snapshots/{commit}"
+    evaluated = "from edit_eval import evaluate; print(evaluate('c.yaml', report=False).summary['coverage']['scored'])"
+    made = subprocess.run(
+        [sys.executable, "-c", evaluated],
+        cwd=tmp_path,
+        env={**environment, "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert made.stdout == "3\n", made.stderr

@@ -9,7 +9,7 @@ for result in evaluate("config.yaml").summary["results"]:
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -18,7 +18,8 @@ from edit_eval.benchmarks.selection import refuse_nothing
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution.advice import examination
+from edit_eval.execution.advice import examination, fetching
+from edit_eval.execution.advice.fetching import Fetched
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.planning import Plan, make_plan
 from edit_eval.execution.drivers.local import LocalDriver
@@ -167,6 +168,11 @@ def examine(
             return examination.examine(refused=error)
         return examination.examine(configuration, refused=error, run_folder=run_dir)
     return examination.examine(configuration, run_folder=run_dir, listener=progress_of(configuration))
+
+
+def fetch(source: str | Path, **options: Unpack[LoadingOptions]) -> Iterator[Fetched]:
+    """Downloads what a configuration takes from the hub (see `fetching`); yields each thing as soon as it is here."""
+    return fetching.fetch(load_configuration(source, **options))
 
 
 def plan(

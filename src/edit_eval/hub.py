@@ -6,7 +6,9 @@ everywhere. A file comes into its cache when it is whole, never before.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -19,6 +21,8 @@ from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
 PREFIXES = ("hub:", "hf://")
 _ADDRESS = re.compile(r"(?:hub:|hf://datasets/)([\w.-]+/[\w.-]+)(?:@([^/@\s]+))?(?:/(.+))?")
 _SHORT_COMMIT = re.compile(r"[0-9a-f]{7,39}")
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+_NOT_LOADED = ("*.h5", "*.msgpack", "*.ot", "*.onnx*", "onnx/*", "*.gguf", "*.tflite", "original/*", "*.md", "*.pdf")
 _SOON = 1.0
 """Seconds after which a download shows its progress: what is in the cache already shows nothing."""
 
@@ -97,6 +101,22 @@ def snapshot(repository: Repository, wanted: Sequence[str], key: str, ignored: S
         )
     except Exception as error:  # its own, those of its HTTP client, and the disk's
         raise _failed(repository, error, key) from error
+
+
+def fetch_model(repository: Repository, key: str) -> Path:
+    """The folder of a model's files in the hub's cache, all that loading it reads: safetensors rather than pickles.
+
+    Of a diffusers pipeline the folders of its parts. Raises like `snapshot`.
+    """
+    folder, wanted = snapshot(repository, ["model_index.json"], key), ["*"]
+    with contextlib.suppress(OSError, ValueError):
+        index = json.loads((folder / "model_index.json").read_text(encoding="utf-8"))
+        parts = [part for part, classes in index.items() if isinstance(classes, list) and any(classes)]
+        wanted = ["model_index.json", *(f"{part}/*" for part in parts)]
+    folder = snapshot(repository, wanted, key, ignored=[*_PICKLES, *_NOT_LOADED])
+    if not any(folder.rglob("*.safetensors")):
+        folder = snapshot(repository, wanted, key, ignored=_NOT_LOADED)
+    return folder
 
 
 def _whole_commit(repository: Repository) -> str | None:

@@ -59,6 +59,7 @@ class GEdit:
         """Where the source images are laid; None: `edit-eval/sources` in the user's cache."""
 
     protocol = "viescore"
+    wanted = ("*.parquet",)
     about: ClassVar[dict[str, str]] = {
         "source": "arXiv 2504.17761; hub stepfun-ai/GEdit-Bench",
         "licence": "MIT",

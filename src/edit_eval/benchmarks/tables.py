@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 from abc import ABC, abstractmethod
@@ -71,11 +72,11 @@ class CsvTable(Table):
         csv.field_size_limit(MAX_FILE_BYTES * 4 // 3)  # a picture in base64
         try:
             size = path.stat().st_size
-            with open(path, encoding="utf-8-sig", newline="") as file:
+            with open(path, "rb") as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
                 first = file.readline()
                 file.seek(0)
                 for row in csv.reader(file, delimiter=max("\t,;", key=first.count), strict=True):
-                    progress(min(1.0, file.buffer.tell() / max(size, 1)))
+                    progress(min(1.0, raw.tell() / max(size, 1)))
                     yield row
         except UnicodeDecodeError as error:
             raise ConfigurationError(

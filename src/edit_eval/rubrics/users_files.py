@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.hub import local_path
 
 
 def own_prompts(path: str, questions: Collection[str]) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def authors_texts(path: str, name: str, wanted: Collection[str]) -> dict[str, st
     A Python file's are the strings that it assigns to plain names, a JSON file's its members. Raises
     `ConfigurationError` for a file that cannot be read, or lacks one of them.
     """
-    file = Path(path).expanduser()
+    file = local_path(path, (name, f"*/{name}"), "protocol.prompts_path")
     file = file / name if file.is_dir() else file
     text = read_text(file, "prompts_path")
     found: dict[str, str] = {}
