@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.item_fields import shown
-from edit_eval.benchmarks.item_sources import Finding
+from edit_eval.benchmarks.item_sources import Finding, remarks
 from edit_eval.benchmarks.json_items import MAX_TEXT, Item
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.source_cache import SourceCache
@@ -118,7 +118,9 @@ class GEdit:
         if not isinstance(data, bytes) or not data:
             return Finding(item, fault=f"no source: {column} holds no bytes")
         try:
-            return Finding(item, {"source": self._cache.lay(data, column)})
+            source = self._cache.lay(data, column)
+            declared = PurePosixPath(str(picture.get("path") or "")).suffix[1:] if isinstance(picture, Mapping) else ""
+            return Finding(item, {"source": source}, note="; ".join(remarks(column, declared, source)))
         except PictureError as error:
             return Finding(item, fault=str(error))
 

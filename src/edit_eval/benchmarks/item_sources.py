@@ -137,7 +137,7 @@ class SourceFinder:
             source = self._cache.lay(data, what)
         except PictureError as error:
             return Finding(item, fault=str(error), origins=origins)
-        return Finding(item, {"source": source}, note=mistyped(what, declared, source.kind), origins=origins)
+        return Finding(item, {"source": source}, note="; ".join(remarks(what, declared, source)), origins=origins)
 
     def _inside(self, name: str) -> str | None:
         """The path of a source's file; None if it leads out of the benchmark's folder.
@@ -150,11 +150,12 @@ class SourceFinder:
         return path if inside else None
 
 
-def mistyped(what: str, declared: str, kind: str) -> str:
-    """Says that a picture calls itself something else than it is; empty where it is that, or calls itself nothing."""
+def remarks(what: str, declared: str, picture: CachedSource) -> list[str]:
+    """What is odd about a picture and no fault: that it calls itself (`declared`) something else, an unusual form."""
     claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
-    wrong = claimed and claimed != kind
-    return f"{what} calls itself {shown(declared)} and is {kind}: used as what it is" if wrong else ""
+    wrong = claimed and claimed != picture.kind
+    called = [f"{what} calls itself {shown(declared)} and is {picture.kind}: used as what it is"] if wrong else []
+    return called + ([f"{what} {picture.oddity}"] if picture.oddity else [])
 
 
 def state_of(path: str | os.PathLike[str]) -> tuple[int, int] | None:

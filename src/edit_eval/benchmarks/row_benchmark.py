@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.file_tree import FileTree, Found
 from edit_eval.benchmarks.item_fields import kind, shown
-from edit_eval.benchmarks.item_sources import Finding, Origin, mistyped
+from edit_eval.benchmarks.item_sources import Finding, Origin, remarks
 from edit_eval.benchmarks.json_items import MAX_TEXT, Item
 from edit_eval.benchmarks.json_rows import PROBLEM, json_rows
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache
@@ -203,7 +203,7 @@ class RowBenchmark(ABC):
                 origins += lies
                 what = f"{name} {shown(called)}" if called else name
                 laid[name] = self._cache.lay(data, what)
-                notes += filter(None, [mistyped(what, declared, laid[name].kind)])
+                notes += remarks(what, declared, laid[name])
             except PictureError as error:
                 faults.append(str(error))
             except LookupError as error:

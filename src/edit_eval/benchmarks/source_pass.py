@@ -21,7 +21,7 @@ from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.pictures import MAX_PIXELS
 
-_INDEX_FORMAT = 4
+_INDEX_FORMAT = 5
 _State = list[list[int]]
 
 
@@ -37,6 +37,8 @@ class SourcePass:
         self._cache = cache
         self._name = "\n".join([*map(str, files), name])
         self._share = share
+        self.said: list[str] = []
+        """What `read` has to say of the files besides its findings; kept with them."""
 
     @property
     def bytes(self) -> int:
@@ -113,13 +115,14 @@ class SourcePass:
         if index is None or index.get("head") != self._index_head(state):
             return []
         try:
+            self.said = list(index["said"])
             return [Finding.from_json(entry) for entry in index["findings"]]
         except (KeyError, TypeError):
             return []
 
     def _write_index(self, state: _State, findings: Iterable[Finding]) -> None:
         entries = [dataclasses.asdict(finding) for finding in findings]
-        self._cache.write_index(self._name, {"head": self._index_head(state), "findings": entries})
+        self._cache.write_index(self._name, {"head": self._index_head(state), "said": self.said, "findings": entries})
 
     def _index_head(self, state: _State) -> list[Any]:
         # The version, because another Pillow may decode what this one cannot.
