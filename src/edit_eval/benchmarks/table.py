@@ -44,7 +44,7 @@ _INSTRUCTIONS = (
 )
 _IN_LANGUAGE = {"en": ["{}_en", "en_{}"], "zh": ["{}_zh", "{}_cn", "zh_{}", "cn_{}", "chinese_{}"]}
 _PICTURES = ("source", "reference", "mask")
-_PATH = 4096  # characters: what is longer is no path but base64
+_SHORT, _PATH = 200, 4096  # characters: what is longer is no path but base64, if it has no dot or anyway
 
 
 @dataclass
@@ -232,7 +232,7 @@ def _several(pictures: Mapping[str, Any]) -> dict[str, Any]:
         values = value if isinstance(value, list) else [value]
         for number, one in enumerate(values, 1):
             found[name if number == 1 else f"{name}_{number}"] = _decoded(one)
-    return found
+    return dict(sorted(found.items(), key=lambda entry: (not entry[0].startswith("source"), entry[0])))
 
 
 def _decoded(value: Any) -> Any:
@@ -240,7 +240,7 @@ def _decoded(value: Any) -> Any:
         return value.get("path")
     if not isinstance(value, str):
         return value if value is None or isinstance(value, bytes | Mapping) else {"bytes": kind(value).encode()}
-    if not value.startswith("data:") and len(value) <= _PATH:
+    if not value.startswith("data:") and (len(value) <= _SHORT or ("." in value and len(value) <= _PATH)):
         return value
     head, _, text = value.partition(",") if value.startswith("data:") else ("", "", value)
     try:

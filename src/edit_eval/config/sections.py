@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from edit_eval.config import components
 from edit_eval.config.base_system import BaseFile, explain_unknown_key, is_base_class, wrong_type
 from edit_eval.config.components import Kind
-from edit_eval.config.faults import Faults, Place, explain, nearest_path, shown
+from edit_eval.config.faults import Faults, Place, did_you_mean, explain, nearest_path, shown
 from edit_eval.config.overrides import filled
 from edit_eval.config.parameters import check_parameters
 from edit_eval.config.placement import (
@@ -182,7 +182,9 @@ class Sections:
             if isinstance(data_path, str) and not (
                 self.data_may_be_missing or is_address(data_path) or os.path.exists(data_path)
             ):
-                self.faults.add((*place, "data_path"), f"no such file: {data_path}{nearest_path(data_path)}")
+                names = [entry.name for entry in components.known("benchmark")] if type_name == "table" else []
+                meant = nearest_path(data_path) or did_you_mean(data_path, names)
+                self.faults.add((*place, "data_path"), f"no such file: {data_path}{meant}")
         filtered = self._validated(Filters, filters, place)
         return section.model_copy(update={"parameters": parameters, "filters": filtered})
 
