@@ -10,7 +10,8 @@ from typing import Any
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import local_path
 
-_ROWS = 8  # read at once; each may have a picture of some megabytes
+_ROWS = 2  # read at once; each may have a picture of some megabytes
+_BUFFER = 1 << 20  # bytes that are read of a column at once
 _SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})(.*)")
 
 
@@ -73,7 +74,9 @@ class ParquetRows:
         except ImportError as error:
             raise ConfigurationError("benchmark.data_path: Parquet needs pyarrow: install `edit-eval[hub]`") from error
         try:
-            file = ParquetFile(path, memory_map=True)
+            # A page is in memory as it is in the file and decoded, and one may hold a whole row group: no map of the
+            # file and no reading ahead, which would keep far more.
+            file = ParquetFile(path, memory_map=False, buffer_size=_BUFFER, pre_buffer=False)
         except _errors() as error:
             raise _broken(path, error) from error
         there = file.schema_arrow.names
