@@ -15,7 +15,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, ProtocolSection
 from edit_eval.errors import ConfigurationError
 
-RUBRIC = {"answer": "score", "images": ["source", "edited"], "language": "en", "prompts": {}}
+RUBRIC = {"answer": "score", "images": ["source", "edited"], "language": "en", "prompts": {}, "general": False}
 OWN_BENCHMARK = "benchmark.class_path=own_models:PairsWithProtocol"
 MEASURES = {"error_8": {"lowest": 0.0, "higher_is_better": False}}
 

@@ -32,11 +32,12 @@ PAGE = (REPOSITORY / "docs" / "configuration.md").read_text(encoding="utf-8")
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "benchmark.json").write_text("[]")
+    (tmp_path / "my.csv").write_text("image,prompt\n")
     return tmp_path
 
 
 def test_all_are_there() -> None:
-    names = "demo full_multi_gpu multi_gpu multi_gpu_edit_single_gpu_judge one_small_gpu single_gpu"
+    names = "demo full_multi_gpu multi_gpu multi_gpu_edit_single_gpu_judge one_small_gpu own_pictures single_gpu"
     assert " ".join(path.stem for path in SHIPPED) == names
 
 
