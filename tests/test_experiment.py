@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
+from PIL import Image
 
 from edit_eval import evaluation, experiment
 from edit_eval.config.loading import load_configuration
@@ -52,6 +54,18 @@ def test_a_reading_that_fails_is_over_too(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(ConfigurationError, match="was cut off"):
         experiment.load_samples(load_configuration(configuration(tmp_path)), reader)  # type: ignore[arg-type]
     assert reader.heard[-1] == ()
+
+
+def test_what_the_benchmark_has_noted_is_said(tmp_path: Path) -> None:
+    rows = {str(number): {"id": "1.jpg", "prompt": "Add it.", "edit_type": "Add"} for number in range(12)}
+    (tmp_path / "basic_edit.json").write_text(json.dumps(rows))
+    Image.new("RGB", (8, 8)).save(tmp_path / "1.jpg")
+    about = {"type": "imgedit", "data_path": str(tmp_path), "cache_dir": str(tmp_path / "cache")}
+    reader = Reader()
+    experiment.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": about}), reader)  # type: ignore[arg-type]
+    assert len(reader.notes) == experiment.NOTES + 1
+    assert reader.notes[1] == "index 0 ('0'): edit_type 'Add' is taken for 'add'"
+    assert reader.notes[-1] == "and 3 more such notes about the benchmark"
 
 
 @pytest.mark.parametrize("verb", ["plan", "examine"])

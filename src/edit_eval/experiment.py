@@ -29,6 +29,8 @@ MOST_CELLS = 5_000_000
 """Of a run; all of them are in memory at once, a kilobyte each."""
 READ_IN_SILENCE = 1.0
 """Seconds for which a benchmark is read before anything is said of it."""
+NOTES = 10
+"""So many of a benchmark's notes are said; a data set may have hundreds of one kind."""
 CONTROLS = ("source", "blank", "shuffled")
 """What is judged besides edits: the source itself, a grey picture, another sample's edit."""
 
@@ -259,13 +261,14 @@ class Listener(Shape):
 
     def reading(self, items: int, read: int, size: int) -> None: ...
     def has_read(self) -> None: ...
+    def note(self, text: str) -> None: ...
 
 
 @staying_here()
 def load_samples(configuration: Configuration, listener: Listener | None = None) -> tuple[Sample, ...]:
     """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault.
 
-    Where that takes long the `listener` is told how far it is.
+    Where that takes long the `listener` is told how far it is; at the end, what the benchmark has noted.
     """
     benchmark = _benchmark(configuration)
     if listener is None:
@@ -278,6 +281,11 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
                 listener.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
     finally:
         listener.has_read()
+    notes = [str(note) for note in getattr(benchmark, "notes", ())]
+    for note in notes[:NOTES]:
+        listener.note(note)
+    if len(notes) > NOTES:
+        listener.note(f"and {len(notes) - NOTES} more such notes about the benchmark")
     return tuple(samples)
 
 

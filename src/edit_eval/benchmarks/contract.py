@@ -30,4 +30,7 @@ class Benchmark(Protocol):
 
         A benchmark that reads a large file may also have an attribute `position`, the bytes that it has read so far and
         those that there are: with it a person is told how far the reading is, where that takes more than a second.
+
+        One that puts things right may have an attribute `notes`, a line each, there once all samples were yielded: they
+        are said at the start of a run.
         """
