@@ -102,6 +102,8 @@ class RowBenchmark(ABC):
     """Yields a sample a row. A subclass says where the rows are, which pictures they have, and what a sample is."""
 
     Parameters: ClassVar[Any] = RowParameters
+    language = "en"
+    """Of the instructions."""
     sizes: tuple[int, ...] = ()
     """So many rows have the sets that the authors handed out; another number is noted."""
 
@@ -139,7 +141,7 @@ class RowBenchmark(ABC):
         """
         data = held.get("bytes") if isinstance(held, Mapping) else held
         if not isinstance(data, bytes) or not data:
-            raise LookupError("holds no bytes")
+            raise LookupError("its column holds no bytes")
         named = str(held.get("path") or "") if isinstance(held, Mapping) else ""
         return data, "", PurePosixPath(named).suffix[1:], ()
 
@@ -226,7 +228,8 @@ class RowBenchmark(ABC):
             facts=draft.facts,
             follows=draft.follows,
             tags=draft.tags,
-            instructions={"en": draft.instruction} if draft.instruction else {},
+            language=self.language,
+            instructions={self.language: draft.instruction} if draft.instruction else {},
             fault="; ".join(dict.fromkeys(faults)),
         )
 
