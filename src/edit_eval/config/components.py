@@ -81,7 +81,7 @@ class Description:
     """Of a protocol, the scale of each score (`edit_eval.records.Scale`); none where only its parameters say them."""
     headline: str = ""
     about: Mapping[str, str] = field(default_factory=dict)
-    """As in `Entry`."""
+    """As in `Entry`; of a benchmark its protocol, too."""
 
 
 @cache
@@ -274,6 +274,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
             scores, headline = _scores(cls) if kind == "protocol" else ({}, "")
             summary = _first_line(cls.__doc__)
             about = _plain_texts(getattr(cls, "about", None))
+            about |= {"protocol": _protocol(cls)} if kind == "benchmark" else {}
             found.append(Description(kind, name, path, summary, parameters, beside, "", scores, headline, about))
             if not registered:
                 break
@@ -344,6 +345,12 @@ def _about(body: list[ast.stmt]) -> dict[str, str]:
                 with contextlib.suppress(ValueError):
                     return _plain_texts(ast.literal_eval(value))
     return {}
+
+
+def _protocol(cls: type[Any]) -> str:
+    """By which protocol a benchmark is judged where nothing else is said."""
+    said = getattr(cls, "protocol", "rubric")
+    return str(said.get("type") or said.get("class_path")) if isinstance(said, Mapping) else str(said)
 
 
 def _plain_texts(value: object) -> dict[str, str]:
