@@ -52,6 +52,18 @@ def refused(folder: Path) -> Callable[..., str]:
     return why
 
 
+def test_a_benchmark_may_name_the_protocol_of_judges_that_measure(folder: Path, refused: Callable[..., str]) -> None:
+    about = {"type": "magicbrush", "data_path": str(folder)}
+    both = {
+        "pixels": {"type": "picture_metrics"},
+        "named": {"type": "picture_metrics", "protocol": {"type": "numbers"}},
+    }
+    found = judges(folder, both, benchmark=about)
+    assert {name: protocol.type for name, protocol in found.items()} == {"pixels": "magicbrush", "named": "numbers"}
+    words = "`magicbrush` is for judges that measure, and `testing` is asked; name another"
+    assert words in refused({"asked": {"type": "testing"}}, benchmark=about)
+
+
 def test_without_a_word_it_is_the_rubrics(load: Callable[..., Configuration]) -> None:
     protocol = only(load())
     assert (protocol.type, protocol.retries) == ("rubric", 2)

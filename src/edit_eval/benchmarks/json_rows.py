@@ -1,4 +1,4 @@
-"""The rows of a benchmark's JSON file of some megabytes: a list of objects, an object of objects by key, or JSONL."""
+"""The rows of a benchmark's JSON file of some megabytes: a list, an object of objects or of lists, or JSONL."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from edit_eval.errors import ConfigurationError
 
 KEY = "key"
 """Under which a row has the key that it stood under, or its number, from 0."""
+PLACE = "place"
+"""Under which a row has its place, from 1, in the list that stood under its key."""
 PROBLEM = "problem"
 """Under which a row says why it is none."""
 
@@ -32,6 +34,10 @@ def json_rows(data: bytes, name: str) -> Iterator[dict[str, Any]]:
         whole = json.loads(text, object_pairs_hook=_Members, parse_constant=_nothing)
         if not isinstance(whole, list):
             raise ConfigurationError(f"benchmark.data_path: {name} holds {kind(whole)}, not a list or object of rows")
+        if isinstance(whole, _Members) and whole and all(type(listed) is list for _, listed in whole):
+            for session, listed in whole:
+                yield from ({KEY: session, PLACE: place, **_row(row)} for place, row in enumerate(listed, 1))
+            return
         keyed = isinstance(whole, _Members) and all(isinstance(row, _Members) for _, row in whole)
         rows = list(whole) if keyed else list(enumerate([whole] if isinstance(whole, _Members) else whole))
     except (json.JSONDecodeError, RecursionError) as error:

@@ -103,6 +103,8 @@ class RowBenchmark(ABC):
     """Yields a sample a row. A subclass says where the rows are, which pictures they have, and what a sample is."""
 
     Parameters: ClassVar[Any] = RowParameters
+    language = "en"
+    """Of the instructions."""
     sizes: tuple[int, ...] = ()
     """So many rows have the sets that the authors handed out; another number is noted."""
     wanted: ClassVar[tuple[str, ...]] = ("*",)
@@ -142,7 +144,7 @@ class RowBenchmark(ABC):
         """
         data = held.get("bytes") if isinstance(held, Mapping) else held
         if not isinstance(data, bytes) or not data:
-            raise LookupError("holds no bytes")
+            raise LookupError("its column holds no bytes")
         named = str(held.get("path") or "") if isinstance(held, Mapping) else ""
         return data, "", PurePosixPath(named).suffix[1:], ()
 
@@ -218,6 +220,8 @@ class RowBenchmark(ABC):
         if draft.id in ids:
             faults.append(f"index {ids[draft.id]} has the same id")
         pictures = {name: Picture(path=one.path, digest=one.digest) for name, one in finding.pictures.items()}
+        if draft.follows:
+            pictures.pop("source", None)
         return Sample(
             id=unique_id(draft.id, finding.item.index, ids),
             index=finding.item.index,
@@ -227,7 +231,8 @@ class RowBenchmark(ABC):
             facts=draft.facts,
             follows=draft.follows,
             tags=draft.tags,
-            instructions={"en": draft.instruction} if draft.instruction else {},
+            language=self.language,
+            instructions={self.language: draft.instruction} if draft.instruction else {},
             fault="; ".join(dict.fromkeys(faults)),
         )
 

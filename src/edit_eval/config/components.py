@@ -61,7 +61,7 @@ class Entry:
     summary: str
     """First line of the class's docstring; empty where its source is not found."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """Of a benchmark, what its class says of it in `about`: `source`, `licence`, ..."""
+    """What a benchmark's class says about its data in `about`, a mapping of plain texts: `source`, `licence`, ..."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Description:
     """Of a protocol, the scale of each score (`edit_eval.records.Scale`); none where only its parameters say them."""
     headline: str = ""
     about: Mapping[str, str] = field(default_factory=dict)
-    """As in `Entry`."""
+    """As in `Entry`; of a benchmark its protocol, too."""
 
 
 @cache
@@ -118,11 +118,11 @@ def _registrations() -> Iterator[tuple[str, Kind, str, str]]:
 
 def known(kind: Kind) -> list[Entry]:
     """All registered components of a kind, built-in ones first. Imports none of them."""
-    entries = [Entry(name, path, "built in", *_words(path)) for name, path in built_in()[kind].items()]
+    entries = [Entry(name, path, "built in", *_said(path)) for name, path in built_in()[kind].items()]
     for point in sorted(importlib.metadata.entry_points(group=f"edit_eval.{kind}s"), key=lambda p: p.name):
         if point.name not in built_in()[kind]:
             origin = point.dist.name if point.dist else "an installed package"
-            entries.append(Entry(point.name, point.value.replace(" ", ""), origin, *_words(point.value)))
+            entries.append(Entry(point.name, point.value.replace(" ", ""), origin, *_said(point.value)))
     return entries
 
 
@@ -266,14 +266,15 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
         except NotHere as error:
             if not registered:
                 raise
-            summary, about = _words(path)
+            summary, about = _said(path)
             found.append(Description(kind, name, path, summary, (), beside, str(error), about=about))
         except (ConfigurationError, TypeError) as error:
             failures.append(str(error))
         else:
             scores, headline = _scores(cls) if kind == "protocol" else ({}, "")
             summary = _first_line(cls.__doc__)
-            about = _words(path)[1] if kind == "benchmark" else {}
+            about = _plain_texts(getattr(cls, "about", None))
+            about |= {"protocol": _protocol(cls)} if kind == "benchmark" else {}
             found.append(Description(kind, name, path, summary, parameters, beside, "", scores, headline, about))
             if not registered:
                 break
@@ -316,8 +317,8 @@ def _forget_namesake(module: str, folder: Path | None) -> None:
             del sys.modules[name]
 
 
-def _words(class_path: str) -> tuple[str, dict[str, str]]:
-    """First line of a class's docstring and its `about`, read from its source without importing anything."""
+def _said(class_path: str) -> tuple[str, dict[str, str]]:
+    """First line of a class's docstring, and its `about`, read from its source without importing anything."""
     module, _, name = class_path.rpartition(":")
     source = _source(module)
     if source is None:
@@ -331,12 +332,29 @@ def _words(class_path: str) -> tuple[str, dict[str, str]]:
         if found is None:
             return "", {}
         body = found.body
-    about = next((s.value for s in body if isinstance(s, ast.AnnAssign) and ast.unparse(s.target) == "about"), None)
-    try:
-        said = ast.literal_eval(about) if isinstance(about, ast.Dict) else {}
-    except ValueError:  # of a class of the user's own
-        said = {}
-    return _first_line(ast.get_docstring(found)) if found else "", said
+    return (_first_line(ast.get_docstring(found)) if found else ""), _about(body)
+
+
+def _about(body: list[ast.stmt]) -> dict[str, str]:
+    for statement in body:
+        match statement:
+            case (
+                ast.AnnAssign(target=ast.Name(id="about"), value=value)
+                | ast.Assign(targets=[ast.Name(id="about")], value=value)
+            ) if value is not None:
+                with contextlib.suppress(ValueError):
+                    return _plain_texts(ast.literal_eval(value))
+    return {}
+
+
+def _protocol(cls: type[Any]) -> str:
+    """By which protocol a benchmark is judged where nothing else is said."""
+    said = getattr(cls, "protocol", "rubric")
+    return str(said.get("type") or said.get("class_path")) if isinstance(said, Mapping) else str(said)
+
+
+def _plain_texts(value: object) -> dict[str, str]:
+    return {str(key): str(text) for key, text in value.items()} if isinstance(value, Mapping) else {}
 
 
 def _source(module: str, folder: Path | None = None) -> Path | None:

@@ -29,8 +29,6 @@ REGISTERED = {"criteria": "Criteria"}
 INSTRUCTION = "edit_instruction"
 """What a prompt calls the instruction; all other texts are those facts of the sample that have their name."""
 
-_PROMPTS = ("_prompt", "_prompt_template")
-
 
 @dataclass(frozen=True)
 class PromptParameters:
@@ -89,8 +87,8 @@ class Asked:
         for name, replaced in prompts.items():
             if name not in texts:
                 raise ConfigurationError(f"prompts.{name}: there is no such question; there are {', '.join(texts)}")
-            said = {key: value for key, value in replaced.items() if key in texts[name] and key.endswith(_PROMPTS)}
-            loading.check_prompts(name, said if parameters.prompts == "official" else replaced, texts[name]["fields"])
+            if parameters.prompts != "official":
+                loading.check_prompts(name, replaced, texts[name]["fields"])
             texts[name].update(replaced)
         return texts
 

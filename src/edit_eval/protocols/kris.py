@@ -120,8 +120,7 @@ def _of_two(text: str, keys: Sequence[str]) -> list[int]:
     for start in (0, text.find("{")):
         try:
             data, _ = json.JSONDecoder().raw_decode(text[start:].strip() if start >= 0 else "")
-            found = [data.get(key, 0) for key in keys]
-            return [int(value) for value in found if value is not None]
+            return [int(data[key]) for key in keys if data.get(key) is not None]
         except (ValueError, TypeError, AttributeError):
             continue
     patterns = [rf'"?{_spaced(key)}"?\s*:\s*([1-5])' for key in keys]

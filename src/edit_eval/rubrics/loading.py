@@ -187,6 +187,8 @@ def check_prompts(name: str, override: object, fields: Sequence[str]) -> None:
 
 def _nearest(word: object, names: Sequence[str]) -> str:
     """The end of a message: the name that was probably meant, or all there are."""
+    if not names:
+        return "there are none"
     written = str(word).lower()
 
     def likeness(name: str) -> float:
