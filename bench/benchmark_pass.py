@@ -2,7 +2,9 @@
 
 Generates a file as the base system's largest known ones are (270 items, 1472 x 1104, 540 MB) in a temporary folder, and
 reads it in a fresh process three times: with an empty cache, with the pass remembered, and after the file was touched
-(all sources are known, the file is not). `--json` prints `{"figures": {...}}` and nothing else.
+(all sources are known, the file is not). With `--parquet` the file is one as the hub has them (row groups of 100), and
+is read as `table`: `--items 3000 --megabytes 3000 --parquet` is a benchmark of 3 GB.
+`--json` prints `{"figures": {...}}` and nothing else.
 """
 
 from __future__ import annotations
@@ -27,8 +29,10 @@ READ = """
 import json, sys, time
 begin = time.perf_counter()
 from edit_eval.benchmarks.five_dimensions import FiveDimensions
+from edit_eval.benchmarks.table import Table
 imported = time.perf_counter()
-samples = list(FiveDimensions(FiveDimensions.Parameters(sys.argv[1], cache_dir=sys.argv[2])).samples())
+kind = Table if sys.argv[1].endswith(".parquet") else FiveDimensions
+samples = list(kind(kind.Parameters(sys.argv[1], cache_dir=sys.argv[2])).samples())
 end = time.perf_counter()
 assert len(samples) == int(sys.argv[3]) and not any(sample.fault for sample in samples), samples[0]
 with open("/proc/self/status") as status:  # ru_maxrss would count the parent's memory before exec, too
@@ -86,6 +90,21 @@ def write_benchmark(path: Path, items: int, megabytes: float) -> None:
         file.write("]")
 
 
+def write_parquet(path: Path, items: int, megabytes: float) -> None:
+    """Writes the file a row group at a time, pictures as the hub's structs of bytes and path."""
+    import pyarrow
+    from pyarrow.parquet import ParquetWriter
+
+    png = picture(int(megabytes * 1e6 / items))
+    held = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
+    schema = pyarrow.schema([("prompt", pyarrow.string()), ("image", held)])
+    with ParquetWriter(path, schema) as writer:
+        for begin in range(0, items, 100):
+            numbers = range(begin, min(begin + 100, items))
+            rows = [{"prompt": "Make it red.", "image": {"bytes": numbered(png, n), "path": "a.png"}} for n in numbers]
+            writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+
+
 def read(path: Path, cache: Path, items: int) -> dict[str, float]:
     """Reads the benchmark in a fresh process."""
     command = [sys.executable, "-c", READ, str(path), str(cache), str(items)]
@@ -98,10 +117,11 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--items", type=int, default=270)
     parser.add_argument("--megabytes", type=float, default=540, help="size of the benchmark's file")
+    parser.add_argument("--parquet", action="store_true", help="Parquet instead of JSON")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path, cache = Path(folder) / "benchmark.json", Path(folder) / "cache"
-        write_benchmark(path, arguments.items, arguments.megabytes)
+        path, cache = Path(folder) / f"b.{'parquet' if arguments.parquet else 'json'}", Path(folder) / "cache"
+        (write_parquet if arguments.parquet else write_benchmark)(path, arguments.items, arguments.megabytes)
         first = read(path, cache, arguments.items)
         second = read(path, cache, arguments.items)
         path.touch()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
+from PIL import Image
 
 from edit_eval import evaluation, experiment
 from edit_eval.config.loading import load_configuration
@@ -52,6 +54,17 @@ def test_a_reading_that_fails_is_over_too(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(ConfigurationError, match="was cut off"):
         experiment.load_samples(load_configuration(configuration(tmp_path)), reader)  # type: ignore[arg-type]
     assert reader.heard[-1] == ()
+
+
+def test_what_the_benchmark_has_noted_is_said(tmp_path: Path) -> None:
+    rows = {str(number): {"id": "1.jpg", "prompt": "Add it.", "edit_type": "Add"} for number in range(12)}
+    (tmp_path / "basic_edit.json").write_text(json.dumps(rows))
+    Image.new("RGB", (8, 8)).save(tmp_path / "1.jpg")
+    about = {"type": "imgedit", "data_path": str(tmp_path), "cache_dir": str(tmp_path / "cache")}
+    data = experiment.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": about}))
+    assert data.about["licence"]
+    slips = [note for note in data.notes if note.startswith("index 0 ('0'): edit_type 'Add' is taken for 'add'")]
+    assert [note[-52:] for note in slips] == ["(likewise 11 samples: index 1, 2, 3, 4, 5 and 6 more)"[-52:]]
 
 
 @pytest.mark.parametrize("verb", ["plan", "examine"])

@@ -454,6 +454,23 @@ def doctor(
         sys.exit(3)
 
 
+@verb(short_help="Download what a configuration needs, for machines without a network.")
+def fetch(config: Config, *, options: Options) -> None:
+    """Download the benchmark, weights and prompts of a configuration from the hub, into its cache (HF_HOME).
+
+    A machine without a network that has the same cache runs it with HF_HUB_OFFLINE=1.
+    """
+    from edit_eval.evaluation import fetch as fetch_all
+    from edit_eval.reporting.formats import memory
+
+    found = []
+    for each in fetch_all(config, **options):
+        found.append(each)
+        if not _document:
+            print(f"{each.what}: {each.name}: {memory(each.bytes)} in {each.path}")
+    _answer(lambda: [each.as_plain() for each in found], lambda: None)
+
+
 env = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Environments for models.")
 app.add_typer(env, name="env")
 

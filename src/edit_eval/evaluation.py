@@ -8,7 +8,7 @@ for result in evaluate("config.yaml").summary["results"]:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Unpack
@@ -18,7 +18,8 @@ from edit_eval.benchmarks.selection import refuse_nothing
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice import examination
+from edit_eval.execution.advice import examination, fetching
+from edit_eval.execution.advice.fetching import Fetched
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.planning import Plan, make_plan
 from edit_eval.execution.drivers.local import LocalDriver
@@ -80,8 +81,10 @@ def evaluate(
 
     # What is asked.
     altered = verify_sources(configuration) if verify else ""
-    samples = load_samples(configuration, spectator)
-    experiment = Experiment.of(configuration, samples)
+    data = load_samples(configuration, spectator)
+    experiment = Experiment.of(configuration, data)
+    for note in data.notes:
+        spectator.note(note)
     refuse_nothing(experiment.samples)
 
     # What is there.
@@ -111,7 +114,7 @@ def evaluate(
             directory.write_samples(experiment.samples)
         if pending:
             # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
-            categories = [sample.category for sample in samples]
+            categories = [sample.category for sample in data.samples]
             session.run(
                 matrix, directory, spectator, categories, strict_environment=strict_environment, command=command
             )
@@ -144,6 +147,11 @@ def examine(
     return examination.examine(configuration, run_folder=run_dir, listener=progress_of(configuration))
 
 
+def fetch(source: str | Path, **options: Unpack[LoadingOptions]) -> Iterator[Fetched]:
+    """Downloads what a configuration takes from the hub (see `fetching`); yields each thing as soon as it is here."""
+    return fetching.fetch(load_configuration(source, **options))
+
+
 def plan(
     source: str | Path,
     *,
@@ -164,7 +172,7 @@ def plan(
     categories = chosen = questions = None
     if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
         everything = load_samples(configuration, progress_of(configuration))
-        categories = [sample.category for sample in everything]
+        categories = [sample.category for sample in everything.samples]
         experiment = Experiment.of(configuration, everything)
         chosen, questions = [s.index for s in experiment.samples if not s.fault], experiment.questions_a_pair
     return make_plan(

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 from typing import Protocol as Shape
 
+from edit_eval.benchmarks.lint import lint, tidied
 from edit_eval.benchmarks.selection import refuse_bad, select
 from edit_eval.config.components import NotHere, import_class, staying_here
 from edit_eval.config.identity import Identity, digest, identity
@@ -31,6 +32,16 @@ READ_IN_SILENCE = 1.0
 """Seconds for which a benchmark is read before anything is said of it."""
 CONTROLS = ("source", "blank", "shuffled")
 """What is judged besides edits: the source itself, a grey picture, another sample's edit."""
+
+
+class Data(NamedTuple):
+    """What a benchmark gives."""
+
+    samples: tuple[Sample, ...]
+    about: Mapping[str, str]
+    """What its class says of it: source, licence, and what else a reader should know."""
+    notes: tuple[str, ...]
+    """What is odd about the samples and no fault."""
 
 
 class Control(NamedTuple):
@@ -55,15 +66,19 @@ class Experiment:
     repeats: int = 1
     readings: int = 1
     control_samples: int = 0
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What the benchmark's class says of it. Like `notes` for people only: it decides nothing."""
+    notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, configuration: Configuration, samples: Sequence[Sample]) -> Experiment:
-        """What the configuration asks about the benchmark's `samples`, of which its filters take some.
+    def of(cls, configuration: Configuration, data: Data) -> Experiment:
+        """What the configuration asks about the benchmark's samples, of which its filters take some.
 
         Samples that its protocols cannot ask about are bad ones from here on. Raises `BenchmarkError` that names every
         bad sample (with `on_bad_sample: error`), and `ConfigurationError` for a filter that no sample passes, a
         protocol that cannot be used, and more cells than fit into memory."""
         section, evaluation, folder = configuration.benchmark, configuration.evaluation, configuration.folder
+        samples = data.samples
         chosen = select(samples, **section.filters.model_dump(), source=section.source)
         judges = asked_judges(configuration)
         for judge in judges:
@@ -82,6 +97,8 @@ class Experiment:
             repeats=evaluation.repeats,
             readings=evaluation.readings,
             control_samples=evaluation.controls,
+            about=data.about,
+            notes=data.notes,
         ).refusing_too_much()
         for one in configuration.edit_models.values():
             _refuse_what_it_does_not_do(made, one, folder)
@@ -108,6 +125,8 @@ class Experiment:
             edit_models=tuple(map(_identity_of, plain["edit_models"])),
             judges=tuple(judges),
             language=str(plain["language"]),
+            about=dict(plain.get("benchmark", {}).get("about", {})),
+            notes=tuple(plain.get("benchmark", {}).get("notes", ())),
             **how_often,
         )
 
@@ -118,6 +137,7 @@ class Experiment:
         """
         return {
             "language": self.language,
+            "benchmark": {"about": dict(self.about), "notes": list(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
@@ -292,23 +312,24 @@ class Listener(Shape):
 
 
 @staying_here()
-def load_samples(configuration: Configuration, listener: Listener | None = None) -> tuple[Sample, ...]:
+def load_samples(configuration: Configuration, listener: Listener | None = None) -> Data:
     """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault.
 
     Where that takes long the `listener` is told how far it is.
     """
     benchmark = _benchmark(configuration)
-    if listener is None:
-        return tuple(benchmark.samples())
     samples, soon = [], time.monotonic() + READ_IN_SILENCE
     try:
         for sample in benchmark.samples():
             samples.append(sample)
-            if time.monotonic() >= soon:
+            if listener is not None and time.monotonic() >= soon:
                 listener.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
     finally:
-        listener.has_read()
-    return tuple(samples)
+        if listener is not None:
+            listener.has_read()
+    about, said = getattr(benchmark, "about", {}), getattr(benchmark, "notes", ())
+    about = {str(key): str(text) for key, text in about.items()} if isinstance(about, Mapping) else {}
+    return Data(tuple(map(tidied, samples)), about, lint(samples, said))
 
 
 def verify_sources(configuration: Configuration) -> str:

@@ -137,6 +137,23 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
     return clean, "JPEG" if kind == "MPO" else kind
 
 
+def oddity(data: bytes) -> str:
+    """What of a picture's file is no plain 8 bit picture, and what becomes of it (see above); empty for nothing."""
+    with Image.open(io.BytesIO(data)) as picture:
+        found = []
+        if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
+            found.append(f"has transparency ({picture.mode}): laid over white")
+        elif picture.mode.startswith(("I", "F")):
+            found.append(f"has more than 8 bits ({picture.mode}): reduced to 8")
+        elif picture.mode not in ("RGB", "L", "P", "1"):
+            found.append(f"is {picture.mode}: made RGB without its colour profile")
+        if picture.getexif().get(_ORIENTATION, 1) in _ROTATIONS:
+            found.append("is rotated by its EXIF: turned upright")
+        if getattr(picture, "n_frames", 1) > 1:
+            found.append("holds several pictures: the first is taken")
+    return ", ".join(found)
+
+
 def as_rgb(image: Image.Image) -> Image.Image:
     """The picture as RGB, in the way that this module's docstring lays down; an RGB picture is returned itself.
 

@@ -371,8 +371,10 @@ class Results:
     """What it came to: the identities of `edit_models` and `judges` (as in keys), each judge with its protocol."""
     environment: Mapping[str, object] = field(default_factory=dict)
     """Versions, devices, revisions, as recorded by the last start."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What the benchmark says of itself: `source`, `licence`, and what else a reader should know."""
     notes: tuple[str, ...] = ()
-    """What a reader must know: damaged lines, changed libraries, mixed GPUs."""
+    """What a reader must know: what is odd about the samples, damaged lines, changed libraries, mixed GPUs."""
 
 
 def model_title(key: str) -> str:

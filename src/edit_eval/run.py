@@ -90,7 +90,8 @@ class Run:
             configuration=directory.configuration(),
             resolved=directory.resolved(),
             environment=directory.environment(),
-            notes=tuple(filter(None, (directory.damage.note, *mixed_environments(directory)))),
+            about=self.experiment.about,
+            notes=tuple(filter(None, (*self.experiment.notes, directory.damage.note, *mixed_environments(directory)))),
         )
 
     def _published(self, judgements: Collection[Judgement]) -> Mapping[tuple[str, str], Mapping[str, float | str]]:

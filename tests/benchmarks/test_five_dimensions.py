@@ -38,7 +38,9 @@ class TestRealItems:
         assert [sample.id for sample in samples] == sorted(path.stem for path in (MINI / "edits_en").iterdir())
         assert [sample.index for sample in samples] == list(range(5))
         assert not any(sample.fault for sample in samples)
-        assert benchmark.notes == ()  # JPEGs that were taken from a `.png` elsewhere are as they should be
+        # JPEGs that were taken from a `.png` elsewhere are as they should be.
+        (note,) = benchmark.notes
+        assert note == "index 1 ('00001_因果_hard'): src_img_b64 has transparency (RGBA): laid over white"
         raw = json.loads((MINI / "benchmark.json").read_bytes())
         for sample, original in zip(samples, raw, strict=True):
             data = base64.b64decode(original["src_img_b64"])

@@ -129,10 +129,10 @@ class TestFaults:
             ({"instruction_language": "fr"}, "instruction_language is 'fr', not en or cn"),
             ({"instruction_language": None}, "instruction_language is 'None', not en or cn"),
             ({"Intersection_exist": None}, "Intersection_exist is neither true nor false"),
-            ({"input_image": None}, "no source: input_image holds no bytes"),
-            ({"input_image": {"bytes": None, "path": "a.png"}}, "no source: input_image holds no bytes"),
-            ({"input_image": {"bytes": b"<html>", "path": ""}}, "input_image: not a picture in a known format"),
-            ({"input_image": {"bytes": picture()[:-20], "path": ""}}, "input_image: truncated"),
+            ({"input_image": None}, "no source: its column holds no bytes"),
+            ({"input_image": {"bytes": None, "path": "a.png"}}, "no source: its column holds no bytes"),
+            ({"input_image": {"bytes": b"<html>", "path": ""}}, "source: not a picture in a known format"),
+            ({"input_image": {"bytes": picture()[:-20], "path": ""}}, "source: truncated"),
         ],
     )
     @pytest.mark.parametrize("subset", ["full", "intersection"])
@@ -147,14 +147,14 @@ class TestFaults:
         with pytest.raises(BenchmarkError, match="and 2 more bad samples") as caught:
             refuse_bad(samples)
         assert caught.value.faults == (
-            f"sample 1 (subject-add_en_{1:032x}): no source: input_image holds no bytes; no instruction",
+            f"sample 1 (subject-add_en_{1:032x}): no source: its column holds no bytes; no instruction",
             f"sample 2 (_en_{2:032x}): no task_type",
-            f"sample 3 (subject-add_en_{0:032x}#3): index 0 has the same task type, language and key",
+            f"sample 3 (subject-add_en_{0:032x}#3): index 0 has the same id",
         )
 
     def test_a_file_of_something_else(self, hub: Hub) -> None:
         with pytest.raises(ConfigurationError, match=r"has no \.parquet file in it"):
-            hub.benchmark()
+            hub.samples()
         hub.write(ROWS, schema=SCHEMA.remove(0))
         with pytest.raises(ConfigurationError, match="has no column `task_type`; it has key, instruction"):
             hub.samples()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -91,6 +92,18 @@ def test_a_filter_that_nothing_passes_is_named(filters: dict[str, Any], words: s
 def test_the_file_in_which_a_filter_finds_nothing_is_named(filters: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=r"no sample of data/pairs\.json (has|passes)"):
         select(SAMPLES, **filters, source="data/pairs.json")
+
+
+def test_what_a_chosen_sample_follows_is_chosen_in_the_benchmarks_order() -> None:
+    turns = [
+        replace(SAMPLES[n], follows=follows) for n, follows in ((0, ""), (1, "s0"), (2, "s1"), (3, "gone"), (4, ""))
+    ]
+    for filters, chosen in (
+        ({"sample_ids": ["s2"]}, [0, 1, 2]),
+        ({"limit": 1}, [0, 1, 4]),
+        ({"sample_ids": ["s3"]}, [3]),
+    ):
+        assert [one.index for one in select(turns, **filters)] == chosen  # type: ignore[arg-type]
 
 
 def test_a_benchmark_without_any_tags_says_so() -> None:

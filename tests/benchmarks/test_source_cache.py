@@ -192,7 +192,8 @@ class TestTheCache:
         (path,) = (place.cache / "indexes").iterdir()
         index = json.loads(path.read_bytes())
         for finding in index["findings"]:
-            finding["source"]["changed"] = os.stat(finding["source"]["path"]).st_ctime_ns
+            laid = finding["pictures"]["source"]
+            laid["changed"] = os.stat(laid["path"]).st_ctime_ns
         path.write_text(json.dumps(index))
         assert place.samples() == before
         assert Path(before[1].source).read_bytes() != picture(1), "so far nobody has looked"

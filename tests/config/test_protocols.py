@@ -15,7 +15,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, ProtocolSection
 from edit_eval.errors import ConfigurationError
 
-RUBRIC = {"answer": "score", "images": ["source", "edited"], "language": "en", "prompts": {}}
+RUBRIC = {"answer": "score", "images": ["source", "edited"], "language": "en", "prompts": {}, "general": False}
 OWN_BENCHMARK = "benchmark.class_path=own_models:PairsWithProtocol"
 MEASURES = {"error_8": {"lowest": 0.0, "higher_is_better": False}}
 
@@ -50,6 +50,18 @@ def refused(folder: Path) -> Callable[..., str]:
         return str(caught.value).removeprefix("configuration: ")
 
     return why
+
+
+def test_a_benchmark_may_name_the_protocol_of_judges_that_measure(folder: Path, refused: Callable[..., str]) -> None:
+    about = {"type": "magicbrush", "data_path": str(folder)}
+    both = {
+        "pixels": {"type": "picture_metrics"},
+        "named": {"type": "picture_metrics", "protocol": {"type": "numbers"}},
+    }
+    found = judges(folder, both, benchmark=about)
+    assert {name: protocol.type for name, protocol in found.items()} == {"pixels": "magicbrush", "named": "numbers"}
+    words = "`magicbrush` is for judges that measure, and `testing` is asked; name another"
+    assert words in refused({"asked": {"type": "testing"}}, benchmark=about)
 
 
 def test_without_a_word_it_is_the_rubrics(load: Callable[..., Configuration]) -> None:

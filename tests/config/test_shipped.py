@@ -35,12 +35,13 @@ PAGE = (REPOSITORY / "docs" / "configuration.md").read_text(encoding="utf-8")
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "benchmark.json").write_text("[]")
+    (tmp_path / "my.csv").write_text("image,prompt\n")
     return tmp_path
 
 
 def test_all_are_there() -> None:
     general = "demo full_multi_gpu multi_gpu multi_gpu_edit_single_gpu_judge one_small_gpu served_edit_model single_gpu"
-    general += " vllm_judge vllm_omni_edit_model"
+    general += " own_pictures vllm_judge vllm_omni_edit_model"
     assert set(general.split()) < {path.stem for path in SHIPPED}
 
 

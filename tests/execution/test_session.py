@@ -105,18 +105,18 @@ def test_a_driver_brings_the_machine_on_which_everything_runs(tmp_path: Path) ->
     """A whole start, from layout to records, on three GPUs that this machine has not."""
     auto = {"device_ids": "auto"}
     loaded = load_configuration(configuration(tmp_path, edit=auto, judge=auto, execution={"pilot": False}))
-    samples = load_samples(loaded)
+    data = load_samples(loaded)
     driver = AnsweringDriver(
         {},
         load=lambda model, device: 30.0,
         task=lambda model, message: Fate(10.0),
         machine=ImaginedMachine(3, 80 << 30),
     )
-    directory, matrix = RunDirectory(tmp_path / "run"), Matrix(Experiment.of(loaded, samples))
+    directory, matrix = RunDirectory(tmp_path / "run"), Matrix(Experiment.of(loaded, data))
     session = Session(loaded, driver)
     session.refuse_what_cannot_load(matrix)
     directory.begin()
-    categories = [sample.category for sample in samples]
+    categories = [sample.category for sample in data.samples]
     session.run(matrix, directory, Clock(), categories)  # type: ignore[arg-type]
     directory.end()
     assert session.layout.devices == ("cuda:0", "cuda:1", "cuda:2")

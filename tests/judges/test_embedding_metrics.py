@@ -93,6 +93,17 @@ class TestEveryEncoder:
         assert reply.values["image_similarity"] == pytest.approx(1)
         assert reply.text == "against the reference"
 
+    def test_the_middle_of_the_scaled_picture(self, name: str, encoders: Path) -> None:
+        """As torchvision's `Resize(40)` and `CenterCrop`: 48 x 64 becomes 40 x 53, of which the middle is kept."""
+        edit, source = picture("green", 20), picture("red", 4)
+        judge = loaded(encoders / name, short_side=40)
+        (reply,) = judge.judge([request(edit, source=source)])
+        side = judge._side
+        left, top = round((40 - side) / 2), round((53 - side) / 2)
+        box = (left, top, left + side, top + side)
+        first, second = (features(encoders / name, one.resize((40, 53)).crop(box)) for one in (source, edit))
+        assert reply.values["image_similarity"] == pytest.approx(cosine(first, second), abs=1e-5)
+
     def test_it_can_be_loaded_in_16_bits(self, name: str, encoders: Path) -> None:
         edit, source = picture("green", 20), picture("red", 4)
         exact = loaded(encoders / name).judge([request(edit, source=source)])[0].values["image_similarity"]

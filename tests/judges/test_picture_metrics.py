@@ -101,6 +101,27 @@ class TestWholePicture:
                 measured(**pictures)
 
 
+class TestBicubic:
+    def measured(self, **pictures: Image.Image) -> Reply:
+        request = JudgeRequest(user="", pictures=pictures, form="measured", sample_id="s")
+        (reply,) = PictureMetrics(PictureMetrics.Parameters(bicubic=True)).judge([request])
+        return reply
+
+    def test_it_is_magicbrushs_for_any_size(self) -> None:
+        target, edit = noise(1), noise(2, (SIDE // 2, SIDE))
+        x, y = (
+            numpy.asarray(one, dtype=float) / 255 for one in (target, edit.resize(target.size))
+        )  # as the authors do
+        values = self.measured(source=target, edit=edit).values
+        assert values["l1_bicubic"] == pytest.approx(numpy.abs(x - y).mean())
+        assert values["l2_bicubic"] == pytest.approx(((x - y) ** 2).mean())
+        assert values["l1_bicubic"] != pytest.approx(values["l1"])
+
+    def test_of_one_size_it_is_the_other(self) -> None:
+        values = self.measured(source=noise(1), edit=noise(2)).values
+        assert (values["l1_bicubic"], values["l2_bicubic"]) == pytest.approx((values["l1"], values["l2"]))
+
+
 class TestOutside:
     def test_what_is_edited_is_not_in_it(self) -> None:
         """An edit that keeps to its mask leaves no trace outside, for any measure."""

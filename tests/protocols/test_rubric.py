@@ -40,8 +40,8 @@ def sample(category="physical", instruction="Add a hat.", description="A cat."):
     )
 
 
-def question(asking, *about):
-    (only,) = asking.questions(sample(*about))
+def question(asking, *about, **named):
+    (only,) = asking.questions(sample(*about, **named))
     return only
 
 
@@ -108,9 +108,24 @@ class TestFault:
         assert [fault(protocol(), sample(category)) for category in (*CATEGORIES, "物理")] == [""] * 6
 
     def test_a_category_without_a_rubric_is_named_with_the_key_to_add(self):
-        said = "no rubric for its category `layout`: add `prompts.layout.system_prompt`"
-        assert fault(protocol(), sample("layout")) == said
-        assert fault(protocol(), sample(" ")) == "it has no category, and so no rubric"
+        said = fault(protocol(), sample("layout"))
+        assert said.startswith("no rubric for its category `layout`: add `prompts.layout.system_prompt`, or write")
+        assert "`protocol: {general: true}`" in said
+
+    @pytest.mark.parametrize("language", LANGUAGES)
+    def test_the_general_rubric_is_for_samples_without_a_category_and_for_others_where_that_is_said(self, language):
+        general = load_rubrics(None, language)["general"]
+        of_none = question(protocol(language), " ")
+        assert of_none.system == general.system("score")
+        every = Rubric(Rubric.Parameters(general=True), Rubric.texts(Rubric.Parameters(language=language)))
+        assert question(every, "layout") == of_none
+        assert question(every, "social") == question(protocol(language), "social")
+
+    def test_a_sample_without_a_description_says_so_only_in_the_general_rubric(self):
+        general = load_rubrics(None, "en")["general"]
+        assert general.no_description in question(protocol(), "", description="").user
+        assert general.no_description not in question(protocol(), "").user
+        assert "\n\n</original_description>" in question(protocol(), "social", description="").user
 
     def test_the_key_that_it_names_is_enough(self):
         assert fault(protocol(prompts={"layout": {"system_prompt": "Judge."}}), sample("layout")) == ""

@@ -166,3 +166,14 @@ def test_an_unknown_name_is_refused_with_the_nearest(ask: Any) -> None:
 
 def test_a_narrow_terminal() -> None:
     assert max(map(len, printed("testing", width=50))) <= 70  # a class path is left whole
+
+
+def test_what_is_known_about_a_benchmarks_data() -> None:
+    """Its source, licence, size, formula and defects; of every benchmark that other people made."""
+    by_name = {entry["name"]: entry["about"] for entry in components_document()["benchmarks"]}
+    for name in ("gedit", "imgedit", "kris", "magicbrush", "risebench", "unireditbench"):
+        assert [*by_name[name]] == ["source", "licence", "samples", "formula", "defects"]
+        (described,) = [one for one in description_document(name)["components"] if one["kind"] == "benchmark"]
+        protocol = {"protocol": "viescore" if name == "gedit" else name}
+        assert described["about"] == by_name[name] | protocol, "read from the source, and from the class"
+    assert by_name["scenes"] == {}

@@ -12,9 +12,9 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, read_answer
 from edit_eval.records import Status
 from edit_eval.rubrics import loading
-from edit_eval.rubrics.loading import FIELDS, LANGUAGES, check_prompts, fill, load_rubrics, packaged
+from edit_eval.rubrics.loading import FIELDS, GENERAL, LANGUAGES, check_prompts, fill, load_rubrics, packaged
 
-EACH = [(language, category) for language in LANGUAGES for category in CATEGORIES]
+EACH = [(language, category) for language in LANGUAGES for category in (*CATEGORIES, GENERAL)]
 STEPS = {"en": ("Raises:", "Keeps:", "Lowers:"), "zh": ("加分：", "不变：", "减分：")}
 TEXT = {"system_prompt": "Judge.", "user_prompt_template": "{edit_instruction}"}
 
@@ -91,7 +91,7 @@ class TestPackagedRubric:
         chinese = sum("一" <= character <= "鿿" for character in rubric.system("score"))
         assert chinese > 800 if language == "zh" else chinese == 0
         assert rubric.title == title(category, language)
-        assert rubric.version == "five_dimensions.v1"
+        assert rubric.version == ("general.v1" if category == GENERAL else "five_dimensions.v1")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -14,6 +14,7 @@ _TITLES = {
     "social": {"en": "Social and cultural appropriateness", "zh": "社会与文化得体性"},
     "causal": {"en": "Cause and effect", "zh": "因果关系"},
     "referential": {"en": "Referential accuracy", "zh": "指代准确性"},
+    "general": {"en": "Edit quality overall", "zh": "编辑总体质量"},
 }
 
 SUBSETS = {

@@ -84,16 +84,16 @@ class FiveDimensions:
         """
         notes: list[str] = []
         ids: dict[str, int] = {}
-        for finding in self._pass.findings(lambda: self._read(notes)):
+        for finding in self._pass.findings(self._read):
             sample = self._sample(finding, ids)
             if finding.note:
                 notes.append(f"index {sample.index} ({shown(sample.id)}): {finding.note}")
             yield sample
         if not ids:
             raise ConfigurationError(f"benchmark.data_path: {self._path} has no samples in it")
-        self.notes = tuple(notes)
+        self.notes = (*notes, *self._pass.said)
 
-    def _read(self, notes: list[str]) -> Iterator[Finding]:
+    def _read(self) -> Iterator[Finding]:
         """Reads the whole file. One item, and so one picture, is in memory at a time."""
         reader = ItemReader(self._path, self._fields.all_names, large=frozenset(self._fields.names["source"]))
         finder = SourceFinder(self._path.parent, self._fields, self._cache)
@@ -101,7 +101,7 @@ class FiveDimensions:
         for item in reader.items():
             self.position = (reader.position, size)
             yield finder.find(item)
-        notes += [f"{shown(name)} is not a list of items: passed over" for name in reader.ignored]
+        self._pass.said = [f"{shown(name)} is not a list of items: passed over" for name in reader.ignored]
 
     def verify(self) -> str:
         """Reads every source in the cache again: those that are not what was recorded are gone afterwards.

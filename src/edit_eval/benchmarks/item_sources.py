@@ -6,7 +6,8 @@ import base64
 import dataclasses
 import os
 import stat
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from edit_eval.benchmarks.json_items import Item
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
 from edit_eval.errors import PictureError
 
-_MAX_FILE_BYTES = 512 << 20  # 50 million pixels of 16 bit RGBA, uncompressed, and some more
+MAX_FILE_BYTES = 512 << 20  # 50 million pixels of 16 bit RGBA, uncompressed, and some more
 _ALIASES = {"jpeg": "jpg", "jpe": "jpg", "tiff": "tif", "jpeg2000": "jp2", "x-ms-bmp": "bmp"}
 
 
@@ -33,21 +34,27 @@ class Finding:
     """What a pass found of one item: its texts as they are in the file, and the verdict on its source."""
 
     item: Item
-    """Without the embedded picture."""
-    source: CachedSource | None = None
+    """Without the embedded pictures."""
+    pictures: Mapping[str, CachedSource] = field(default_factory=dict)
+    """By the name that the sample has for it: `source`, `reference`, ..."""
     fault: str = ""
-    """Why there is no source."""
+    """Why a picture is missing."""
     note: str = ""
     """What is worth saying and no fault."""
     origins: tuple[Origin, ...] = ()
 
+    @property
+    def source(self) -> CachedSource | None:
+        """The (first) source."""
+        return self.pictures.get("source")
+
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> Finding:
         """The inverse of `dataclasses.asdict` and JSON. Raises `KeyError` or `TypeError` for anything else."""
-        item, source = entry["item"], entry["source"]
+        item = entry["item"]
         return cls(
             item=Item(**(item | {"names": tuple(item["names"]), "too_long": tuple(item["too_long"])})),
-            source=None if source is None else CachedSource(**source),
+            pictures={name: CachedSource(**picture) for name, picture in entry["pictures"].items()},
             fault=entry["fault"],
             note=entry["note"],
             origins=tuple(Origin(each["path"], each["state"] and tuple(each["state"])) for each in entry["origins"]),
@@ -117,8 +124,8 @@ class SourceFinder:
 
     def _from_file(self, item: Item, what: str, path: str, origins: tuple[Origin, ...]) -> Finding:
         try:
-            if os.path.getsize(path) > _MAX_FILE_BYTES:
-                return Finding(item, fault=f"{what}: a file of more than {_MAX_FILE_BYTES >> 20} MiB", origins=origins)
+            if os.path.getsize(path) > MAX_FILE_BYTES:
+                return Finding(item, fault=f"{what}: a file of more than {MAX_FILE_BYTES >> 20} MiB", origins=origins)
             data = Path(path).read_bytes()
         except OSError as error:
             return Finding(item, fault=f"{what} cannot be read ({error.strerror})", origins=origins)
@@ -130,10 +137,7 @@ class SourceFinder:
             source = self._cache.lay(data, what)
         except PictureError as error:
             return Finding(item, fault=str(error), origins=origins)
-        claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
-        wrong = claimed and claimed != source.kind
-        note = f"{what} calls itself {shown(declared)} and is {source.kind}: used as what it is" if wrong else ""
-        return Finding(item, source, note=note, origins=origins)
+        return Finding(item, {"source": source}, note="; ".join(remarks(what, declared, source)), origins=origins)
 
     def _inside(self, name: str) -> str | None:
         """The path of a source's file; None if it leads out of the benchmark's folder.
@@ -144,6 +148,14 @@ class SourceFinder:
         path = os.path.normpath(os.path.join(self._folder, name.replace("\\", "/")))
         inside = "\0" not in name and os.path.commonpath((self._folder, path)) == self._folder
         return path if inside else None
+
+
+def remarks(what: str, declared: str, picture: CachedSource) -> list[str]:
+    """What is odd about a picture and no fault: that it calls itself (`declared`) something else, an unusual form."""
+    claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
+    wrong = claimed and claimed != picture.kind
+    called = [f"{what} calls itself {shown(declared)} and is {picture.kind}: used as what it is"] if wrong else []
+    return called + ([f"{what} {picture.oddity}"] if picture.oddity else [])
 
 
 def state_of(path: str | os.PathLike[str]) -> tuple[int, int] | None:

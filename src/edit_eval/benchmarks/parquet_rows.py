@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.hub import local_path
 
-_ROWS = 8  # read at once; each may have a picture of some megabytes
+_ROWS = 2  # read at once; each may have a picture of some megabytes
+_BUFFER = 1 << 20  # bytes that are read of a column at once
+_SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})(.*)")
 
 
 def parquet_files(data_path: str) -> list[Path]:
-    """The file, or all `*.parquet` of the folder and below, in the order of their names.
+    """The file, or all `*.parquet` of the folder and below, in the order of their names; hidden folders do not count.
 
-    Raises `ConfigurationError` where there is none.
+    Of an address on the hub those of its snapshot, which is downloaded if need be. Raises `ConfigurationError` where
+    there is none, and where of a file in several shards (`-00000-of-00003`) one is missing; and like `hub.local_path`.
     """
-    path = Path(data_path).expanduser().absolute()
+    path = local_path(data_path, ("*.parquet",))
     if not path.is_dir():
         return [path]
-    files = sorted(path.rglob("*.parquet"))
+    there = ((file, file.relative_to(path)) for file in sorted(path.rglob("*.parquet")))
+    files = [file for file, inside in there if not any(part.startswith(".") for part in inside.parts)]
     if not files:
         raise ConfigurationError(f"benchmark.data_path: {path} has no .parquet file in it")
+    for shard in filter(None, (_SHARD.fullmatch(file.name) for file in files)):
+        wanted = {f"{shard[1]}-{number:05d}-of-{shard[3]}{shard[4]}" for number in range(int(shard[3]))}
+        if missing := sorted(wanted - {file.name for file in files}):
+            raise ConfigurationError(
+                f"benchmark.data_path: {path} is not whole: {missing[0]} is missing; fetch it again"
+            )
     return files
 
 
@@ -52,13 +64,19 @@ class ParquetRows:
             except _errors() as error:
                 raise _broken(path, error) from error
 
+    def columns(self) -> list[str]:
+        """The names of all columns of the first file. Raises like `rows`."""
+        return list(self._open(self._files[0]).schema_arrow.names)
+
     def _open(self, path: Path) -> Any:
         try:
             from pyarrow.parquet import ParquetFile
         except ImportError as error:
             raise ConfigurationError("benchmark.data_path: Parquet needs pyarrow: install `edit-eval[hub]`") from error
         try:
-            file = ParquetFile(path, memory_map=True)
+            # A page is in memory as it is in the file and decoded, and one may hold a whole row group: no map of the
+            # file and no reading ahead, which would keep far more.
+            file = ParquetFile(path, memory_map=False, buffer_size=_BUFFER, pre_buffer=False)
         except _errors() as error:
             raise _broken(path, error) from error
         there = file.schema_arrow.names

@@ -42,8 +42,8 @@ def select(
     """The samples that pass every filter, in the benchmark's order; an empty filter lets all pass.
 
     `categories` are canonical or as in the file; of `tags` one is enough; `limit` keeps the first N of each category
-    that pass the other filters. Raises `ConfigurationError`, which names the file `source`, for a filter value that no
-    sample has, and when no sample is left.
+    that pass the other filters. What a chosen sample follows is chosen, too. Raises `ConfigurationError`, which names
+    the file `source`, for a filter value that no sample has, and when no sample is left.
     """
     none = f"no sample of {source}" if source else "no sample"
     has: list[dict[str, set[str]]] = [
@@ -71,7 +71,19 @@ def select(
             chosen.append(sample)
     if not chosen:
         raise ConfigurationError(f"benchmark: {none} passes all filters together; loosen one of them")
-    return tuple(chosen)
+    return _with_predecessors(samples, chosen)
+
+
+def _with_predecessors(samples: Sequence[Sample], chosen: Sequence[Sample]) -> tuple[Sample, ...]:
+    """The chosen samples, and those without whose edit one of them has no source."""
+    by_id = {sample.id: sample for sample in samples}
+    ids = {sample.id for sample in chosen}
+    for sample in chosen:
+        before = by_id.get(sample.follows)
+        while before is not None and before.id not in ids:
+            ids.add(before.id)
+            before = by_id.get(before.follows)
+    return tuple(sample for sample in samples if sample.id in ids)
 
 
 def _instead(stranger: str, known: set[str]) -> str:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.pictures import read_picture, sweep_temporary, write_durably
+from edit_eval.pictures import oddity, read_picture, sweep_temporary, write_durably
 from edit_eval.user_cache import cache_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -44,6 +44,8 @@ class CachedSource:
     changed: int
     """When the file was last changed in any way (nanoseconds), as the file system knows it: nobody can set that time.
     As long as it and the size stay, the bytes are taken to be those of the digest."""
+    oddity: str = ""
+    """What of it is no plain 8 bit picture, and what becomes of that (`pictures.oddity`)."""
 
 
 class SourceCache:
@@ -62,12 +64,14 @@ class SourceCache:
         shelf = self.folder / digest[:2]
         for path in shelf.glob(f"{digest}.*"):
             if path.stat().st_size == len(data) and path.read_bytes() == data:
-                return CachedSource(str(path), digest, len(data), path.suffix[1:], path.stat().st_ctime_ns)
+                return CachedSource(
+                    str(path), digest, len(data), path.suffix[1:], path.stat().st_ctime_ns, oddity(data)
+                )
         _, format_name = read_picture(io.BytesIO(data), name)
         kind = kind_of(format_name)
         path = shelf / f"{digest}.{kind}"
         self._write(data, path)
-        return CachedSource(str(path), digest, len(data), kind, path.stat().st_ctime_ns)
+        return CachedSource(str(path), digest, len(data), kind, path.stat().st_ctime_ns, oddity(data))
 
     def held(self, source: CachedSource) -> CachedSource | None:
         """A picture of an index, as it is now; None where it is gone or another one.

@@ -21,7 +21,7 @@ from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.pictures import MAX_PIXELS
 
-_INDEX_FORMAT = 3
+_INDEX_FORMAT = 5
 _State = list[list[int]]
 
 
@@ -37,6 +37,8 @@ class SourcePass:
         self._cache = cache
         self._name = "\n".join([*map(str, files), name])
         self._share = share
+        self.said: list[str] = []
+        """What `read` has to say of the files besides its findings; kept with them."""
 
     @property
     def bytes(self) -> int:
@@ -58,7 +60,7 @@ class SourcePass:
 
         The next pass takes them from the benchmark's files. Returns one line where there were any.
         """
-        altered = sum(map(self._cache.drop_if_altered, _sources(self._recorded(self._state()))))
+        altered = sum(map(self._cache.drop_if_altered, _pictures(self._recorded(self._state()))))
         images = "1 source image in the cache is" if altered == 1 else f"{altered} source images in the cache are"
         return f"{images} not what was recorded: taken from the benchmark again" if altered else ""
 
@@ -69,7 +71,7 @@ class SourcePass:
             self._cache.sweep()
             for finding in read():
                 findings.append(finding)
-                laid += finding.source.bytes if finding.source else 0
+                laid += sum(picture.bytes for picture in finding.pictures.values())
                 yield finding
             now = self._state()
             if now != state:
@@ -89,12 +91,20 @@ class SourcePass:
         findings = self._recorded(state)
         if not all(state_of(origin.path) == origin.state for finding in findings for origin in finding.origins):
             return None
-        held = {source: self._cache.held(source) for source in _sources(findings)}
-        if not findings or None in held.values():
+        held: dict[CachedSource, CachedSource] = {}
+        for picture in _pictures(findings):
+            now = self._cache.held(picture)
+            if now is None:
+                return None
+            held[picture] = now
+        if not findings:
             return None
-        if all(source is now for source, now in held.items()):
+        if all(picture is now for picture, now in held.items()):
             return findings
-        findings = [dataclasses.replace(f, source=held[f.source]) if f.source else f for f in findings]
+        findings = [
+            dataclasses.replace(f, pictures={name: held[picture] for name, picture in f.pictures.items()})
+            for f in findings
+        ]
         with contextlib.suppress(OSError, ConfigurationError):  # it spares the next start the reading, no more
             self._write_index(state, findings)
         return findings
@@ -105,13 +115,14 @@ class SourcePass:
         if index is None or index.get("head") != self._index_head(state):
             return []
         try:
+            self.said = list(index["said"])
             return [Finding.from_json(entry) for entry in index["findings"]]
         except (KeyError, TypeError):
             return []
 
     def _write_index(self, state: _State, findings: Iterable[Finding]) -> None:
         entries = [dataclasses.asdict(finding) for finding in findings]
-        self._cache.write_index(self._name, {"head": self._index_head(state), "findings": entries})
+        self._cache.write_index(self._name, {"head": self._index_head(state), "said": self.said, "findings": entries})
 
     def _index_head(self, state: _State) -> list[Any]:
         # The version, because another Pillow may decode what this one cannot.
@@ -138,5 +149,5 @@ def unique_id(named: str, index: int, ids: dict[str, int]) -> str:
     return unique
 
 
-def _sources(findings: Iterable[Finding]) -> set[CachedSource]:
-    return {finding.source for finding in findings if finding.source}
+def _pictures(findings: Iterable[Finding]) -> set[CachedSource]:
+    return {picture for finding in findings for picture in finding.pictures.values()}

@@ -61,6 +61,8 @@ class Entry:
     """`built in`, or the package that registers it."""
     summary: str
     """First line of the class's docstring; empty where its source is not found."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What a benchmark's class says about its data in `about`, a mapping of plain texts: `source`, `licence`, ..."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Description:
     headline: str = ""
     presets: Sequence[Mapping[str, str]] = ()
     """Of an edit model, the models that it knows by name, and what it knows of each."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """As in `Entry`; of a benchmark its protocol, too."""
 
 
 @cache
@@ -117,11 +121,11 @@ def _registrations() -> Iterator[tuple[str, Kind, str, str]]:
 
 def known(kind: Kind) -> list[Entry]:
     """All registered components of a kind, built-in ones first. Imports none of them."""
-    entries = [Entry(name, path, "built in", _summary(path)) for name, path in built_in()[kind].items()]
+    entries = [Entry(name, path, "built in", *_said(path)) for name, path in built_in()[kind].items()]
     for point in sorted(importlib.metadata.entry_points(group=f"edit_eval.{kind}s"), key=lambda p: p.name):
         if point.name not in built_in()[kind]:
             origin = point.dist.name if point.dist else "an installed package"
-            entries.append(Entry(point.name, point.value.replace(" ", ""), origin, _summary(point.value)))
+            entries.append(Entry(point.name, point.value.replace(" ", ""), origin, *_said(point.value)))
     return entries
 
 
@@ -265,14 +269,18 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
         except NotHere as error:
             if not registered:
                 raise
-            found.append(Description(kind, name, path, _summary(path), (), beside, str(error)))
+            summary, about = _said(path)
+            found.append(Description(kind, name, path, summary, (), beside, str(error), about=about))
         except (ConfigurationError, TypeError) as error:
             failures.append(str(error))
         else:
             scores, headline = _scores(cls) if kind == "protocol" else ({}, "")
             summary = _first_line(cls.__doc__)
             presets = cls.presets() if hasattr(cls, "presets") else ()
-            found.append(Description(kind, name, path, summary, parameters, beside, "", scores, headline, presets))
+            about = _plain_texts(getattr(cls, "about", None)) if kind == "benchmark" else {}
+            about |= {"protocol": _protocol(cls)} if kind == "benchmark" else {}
+            more = (scores, headline, presets, about)
+            found.append(Description(kind, name, path, summary, parameters, beside, "", *more))
             if not registered:
                 break
     if not found:
@@ -310,22 +318,44 @@ def _forget_namesake(module: str, folder: Path | None) -> None:
             del sys.modules[name]
 
 
-def _summary(class_path: str) -> str:
-    """First line of a class's docstring, read from its source without importing anything."""
+def _said(class_path: str) -> tuple[str, dict[str, str]]:
+    """First line of a class's docstring, and its `about`, read from its source without importing anything."""
     module, _, name = class_path.rpartition(":")
     source = _source(module)
     if source is None:
-        return ""
+        return "", {}
     try:
         body: list[ast.stmt] = ast.parse(source.read_text(encoding="utf-8")).body
     except (OSError, SyntaxError, ValueError):
-        return ""
+        return "", {}
     for part in name.split("."):
         found = next((s for s in body if isinstance(s, ast.ClassDef) and s.name == part), None)
         if found is None:
-            return ""
+            return "", {}
         body = found.body
-    return _first_line(ast.get_docstring(found)) if found else ""
+    return (_first_line(ast.get_docstring(found)) if found else ""), _about(body)
+
+
+def _about(body: list[ast.stmt]) -> dict[str, str]:
+    for statement in body:
+        match statement:
+            case (
+                ast.AnnAssign(target=ast.Name(id="about"), value=value)
+                | ast.Assign(targets=[ast.Name(id="about")], value=value)
+            ) if value is not None:
+                with contextlib.suppress(ValueError):
+                    return _plain_texts(ast.literal_eval(value))
+    return {}
+
+
+def _protocol(cls: type[Any]) -> str:
+    """By which protocol a benchmark is judged where nothing else is said."""
+    said = getattr(cls, "protocol", "rubric")
+    return str(said.get("type") or said.get("class_path")) if isinstance(said, Mapping) else str(said)
+
+
+def _plain_texts(value: object) -> dict[str, str]:
+    return {str(key): str(text) for key, text in value.items()} if isinstance(value, Mapping) else {}
 
 
 def _source(module: str, folder: Path | None = None) -> Path | None:

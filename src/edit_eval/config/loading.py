@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+from edit_eval.config.components import locate
 from edit_eval.config.faults import Faults, Place, one_line, shown
 from edit_eval.config.overrides import apply_overrides, filled
 from edit_eval.config.placement import Devices, read_devices_flag
@@ -61,9 +62,11 @@ def _load(source: str | Path | Mapping[str, Any], options: LoadingOptions, data_
     if not isinstance(raw, dict):
         what = "empty" if raw is None else f"holds {shown(raw)}"
         raise ConfigurationError(f"{label}: {what}; a configuration is a mapping with the keys {', '.join(TOP_KEYS)}")
+    _complete_benchmark(raw)
     faults = Faults(label)
     for place, value in apply_overrides(raw, options.get("overrides", ()), faults):
         _refuse_secrets(value, place, faults)  # one that a later override replaces, too: the command is recorded
+    _complete_benchmark(raw)
     for key, value in options.items():
         if key not in ("overrides", "devices") and value is not None:
             part = "execution" if key == "progress" else "benchmark"
@@ -80,6 +83,13 @@ def _load(source: str | Path | Mapping[str, Any], options: LoadingOptions, data_
     faults.raise_if_any()  # before anything else looks at a value: no other error may repeat a secret
     sections = Sections(raw, faults, folder, _devices(options.get("devices")), data_may_be_missing=data_may_be_missing)
     return sections.configuration(name)
+
+
+def _complete_benchmark(raw: dict[str, Any]) -> None:
+    """`benchmark: gedit` is short for its `type`, and `benchmark: my.csv` for a `table` with that `data_path`."""
+    if isinstance(written := raw.get("benchmark"), str) and written.strip():
+        table = {"type": "table", "data_path": written}
+        raw["benchmark"] = {"type": written} if locate("benchmark", written) else table
 
 
 def _devices(flag: str | None) -> Devices | None:

@@ -125,7 +125,8 @@ class Protocols:
     def _with_protocol(self, judge: AskedJudge, judges: Mapping[str, AskedJudge]) -> ModelSection:
         """`protocol:` concerns the judges that are asked; those that measure, if it is theirs or all of them do."""
         if judge.measures:
-            default = Layer({"type": MEASURING_PROTOCOL}, judge.own.place)
+            numbers = Layer({"type": MEASURING_PROTOCOL}, judge.own.place)
+            default = self.default if self._is_for_measuring(self.default) else numbers
             concerned = all(one.measures for one in judges.values()) or self._is_for_measuring(self.common)
         else:
             default, concerned = self.default, True

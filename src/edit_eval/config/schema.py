@@ -12,6 +12,7 @@ from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.config.secrets import without_secrets
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
+from edit_eval.hub import is_address
 
 NOT_BUILT: dict[tuple[str, ...], tuple[Any, ...]] = {
     ("extends",): (),
@@ -189,8 +190,9 @@ class Configuration(Section):
 
 
 def _absolute(key: str, value: Any) -> Any:
-    paths = ("data_path", "cache_dir")
-    return os.path.abspath(os.path.expanduser(value)) if key in paths and isinstance(value, str) else value
+    if key not in ("data_path", "cache_dir") or not isinstance(value, str) or is_address(value):
+        return value
+    return os.path.abspath(os.path.expanduser(value))
 
 
 def _which(type_name: str, class_path: str) -> dict[str, str]:

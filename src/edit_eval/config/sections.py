@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from edit_eval.config import components
 from edit_eval.config.base_system import BaseFile, explain_unknown_key, is_base_class, wrong_type
 from edit_eval.config.components import Kind
-from edit_eval.config.faults import Faults, Place, explain, nearest_path, shown
+from edit_eval.config.faults import Faults, Place, did_you_mean, explain, nearest_path, shown
 from edit_eval.config.overrides import filled
 from edit_eval.config.parameters import check_parameters
 from edit_eval.config.placement import (
@@ -49,6 +49,7 @@ from edit_eval.config.schema import (
     Section,
 )
 from edit_eval.errors import ConfigurationError
+from edit_eval.hub import is_address
 
 TOP_KEYS = (
     "benchmark",
@@ -178,8 +179,12 @@ class Sections:
             also = tuple(key for key in BENCHMARK_KEYS if key not in shared)
             parameters = check_parameters(cls, own, place, self.faults, also, type_name or class_path)
             data_path = parameters.get("data_path")
-            if isinstance(data_path, str) and not self.data_may_be_missing and not os.path.exists(data_path):
-                self.faults.add((*place, "data_path"), f"no such file: {data_path}{nearest_path(data_path)}")
+            if isinstance(data_path, str) and not (
+                self.data_may_be_missing or is_address(data_path) or os.path.exists(data_path)
+            ):
+                names = [entry.name for entry in components.known("benchmark")] if type_name == "table" else []
+                meant = nearest_path(data_path) or did_you_mean(data_path, names)
+                self.faults.add((*place, "data_path"), f"no such file: {data_path}{meant}")
         filtered = self._validated(Filters, filters, place)
         return section.model_copy(update={"parameters": parameters, "filters": filtered})
 

@@ -18,7 +18,7 @@ What benchmarks print, each mean a judge of its own:
 |--------|------------------------------|--------------------------------------------------------------------------|
 | CLIP-I | openai/clip-vit-base-patch32 | MagicBrush: OSU-NLP-Group/MagicBrush@44745b5, evaluation/image_eval.py   |
 | CLIP-T | openai/clip-vit-base-patch32 | the same, `eval_clip_t`                                                  |
-| DINO   | facebook/dino-vits16         | the same, which scales the short side to 256 and keeps the middle 224^2  |
+| DINO   | facebook/dino-vits16         | the same, with `short_side: 256`: its own file squeezes all of it        |
 """
 
 from __future__ import annotations
@@ -70,6 +70,9 @@ class EmbeddingMetrics:
         """bfloat16, float16, float32, or auto: as the weights are stored."""
         text_similarity: bool = False
         """Compare the edit with the sample's `target_caption`, too; for an encoder of pictures and texts."""
+        short_side: int = 0
+        """Scale the short side to so many pixels (bicubic), and keep the square in the middle that the encoder reads;
+        0: as the encoder's own file says."""
 
         def __post_init__(self) -> None:
             check_value("dtype", self.dtype, (*DTYPES, "auto"))
@@ -79,6 +82,7 @@ class EmbeddingMetrics:
         self._model: Any = None
         self._images: Any = None
         self._tokenizer: Any = None
+        self._side = 0
         self._device = "cpu"
         self._about: dict[str, str] = {}
 
@@ -122,6 +126,7 @@ class EmbeddingMetrics:
                     kind = type(model).__name__
                     raise LoadError(f"text_similarity: {name} ({kind}) embeds no texts; take a CLIP or a SigLIP")
                 self._tokenizer = AutoTokenizer.from_pretrained(location.name, **location.keywords)
+        self._side = int(getattr(model.config, "vision_config", model.config).image_size)
         self._device = "cpu" if on_cpu(devices) else devices[0]
         self._model = model.eval().to(self._device)
         self._about = {
@@ -167,7 +172,10 @@ class EmbeddingMetrics:
         return dict(self._about)
 
     def _pixels(self, picture: Image) -> Any:
-        return self._images(images=picture.convert("RGB"), return_tensors="pt")["pixel_values"][0]
+        picture = picture.convert("RGB")
+        if self.parameters.short_side:
+            picture = _middle(picture, self.parameters.short_side, self._side)
+        return self._images(images=picture, return_tensors="pt")["pixel_values"][0]
 
     def _embedded(self, pixels: Any) -> Any:
         """(pictures, 3, height, width) to (pictures, width of the embedding), in 64 bits."""
@@ -186,6 +194,15 @@ class EmbeddingMetrics:
         tokens = self._tokenizer(text, truncation=True, max_length=limit, padding="max_length", return_tensors="pt")
         embedded = _plain(self._model.get_text_features(**tokens.to(self._device))).double()
         return embedded, len(self._tokenizer(text)["input_ids"]) > limit
+
+
+def _middle(picture: Image, short: int, side: int) -> Image:
+    """Scales the short side to `short` pixels (bicubic), and keeps the square of `side` pixels in the middle."""
+    from PIL import Image as Images
+
+    width, height = (int(short * length / min(picture.size)) for length in picture.size)
+    left, top = round((width - side) / 2), round((height - side) / 2)
+    return picture.resize((width, height), Images.Resampling.BICUBIC).crop((left, top, left + side, top + side))
 
 
 def _needed(report: Any, model: Any) -> dict[str, Any]:

@@ -11,7 +11,8 @@ Pictures are RGB in [0, 1]. Of the pixels and channels x of the target and y of 
 |         | of the channels (Wang et al., IEEE Transactions on Image Processing 13(4), 2004, equation 13)            |
 
 L1 and L2 are those of MagicBrush (OSU-NLP-Group/MagicBrush@44745b5, evaluation/image_eval.py, `eval_distance`) wherever
-edit and target have the same size; where not, that scales with Pillow's bicubic filter, this with LANCZOS.
+edit and target have the same size; where not, that scales with Pillow's bicubic filter, this with LANCZOS. With
+`bicubic: true` there are `l1_bicubic` and `l2_bicubic`, too, which are MagicBrush's for any size.
 
 The target is the sample's `reference`, else its `source`. `l1_outside` and its like are measured against the source,
 where a sample has a mask (white where the edit may change something): what was not to be changed, did it stay? They
@@ -60,19 +61,25 @@ class PictureMetrics:
 
     @dataclass
     class Parameters:
-        """Nothing can be set: a number by this name is the same number everywhere."""
+        """No number can be changed: one by this name is the same number everywhere."""
 
         __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
+        bicubic: bool = False
+        """Gives L1 and L2 as MagicBrush has them, too: `l1_bicubic` and `l2_bicubic`."""
+
     def __init__(self, parameters: Parameters) -> None:
-        pass
+        self._bicubic = parameters.bicubic
 
     @staticmethod
     def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
         """Scale and needs of every value; the first is the headline."""
         whole = {name: {**scale, "needs": ["edit"]} for name, scale in SCALES.items()}
         needs = ["source", "edit", "mask"]
-        return whole | {f"{name}_outside": {**scale, "needs": needs} for name, scale in SCALES.items()}
+        outside = {f"{name}_outside": {**scale, "needs": needs} for name, scale in SCALES.items()}
+        return (
+            whole | outside | ({f"{name}_bicubic": whole[name] for name in ("l1", "l2")} if parameters.bicubic else {})
+        )
 
     def prepare(self) -> None:
         """Imports the libraries."""
@@ -85,7 +92,7 @@ class PictureMetrics:
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
         """The values of each request; the text says against what, and why a value is left out."""
-        return [_measured(request) for request in requests]
+        return [_measured(request, self._bicubic) for request in requests]
 
     def about(self) -> dict[str, str]:
         """Versions, and how it is measured."""
@@ -113,13 +120,17 @@ def target_of(request: JudgeRequest, judge: str) -> str:
     return target
 
 
-def _measured(request: JudgeRequest) -> Reply:
+def _measured(request: JudgeRequest, bicubic: bool) -> Reply:
     import numpy
 
     pictures, target = request.pictures, target_of(request, "picture_metrics")
     maps, words = _compared(pictures[target], pictures["edit"])
     values, reasons = _values(maps, numpy.ones(maps.absolute.shape, dtype=bool))
     words = [f"against the {target}", *words, *reasons]
+    if bicubic:
+        edit = pictures["edit"].convert("RGB").resize(pictures[target].size, Image.Resampling.BICUBIC)
+        x, y = (numpy.asarray(one.convert("RGB"), dtype=numpy.float64) / 255 for one in (pictures[target], edit))
+        values |= {"l1_bicubic": float(numpy.abs(x - y).mean()), "l2_bicubic": float(numpy.square(x - y).mean())}
     if "mask" in pictures and "source" in pictures:
         if target != "source":
             maps, more = _compared(pictures["source"], pictures["edit"])

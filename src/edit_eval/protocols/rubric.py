@@ -26,8 +26,8 @@ _SCALE = Scale(lowest=0.0, highest=10.0)
 class Rubric:
     """Asks one question an edit, by the rubric of the sample's category, for one score from 0 to 10.
 
-    Of the five dimensions the rubrics are packaged; `prompts:` of the configuration replace any, and give one to a
-    category of a benchmark's own.
+    Of the five dimensions the rubrics are packaged, and a general one for samples without a category; `prompts:` of the
+    configuration replace any, and give one to a category of a benchmark's own.
     """
 
     @dataclass(frozen=True)
@@ -42,6 +42,9 @@ class Rubric:
         """Of the rubrics; by default the benchmark's."""
         prompts: dict[str, dict[str, str]] = field(default_factory=dict)
         """Category -> `system_prompt`, `user_prompt_template` or both; by default `prompts:` of the configuration."""
+
+        general: bool = False
+        """Whether the general rubric stands in for a category without one of its own, too."""
 
         def __post_init__(self) -> None:
             strangers = [name for name in self.images if name not in _VIEWS]
@@ -73,12 +76,13 @@ class Rubric:
         loading.refuse_unknown(self._parameters.prompts, categories)
 
     def questions(self, sample: Sample) -> Sequence[Question]:
-        """The one question. Raises `LookupError` for a category without a rubric, with the key of `prompts:` to add."""
+        """The one question. Raises `LookupError` for a category without a rubric, with what to write."""
         rubric, form = self._rubric(sample.category), self._parameters.answer
         if rubric.category not in self._system:
             self._system[rubric.category] = rubric.system(form)
         templates = self._system[rubric.category], rubric.user_prompt_template
-        values = {"original_description": sample.description, "edit_instruction": sample.instruction}
+        description = sample.description or rubric.no_description
+        values = {"original_description": description, "edit_instruction": sample.instruction}
         system, user = [loading.fill(template, values) for template in templates]
         return (
             Question(
@@ -96,9 +100,12 @@ class Rubric:
         rubric = self.rubrics.get(canonical(category))
         if rubric is not None:
             return rubric
-        if not category.strip():
-            raise LookupError("it has no category, and so no rubric")
-        raise LookupError(f"no rubric for its category `{category}`: add `prompts.{category}.system_prompt`")
+        if not category.strip() or self._parameters.general:
+            return self.rubrics[loading.GENERAL]
+        raise LookupError(
+            f"no rubric for its category `{category}`: add `prompts.{category}.system_prompt`, or write `protocol: "
+            "{general: true}` for the general one"
+        )
 
     def read(self, question: Question, reply: Reply) -> Reading:
         """The score, by the grammar of `judges/answers.py`, and the judge's words besides it."""

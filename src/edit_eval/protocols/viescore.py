@@ -5,22 +5,19 @@ Facts: TIGER-AI-Lab/VIEScore@2cbea4e (viescore/), stepfun-ai/Step1X-Edit@570eba6
 
 from __future__ import annotations
 
-import ast
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Literal
-
-import yaml
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View
 from edit_eval.protocols.replies import read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
+from edit_eval.rubrics.users_files import authors_texts, own_prompts
 
 REGISTERED = {"viescore": "VIEScore"}
 
@@ -97,7 +94,7 @@ class VIEScore:
         elif prompts == "ours":
             prompts = {}
         elif isinstance(prompts, str):
-            prompts = _own(prompts)
+            prompts = own_prompts(prompts, GIVES)
         for name, replaced in prompts.items():
             if name not in texts:
                 raise ConfigurationError(
@@ -179,41 +176,9 @@ def _side(judgement: Judgement, side: str, seed: int | None) -> float:
 
 def _official(path: str) -> dict[str, dict[str, str]]:
     """The authors' prompts, put together as their `VIEScore(task="tie")` does; all of it stands in the user's turn."""
-    file = Path(path).expanduser()
-    file = file / OFFICIAL if file.is_dir() else file
-    try:
-        tree = ast.parse(_read(file, "prompts_path"), str(file))
-    except (SyntaxError, ValueError) as error:
-        raise ConfigurationError(f"protocol.prompts_path: {file} is no Python file ({error})") from None
-    parts = {}
-    for line in tree.body:
-        match line:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))):
-                parts[name] = text
-    lacking = [name for names in _OFFICIAL_PARTS.values() for name in names if name not in parts]
-    if lacking:
-        raise ConfigurationError(f"protocol.prompts_path: {file} has no `{lacking[0]}`; is it the authors' {OFFICIAL}?")
+    parts = authors_texts(path, OFFICIAL, [name for names in _OFFICIAL_PARTS.values() for name in names])
     texts = {question: "\n".join(parts[name] for name in names) for question, names in _OFFICIAL_PARTS.items()}
     return {
         question: {"system_prompt": "", "user_prompt_template": text.replace("<instruction>", "{edit_instruction}")}
         for question, text in texts.items()
     }
-
-
-def _own(path: str) -> dict[str, Any]:
-    file = Path(path).expanduser()
-    try:
-        found = yaml.safe_load(_read(file, "prompts"))
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"protocol.prompts: {file} is no YAML ({' '.join(str(error).split())})") from None
-    if not isinstance(found, dict):
-        raise ConfigurationError(f"protocol.prompts: {file} must be a mapping with {' and '.join(GIVES)}")
-    return found
-
-
-def _read(file: Path, key: str) -> str:
-    try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or "it is not text in UTF-8"
-        raise ConfigurationError(f"protocol.{key}: cannot read {file}: {said}") from None

@@ -29,7 +29,8 @@ _WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.
 def components_document() -> dict[str, Any]:
     """`{"benchmarks": [...], "edit_models": [...], "judges": [...], "protocols": [...], "configurations": [...]}`.
 
-    Name, class path, origin and summary of each; of a configuration name, path and summary.
+    Name, class path, origin, summary of each, and what is known about its data; of a configuration name, path and
+    summary.
     """
     document: dict[str, Any] = {f"{kind}s": [asdict(entry) for entry in known(kind)] for kind in KINDS}
     files = [{"name": name, "path": str(path), "summary": summary(path)} for name, path in shipped().items()]
@@ -50,6 +51,8 @@ def print_components(console: Console | None = None) -> None:
             words = Text(one_line(entry.summary))
             if entry.origin != "built in":
                 words.append(f" ({one_line(entry.origin)})", style="dim")
+            if licence := entry.about.get("licence"):
+                words.append(f" Licence: {one_line(licence)}; {one_line(entry.about.get('source', ''))}", style="dim")
             print_beside(console, Text(f"  {padded(entry.name, width)}  ", style="cyan"), words)
         console.print()
     console.print(Text("Configurations", style="bold").append("  (edit-eval run NAME)", style="dim"))
@@ -92,6 +95,8 @@ def _print(description: Description, console: Console) -> None:
     print_beside(console, head, Text(one_line(description.class_path), style="dim"))
     if description.summary:
         print_beside(console, "  ", Text(one_line(description.summary)))
+    for name, text in description.about.items():
+        print_beside(console, Text(f"  {one_line(name)}: ", style="dim"), Text(one_line(text)))
     console.print()
     if description.problem:
         print_beside(console, "  ", Text(one_line(description.problem), style="yellow"))

@@ -24,6 +24,8 @@ from edit_eval.benchmarks.categories import CATEGORIES, SUBSETS, canonical, titl
 from edit_eval.errors import ConfigurationError
 
 NAME = "five_dimensions"
+GENERAL = "general"
+"""The rubric for any edit, and the name under which `prompts:` replace it."""
 VERSION = 1
 LANGUAGES = ("en", "zh")
 FIELDS = ("original_description", "edit_instruction")
@@ -52,6 +54,8 @@ class Rubric:
     """Form of the answer -> the text that ends the system prompt; empty under a system prompt of the user's own."""
     criteria: tuple[str, ...] = ()
     """The five sub-criteria; none under a system prompt of the user's own."""
+    no_description: str = ""
+    """What stands in for the description of a sample that has none."""
 
     def system(self, form: str) -> str:
         """The whole system prompt template for one form of the answer, `score` or `reason_then_score`."""
@@ -60,13 +64,13 @@ class Rubric:
 
 
 def load_rubrics(overrides: Mapping[str, Mapping[str, str]] | None, language: str) -> dict[str, Rubric]:
-    """The rubrics of the five categories in `language` (`en` or `zh`), with the configuration's `prompts` in place.
+    """The rubrics of the five categories and the general one in `language` (`en` or `zh`), with `prompts` in place.
 
     `overrides` maps a category (`物理` or `physical`, or a word of the user's own benchmark) to a `system_prompt`, a
     `user_prompt_template` or both. A category of the user's own needs at least its `system_prompt`.
     Raises `ConfigurationError` for a language, key, value or field that cannot be meant.
     """
-    rubrics = {category: _ours(category, language) for category in CATEGORIES}
+    rubrics = {category: _ours(category, language) for category in (*CATEGORIES, GENERAL)}
     named: dict[str, str] = {}
     for name, override in (overrides or {}).items():
         category = canonical(name)
@@ -85,7 +89,7 @@ def refuse_unknown(overrides: Mapping[str, Mapping[str, str]] | None, categories
 
     `categories` are those of all samples of the benchmark, whatever the filters.
     """
-    known = dict.fromkeys((*CATEGORIES, *map(canonical, categories)))
+    known = dict.fromkeys((*CATEGORIES, GENERAL, *map(canonical, categories)))
     for name in overrides or {}:
         if canonical(name) not in known:
             written = dict.fromkeys((*known, *SUBSETS.values()))  # as files have them, too
@@ -129,17 +133,19 @@ def packaged(name: str, language: str) -> Any:
 
 
 def _ours(category: str, language: str) -> Rubric:
-    data = packaged(NAME, language)
+    name = GENERAL if category == GENERAL else NAME
+    data = packaged(name, language)
     rubric = data["categories"][category]
     return Rubric(
         category=category,
         title=title(category, language),
-        version=f"{NAME}.v{VERSION}",
+        version=f"{name}.v{VERSION}",
         system_prompt="\n\n".join((data["opening"], rubric["system_prompt"], data["scale"])),
         user_prompt_template=data["user_prompt_template"],
         ask_again=data["ask_again"],
         answer=data["answer"],
         criteria=tuple(rubric["criteria"]),
+        no_description=data.get("no_description", ""),
     )
 
 
@@ -181,6 +187,8 @@ def check_prompts(name: str, override: object, fields: Sequence[str]) -> None:
 
 def _nearest(word: object, names: Sequence[str]) -> str:
     """The end of a message: the name that was probably meant, or all there are."""
+    if not names:
+        return "there are none"
     written = str(word).lower()
 
     def likeness(name: str) -> float:

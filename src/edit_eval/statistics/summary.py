@@ -56,6 +56,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
         "results": entries,
         "edits": list(edits_by_model(results)),
         "timing": timing(results),
+        "benchmark": dict(results.about),
         "notes": list(results.notes),
     }
     if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):

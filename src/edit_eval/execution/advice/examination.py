@@ -323,8 +323,8 @@ def _benchmark_findings(
     """What is wrong with the benchmark; and the experiment, None where there is none to be made of it."""
     what = configuration.benchmark.source
     try:
-        samples = load_samples(configuration, listener)
-        experiment = Experiment.of(configuration, samples)
+        data = load_samples(configuration, listener)
+        experiment = Experiment.of(configuration, data)
     except Stopped as error:
         return refusal(error, "disk"), None
     except EditEvalError as error:
@@ -335,8 +335,9 @@ def _benchmark_findings(
     chosen = experiment.samples
     counts = Counter(sample.category for sample in chosen)
     shown = ", ".join(f"{category} {count}" for category, count in counts.items())
-    of = f" of {len(samples)}" if len(chosen) < len(samples) else ""
+    of = f" of {len(data.samples)}" if len(chosen) < len(data.samples) else ""
     findings.append(Finding("benchmark", "ok", f"{what}: {len(chosen)}{of} samples ({shown})"))
+    findings += [Finding("benchmark", "note", note) for note in data.notes]
     for sample in chosen:
         if sample.fault:
             text = f"sample {sample.index} ({sample.id}) will be skipped: {sample.fault}"

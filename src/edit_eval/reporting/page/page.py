@@ -205,7 +205,8 @@ def _facts(results: Results) -> list[tuple[str, list[str]]]:
     benchmark = results.configuration.get("benchmark")
     if isinstance(benchmark, Mapping):
         kind, path = str(benchmark.get("type") or ""), str(benchmark.get("data_path") or "")
-        facts.append(("benchmark", [line for line in (kind, Path(path).name) if line]))
+        said = [results.about.get(key, "") for key in ("source", "licence")]
+        facts.append(("benchmark", [line for line in (kind, Path(path).name, *said) if line]))
     return [(key, lines) for key, lines in facts if lines]
 
 

@@ -1,0 +1,135 @@
+"""The files of a benchmark as its authors hand them out: below a folder, unpacked or still in zip and tar files."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import zipfile
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from edit_eval.benchmarks.item_fields import shown
+from edit_eval.benchmarks.item_sources import MAX_FILE_BYTES, Origin, state_of
+from edit_eval.errors import ConfigurationError
+
+_PACKED = (".zip", ".tar")
+_TO_UNPACK = (".tar.gz", ".tgz", ".7z", ".rar", ".tar.zst", ".tar.xz", ".tar.bz2")
+"""What cannot be read from the middle without reading all before it, or not at all."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file of a tree."""
+
+    name: str
+    """With its folders, as far as the tree knows them."""
+    archive: Path | None
+    """None: it lies unpacked."""
+    path: Path
+    """Of the file, or of the archive."""
+
+
+class FileTree:
+    """The files below `folder` (or in it, if it is an archive), those in archives as if they were unpacked beside them.
+
+    Only names are kept. Links in the folder are followed: whoever has it put them there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Raises `ConfigurationError` for an archive that is broken."""
+        self.folder = folder.parent if folder.is_file() else folder
+        only = [folder] if folder.is_file() else None
+        self._by_name: dict[str, list[Found]] = {}
+        self.archives: list[Path] = []
+        self._packed_otherwise: list[str] = []
+        self._open: dict[Path, zipfile.ZipFile | tarfile.TarFile] = {}
+        for path in only or sorted(Path(top, name) for top, _, names in os.walk(self.folder) for name in names):
+            if path.suffix.lower() in _PACKED:
+                self.archives.append(path)
+                for name in self._members(path):
+                    self._note(Found(name, path, path))
+            elif path.name.lower().endswith(_TO_UNPACK):
+                self._packed_otherwise.append(path.name)
+            elif only is None:
+                self._note(Found(path.relative_to(self.folder).as_posix(), None, path))
+
+    def named(self, names: Collection[str]) -> list[Found]:
+        """All files with one of these names, unpacked ones first; a packed copy of one that is unpacked is left out."""
+        found = [one for name in names for one in self._by_name.get(name, ())]
+        unpacked = {one.name for one in found if one.archive is None}
+        there = [one for one in found if one.archive is None or not _ends_with_any(one.name, unpacked)]
+        return sorted(there, key=lambda one: (one.archive is not None, one.name))
+
+    def find(self, name: str) -> Found:
+        """The file with this name, or the only one whose name ends with it. Raises `LookupError` that says why not."""
+        parts = PurePosixPath(name.replace("\\", "/")).parts
+        if not parts or "\0" in name or parts[0] == "/" or ".." in parts:
+            raise LookupError(f"{shown(name)} leads out of the benchmark's folder {self.folder}")
+        wanted = "/".join(parts)
+        found = [one for one in self._by_name.get(parts[-1], ()) if _ends_with_any(one.name, (wanted,))]
+        exactly = [one for one in found if one.name == wanted]
+        unpacked = [one for one in found if one.archive is None]
+        for some in (exactly, unpacked, found):
+            if len(some) == 1:
+                return some[0]
+        if found:
+            raise LookupError(f"{shown(name)} is the name of several files: {found[0].name} and {found[1].name}")
+        packed = f"; unpack {self._packed_otherwise[0]}" if self._packed_otherwise else ""
+        raise LookupError(f"there is no file {shown(name)} in {self.folder} or in its archives{packed}")
+
+    def read(self, found: Found) -> bytes:
+        """A file's bytes. Raises `LookupError` that says why there are none."""
+        if found.archive is None:
+            try:
+                if found.path.stat().st_size > MAX_FILE_BYTES:
+                    raise LookupError(f"{found.name}: a file of more than {MAX_FILE_BYTES >> 20} MiB")
+                return found.path.read_bytes()
+            except OSError as error:
+                raise LookupError(f"{found.name} cannot be read ({error.strerror})") from None
+        archive = self._opened(found.archive)
+        try:
+            if isinstance(archive, tarfile.TarFile):
+                file = archive.extractfile(found.name)
+                return file.read(MAX_FILE_BYTES) if file else b""
+            with archive.open(found.name) as member:
+                return member.read(MAX_FILE_BYTES)
+        except RuntimeError:  # of a member with a password
+            raise LookupError(f"{found.archive.name} has a password: unpack it, and give the folder") from None
+        except (zipfile.BadZipFile, tarfile.TarError, OSError, EOFError, NotImplementedError, ValueError) as error:
+            raise LookupError(f"{found.name} in {found.archive.name} cannot be read ({error})") from None
+
+    @staticmethod
+    def origin(found: Found) -> tuple[Origin, ...]:
+        """What later starts look at to see whether an unpacked file is as it was."""
+        return () if found.archive else (Origin(str(found.path), state_of(found.path)),)
+
+    def close(self) -> None:
+        """Closes the archives; they are opened again when needed."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def _members(self, path: Path) -> list[str]:
+        archive = self._opened(path)
+        if isinstance(archive, tarfile.TarFile):
+            return [member.name for member in archive if member.isfile()]
+        return [member.filename for member in archive.infolist() if not member.is_dir()]
+
+    def _opened(self, path: Path) -> zipfile.ZipFile | tarfile.TarFile:
+        if path not in self._open:
+            try:
+                kind = zipfile.ZipFile if path.suffix.lower() == ".zip" else partial(tarfile.TarFile, mode="r")
+                self._open[path] = kind(path)
+            except (zipfile.BadZipFile, tarfile.TarError, OSError) as error:
+                raise ConfigurationError(f"benchmark.data_path: {path} is no whole archive ({error})") from error
+        return self._open[path]
+
+    def _note(self, found: Found) -> None:
+        name = PurePosixPath(found.name).name
+        if not name.startswith("._") and "__MACOSX" not in found.name:  # what a Mac adds to what it packs
+            self._by_name.setdefault(name, []).append(found)
+
+
+def _ends_with_any(name: str, ends: Collection[str]) -> bool:
+    return any(name == end or name.endswith(f"/{end}") for end in ends)

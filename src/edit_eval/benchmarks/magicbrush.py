@@ -1,0 +1,127 @@
+"""`magicbrush`: MagicBrush (OSU-NLP-Group/MagicBrush, arXiv 2306.10012), edits in turns with a right edit of each.
+
+Facts: osunlp/MagicBrush on the hub: Parquet of train and dev (columns; dev has 528 turns in 266 sessions), and the test
+set as a zip with a password (edit_sessions.json, local_captions.json, images/; 1,053 turns in 535 sessions);
+OSU-NLP-Group/MagicBrush@fcfc892, evaluation/ (what is compared, names of files) and edit_cli_single_multi_turn.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from edit_eval.benchmarks.item_sources import Origin
+from edit_eval.benchmarks.json_rows import KEY, PLACE
+from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
+from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row, RowBenchmark
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Sample
+
+REGISTERED = {"magicbrush": "MagicBrush"}
+
+FINAL, EARLIER = "final turn", "earlier turn"
+"""The categories where turns follow one another: the authors compare the last of a session alone."""
+_COLUMNS = ("img_id", "turn_index", "instruction", "source_img", "target_img")
+_CAPTIONS = "local_captions.json"
+
+
+class MagicBrush(FilesBenchmark):
+    """MagicBrush: English instructions for photographs, up to three turns in a row, measured against right edits.
+
+    `turns: final`: each turn's source is the edit of the turn before it, and the category says which are the last of
+    their session. `turns: all`: each turn's source is the right edit of the turn before it, whatever was made of that.
+    A sample's id is made of session and turn. No judge is asked: see the protocol `magicbrush`.
+    """
+
+    @dataclass
+    class Parameters(FilesParameters):
+        turns: Literal["final", "all"] = "final"
+        """The authors' two settings: multi-turn (final turn), and single-turn (all turns)."""
+        captions_path: str | None = None
+        """What the right edits show, for CLIP-T: the authors' `local_captions.json`; None: that in `data_path`."""
+
+    names = ("edit_sessions.json",)
+    sizes = (528, 1053, 8807)
+    protocol = "magicbrush"
+    about: ClassVar[Mapping[str, str]] = {
+        "source": "arXiv 2306.10012; hub osunlp/MagicBrush (train, dev), the test set as a zip with a password",
+        "licence": "CC-BY-4.0; the test set must not be handed on unpacked",
+        "samples": "test 1,053 turns in 535 sessions, dev 528 in 266, train 8,807 in 4,512; English",
+        "formula": "L1, L2, CLIP-I, DINO against the right edit, CLIP-T against its caption; mean over the turns",
+        "defects": "the authors' script stops where one turn of one session is missing",
+    }
+
+    def files(self) -> list[Path]:
+        """The Parquet files where there are any, else the JSON and what lies beside it."""
+        there = self.path.suffix == ".parquet" or (self.path.is_dir() and any(self.path.rglob("*.parquet")))
+        self._parquet = parquet_files(str(self.path)) if there else []
+        return self._parquet or super().files()
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """A row a turn, with `img_id`, `turn_index` and `instruction`."""
+        if not self._parquet:
+            for row in super().rows():
+                yield {"img_id": row[KEY], "turn_index": row.get(PLACE), **row}
+            return
+        read = ParquetRows(self._parquet, _COLUMNS)
+        for row in read.rows():
+            self.share = read.share
+            yield row
+
+    def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The source, which is the right edit of the turn before it, and the right edit."""
+        if self._parquet:
+            held = {"source": row["source_img"], "reference": row["target_img"]}
+        else:
+            held = {"source": row.get("input"), "reference": row.get("output")}
+            held = {name: f"{row['img_id']}/{one}" if isinstance(one, str) else one for name, one in held.items()}
+        return {name: one for name, one in held.items() if one}
+
+    def picture(self, held: Any) -> tuple[bytes, str, str, tuple[Origin, ...]]:
+        """Of a Parquet file its bytes, else a file."""
+        return RowBenchmark.picture(self, held) if self._parquet else super().picture(held)
+
+    def samples(self) -> Iterator[Sample]:
+        """See `RowBenchmark`. Where turns follow one another all rows are read before the first sample comes."""
+        if self.parameters.turns == "all":
+            yield from super().samples()
+            return
+        found = list(super().samples())
+        followed = {sample.follows for sample in found}
+        for sample in found:
+            yield sample if sample.id in followed else dataclasses.replace(sample, category=FINAL)
+
+    def draft(self, row: Row) -> Draft:
+        """A sample a row."""
+        session, turn = row.text("img_id", required=True), row.values.get("turn_index")
+        if type(turn) is not int or turn < 1:
+            row.faults.append(f"turn_index is {turn!r}, not a whole number from 1")
+            turn = 1
+        caption = self._captions.get(session, {}).get(f"{session}-output{turn}.png", "")
+        instruction, facts = row.text("instruction", required=True), {"target_caption": caption} if caption else {}
+        named = f"{session}_{turn}"
+        if self.parameters.turns == "all":
+            return Draft(named, instruction, f"turn {turn}", facts, needed=("source", "reference"))
+        before = f"{session}_{turn - 1}" if turn > 1 else ""
+        return Draft(named, instruction, EARLIER, facts, follows=before, needed=("reference",))
+
+    @cached_property
+    def _captions(self) -> Mapping[str, Mapping[str, str]]:
+        """Session -> file of a right edit -> what it shows."""
+        given = self.parameters.captions_path
+        file = Path(given).expanduser() if given else self.path / _CAPTIONS
+        if not given and not file.is_file():
+            return {}
+        try:
+            found = json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"benchmark.captions_path: {file} cannot be read ({error})") from None
+        whole = isinstance(found, dict) and all(isinstance(session, dict) for session in found.values())
+        if not whole:
+            raise ConfigurationError(f"benchmark.captions_path: {file} is not session -> file -> caption")
+        return dict(found)

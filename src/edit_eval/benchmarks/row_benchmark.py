@@ -1,0 +1,290 @@
+"""What benchmarks have in common whose files are rows of texts and pictures: one pass, faults, notes, unique ids."""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+
+from edit_eval.benchmarks.file_tree import FileTree, Found
+from edit_eval.benchmarks.item_fields import kind, shown
+from edit_eval.benchmarks.item_sources import Finding, Origin, remarks
+from edit_eval.benchmarks.json_items import MAX_TEXT, Item
+from edit_eval.benchmarks.json_rows import PROBLEM, json_rows
+from edit_eval.benchmarks.source_cache import CachedSource, SourceCache
+from edit_eval.benchmarks.source_pass import SourcePass, unique_id
+from edit_eval.errors import ConfigurationError, PictureError
+from edit_eval.hub import local_path
+from edit_eval.records import Picture, Sample
+
+LOOK_AGAIN = Origin("", (0, 0))
+"""No file is like that: the next start looks again whether what is missing has come."""
+_NEAR = 0.75  # how alike a label and a known one must be for the one to be a slip of the other
+
+
+@dataclass
+class RowParameters:
+    """What the YAML's `benchmark` may say of any of them, filters aside."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    data_path: str
+    """The folder that holds the benchmark's files, unpacked or still in their zip or tar files."""
+    on_bad_sample: str = "error"
+    """`error`: a bad sample stops the run before anything is loaded; `skip`: it is counted, and left out."""
+    cache_dir: str | None = None
+    """Where the pictures are laid; None: `edit-eval/sources` in the user's cache."""
+
+
+@dataclass
+class FilesParameters(RowParameters):
+    """What may be said of those whose pictures are files."""
+
+    pictures_path: str | None = None
+    """The folder with the pictures, where it is not `data_path` or below."""
+
+
+@dataclass
+class Draft:
+    """A sample as its row has it."""
+
+    id: str
+    instruction: str
+    category: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    follows: str = ""
+    tags: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ("source",)
+    """The pictures without which it is a bad sample."""
+
+
+class Row:
+    """The texts of a row. What is wrong with one is a fault; what was put right is a note."""
+
+    def __init__(self, item: Item) -> None:
+        self.index = item.index
+        self.values = item.values
+        self.faults = [item.problem] if item.problem else []
+        self.faults += [f"{name} is longer than {MAX_TEXT} characters" for name in item.too_long]
+        self.notes: list[str] = []
+        self._too_long = item.too_long
+
+    def text(self, name: str, *, required: bool = False) -> str:
+        """A field's text; of a whole number its digits; empty where there is none."""
+        value = self.values.get(name)
+        if type(value) is int:
+            return str(value)
+        if isinstance(value, str) and value.strip():
+            return value
+        if value is not None and not isinstance(value, str):
+            self.faults.append(f"{name} is {kind(value)}, not a string")
+        elif required and name not in self._too_long and PROBLEM not in self.values:
+            self.faults.append(f"no {name}")
+        return ""
+
+    def label(self, name: str, known: Sequence[str]) -> str:
+        """A field's text, which is one of the `known`; a slip of one of them is taken for it, and noted."""
+        said = self.text(name, required=True)
+        if not said or said in known:
+            return said
+        bare = "_".join(said.lower().split())
+        near = [bare] if bare in known else difflib.get_close_matches(bare, known, 1, _NEAR)
+        if near:
+            self.notes.append(f"{name} {shown(said)} is taken for {near[0]!r}")
+            return near[0]
+        self.faults.append(f"{name} is {shown(said)}, not one of {', '.join(known)}")
+        return said
+
+
+class RowBenchmark(ABC):
+    """Yields a sample a row. A subclass says where the rows are, which pictures they have, and what a sample is."""
+
+    Parameters: ClassVar[Any] = RowParameters
+    language = "en"
+    """Of the instructions."""
+    sizes: tuple[int, ...] = ()
+    """So many rows have the sets that the authors handed out; another number is noted."""
+    wanted: ClassVar[tuple[str, ...]] = ("*",)
+    """Patterns of the files that are taken from a hub's data set."""
+
+    def __init__(self, parameters: Any) -> None:
+        """Raises `ConfigurationError` for files that are missing or broken."""
+        self.parameters = parameters
+        self.notes: tuple[str, ...] = ()
+        """What is worth saying and no fault, one line each; there once `samples` has come to its end."""
+        self.position = (0, 0)
+        """Bytes of the files that the pass has read, about, and their size."""
+        self.path = local_path(parameters.data_path, self.wanted)
+        self._cache = SourceCache(parameters.cache_dir)
+        self._pass = SourcePass(self.files(), self._cache, f"{type(self).__name__} {self.kept()}")
+
+    @abstractmethod
+    def files(self) -> list[Path]:
+        """The files that hold the rows. Raises `ConfigurationError` where there is none."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """The rows of all files, one in memory at a time, as plain values; sets `share`."""
+
+    @abstractmethod
+    def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The pictures of a row by the sample's names: what holds it (see `picture`); nothing where it has none."""
+
+    @abstractmethod
+    def draft(self, row: Row) -> Draft | None:
+        """The sample of a row; None for one that is not asked for. Texts alone are in the row."""
+
+    def picture(self, held: Any) -> tuple[bytes, str, str, tuple[Origin, ...]]:
+        """A picture's bytes, its name, the kind that it calls itself, and where it lies.
+
+        Raises `LookupError` that says why there is none.
+        """
+        data = held.get("bytes") if isinstance(held, Mapping) else held
+        if not isinstance(data, bytes) or not data:
+            raise LookupError("its column holds no bytes")
+        named = str(held.get("path") or "") if isinstance(held, Mapping) else ""
+        return data, "", PurePosixPath(named).suffix[1:], ()
+
+    def kept(self) -> str:
+        """What beside the files decides what the pass finds."""
+        return ""
+
+    share = 0.0
+    """Of all rows, those that were read, 0 to 1."""
+
+    def samples(self) -> Iterator[Sample]:
+        """All samples in the files' order, bad ones with a `fault`.
+
+        Raises `ConfigurationError` for files that are broken or without a column, and for a cache that cannot be
+        written; `Stopped` for a full disk.
+        """
+        notes: list[str] = []
+        ids: dict[str, int] = {}
+        count = 0
+        for finding in self._pass.findings(self._read):
+            count += 1
+            row = Row(finding.item)
+            draft = self.draft(row)
+            if draft is None:
+                continue
+            sample = self._sample(finding, row, draft, ids)
+            said = filter(None, (finding.note, *row.notes))
+            notes += [f"index {sample.index} ({shown(sample.id)}): {note}" for note in said]
+            yield sample
+        if self.sizes and count not in self.sizes:
+            expected = " or ".join(f"{size:,}" for size in self.sizes)
+            notes.insert(0, f"{self.path} has {count:,} rows; the authors' sets have {expected}")
+        self.notes = tuple(notes)
+
+    def verify(self) -> str:
+        """Reads every picture in the cache again; those that are not as recorded are taken from the files anew."""
+        return self._pass.verify()
+
+    def _read(self) -> Iterator[Finding]:
+        size = self._pass.bytes
+        for index, row in enumerate(self.rows()):
+            self.position = (round(self.share * size), size)
+            yield self._find(index, row)
+
+    def _find(self, index: int, row: Mapping[str, Any]) -> Finding:
+        held = {} if PROBLEM in row else self.pictures(row)
+        texts = {name: value for name, value in row.items() if not _is_picture(value)}
+        too_long = tuple(name for name, value in texts.items() if isinstance(value, str) and len(value) > MAX_TEXT)
+        texts = {name: value for name, value in texts.items() if name not in too_long}
+        item = Item(index, "", values=texts, too_long=too_long, problem=str(row.get(PROBLEM, "")))
+        laid: dict[str, CachedSource] = {}
+        faults: list[str] = []
+        notes: list[str] = []
+        origins: list[Origin] = []
+        for name, one in held.items():
+            try:
+                data, called, declared, lies = self.picture(one)
+                origins += lies
+                what = f"{name} {shown(called)}" if called else name
+                laid[name] = self._cache.lay(data, what)
+                notes += remarks(what, declared, laid[name])
+            except PictureError as error:
+                faults.append(str(error))
+            except LookupError as error:
+                faults.append(f"no {name}: {error.args[0]}")
+                origins += [LOOK_AGAIN] if isinstance(one, str) else []
+        return Finding(item, laid, fault="; ".join(faults), note="; ".join(notes), origins=tuple(origins))
+
+    def _sample(self, finding: Finding, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
+        faults = [*([finding.fault] if finding.fault else []), *row.faults]
+        if not faults:
+            faults += [f"no {name}" for name in draft.needed if name not in finding.pictures]
+        if draft.id in ids:
+            faults.append(f"index {ids[draft.id]} has the same id")
+        pictures = {name: Picture(path=one.path, digest=one.digest) for name, one in finding.pictures.items()}
+        if draft.follows:
+            pictures.pop("source", None)
+        return Sample(
+            id=unique_id(draft.id, finding.item.index, ids),
+            index=finding.item.index,
+            category=draft.category,
+            pictures={} if faults else pictures,
+            instruction=draft.instruction,
+            facts=draft.facts,
+            follows=draft.follows,
+            tags=draft.tags,
+            language=self.language,
+            instructions={self.language: draft.instruction} if draft.instruction else {},
+            fault="; ".join(dict.fromkeys(faults)),
+        )
+
+
+class FilesBenchmark(RowBenchmark):
+    """Rows in JSON files, pictures in files beside them, either still in zip or tar files."""
+
+    Parameters: ClassVar[Any] = FilesParameters
+    names: tuple[str, ...]
+    """How the authors call their JSON file; `data_path` may be it, too."""
+
+    def files(self) -> list[Path]:
+        """The JSON files and all archives."""
+        if not self.path.exists():
+            raise ConfigurationError(f"benchmark.data_path: {self.path} is not there")
+        pictures = Path(self.parameters.pictures_path or self.path).expanduser().absolute()
+        if not pictures.exists():
+            raise ConfigurationError(f"benchmark.pictures_path: {pictures} is not there")
+        is_json = self.path.is_file() and self.path.suffix.lower() in (".json", ".jsonl")
+        self._tree = FileTree(self.path.parent if is_json else self.path)
+        self._pictures = FileTree(pictures) if self.parameters.pictures_path else self._tree
+        self._rows_in = [self._tree.find(self.path.name)] if is_json else self._tree.named(self.names)
+        if not self._rows_in:
+            raise ConfigurationError(f"benchmark.data_path: {self.path} has no {' or '.join(self.names)} in it")
+        unpacked = [found.path for found in self._rows_in if found.archive is None]
+        return [*unpacked, *dict.fromkeys((*self._tree.archives, *self._pictures.archives))]
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """Each row, with the `KEY` under which it stands."""
+        for number, found in enumerate(self._rows_in):
+            try:
+                data = self._tree.read(found)
+            except LookupError as error:
+                raise ConfigurationError(f"benchmark.data_path: {error.args[0]}") from None
+            rows = [one for row in json_rows(data, str(found.path)) for one in self.unfold(row, found)]
+            for place, row in enumerate(rows, 1):
+                self.share = (number + place / len(rows)) / len(self._rows_in)
+                yield row
+        self._tree.close()
+        self._pictures.close()
+
+    def unfold(self, row: dict[str, Any], found: Found) -> Sequence[dict[str, Any]]:
+        """The rows that a row of a file stands for; by default itself."""
+        return [row]
+
+    def picture(self, held: Any) -> tuple[bytes, str, str, tuple[Origin, ...]]:
+        """A file by its name in the tree."""
+        if not isinstance(held, str):
+            raise LookupError(f"its name is {kind(held)}, not a string")
+        found = self._pictures.find(held)
+        return self._pictures.read(found), held, PurePosixPath(held).suffix[1:], self._pictures.origin(found)
+
+
+def _is_picture(value: Any) -> bool:
+    return isinstance(value, bytes) or (isinstance(value, Mapping) and isinstance(value.get("bytes"), bytes))

@@ -1,0 +1,251 @@
+"""`table`: one's own pictures and instructions, in a CSV, TSV, JSON, JSONL or Parquet file, or in a folder."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from edit_eval.benchmarks.item_fields import LANGUAGES, kind, nearest, shown
+from edit_eval.benchmarks.item_sources import MAX_FILE_BYTES, Finding, Origin, state_of
+from edit_eval.benchmarks.json_rows import PROBLEM
+from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
+from edit_eval.benchmarks.tables import PICTURES, find_table
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Sample
+
+REGISTERED = {"table": "Table"}
+
+_NAMES = """
+id: id sample_id image_id uid key idx index 编号
+source: source source_image source_img source_path src src_img src_image input input_image input_img input_path image \
+ img image_path img_path image_file image_name file_name filename original original_image orig_image before picture \
+ photo images source_images input_images src_img_b64 image_base64 file path 原图 图片
+reference: reference reference_image ref ref_image target target_image target_img gt gt_image ground_truth after 参考图
+mask: mask mask_image mask_img mask_path
+category: category edit_type task_type task type subset class 类别 类型
+tags: tags tag keywords 标签
+difficulty: difficulty level 难度
+description: description source_description original_description original_caption source_caption input_caption \
+ caption 描述
+rationale: rationale rationale_short explanation
+follows: follows
+"""
+_GUESSES = {line.partition(":")[0]: line.partition(":")[2].split() for line in _NAMES.strip().splitlines()}
+"""Our name -> the names that a column of it may have, the likeliest first."""
+_INSTRUCTIONS = (
+    "instruction edit_instruction edit_prompt editing_instruction prompt edit edit_text command request text"
+)
+_IN_LANGUAGE = {"en": ["{}_en", "en_{}"], "zh": ["{}_zh", "{}_cn", "zh_{}", "cn_{}", "chinese_{}"]}
+_PICTURES = ("source", "reference", "mask")
+_SHORT, _PATH = 200, 4096  # characters: what is longer is no path but base64, if it has no dot or anyway
+
+
+@dataclass
+class _Draft(Draft):
+    difficulty: str = ""
+    description: str = ""
+    rationale: str = ""
+
+
+class Table(RowBenchmark):
+    """Your own pictures and instructions: CSV, TSV, JSON, JSONL, Parquet, or a folder of pictures with a text each.
+
+    `benchmark: my.csv` is short for it. Columns are found by common names, which a note says; `fields` says otherwise.
+    Needed are instruction and source. A source is a path below the table's folder, a picture's bytes, or base64;
+    several are `source_2` (or `image2`), or a list. A sample's id is its `id`, else its row (`00003`).
+    """
+
+    @dataclass
+    class Parameters(RowParameters):
+        language: str = "en"
+        """`en` or `zh`: of the instructions and of the rubrics."""
+        fields: dict[str, str] = field(default_factory=dict)
+        """Our name of a column -> its name in the table, "" for one that it does not have: `id`, `instruction`,
+        `source`, `source_2` ..., `reference`, `mask`, `category`, `tags`, `difficulty`, `description`, `rationale`,
+        `follows`."""
+        pictures_path: str | None = None
+        """The folder from which the paths in the table count; None: the table's own."""
+
+    protocol: ClassVar[dict[str, Any]] = {"type": "rubric", "general": True}
+    needed: ClassVar[tuple[str, ...]] = ("instruction", "source")
+    """The columns without which it is no table for us."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        """Raises `ConfigurationError` for what is no table, a column that is not there, and a wrong parameter."""
+        for key, valid in (("language", LANGUAGES), ("on_bad_sample", ("error", "skip"))):
+            if (value := getattr(parameters, key)) not in valid:
+                raise ConfigurationError(f"benchmark.{key}: {shown(value)} is not valid; {nearest(value, valid)}")
+        super().__init__(parameters)
+
+    def files(self) -> list[Path]:
+        """The table's files."""
+        self._table = find_table(self.path)
+        self._folder = os.path.abspath(os.path.expanduser(self.parameters.pictures_path or str(self._table.folder)))
+        self._columns = self.find_columns(self._table.columns())
+        return self._table.files
+
+    def kept(self) -> str:
+        """Columns, and where the pictures lie; of a folder of pictures, which there are."""
+        there = [] if self.path.is_file() else sorted(os.listdir(self._table.folder))
+        pictures = [name for name in there if name.lower().endswith(PICTURES)]
+        return json.dumps([self._columns, self._folder, pictures], ensure_ascii=False)
+
+    def find_columns(self, there: Sequence[str]) -> dict[str, str]:
+        """Our names -> the columns that hold them, by `fields` and by guessing. Raises `ConfigurationError`."""
+        fields, found, where = self.parameters.fields, {}, self._table.files[0]
+        for ours, theirs in fields.items():
+            valid = (*_GUESSES, "instruction")
+            if ours not in valid and not re.fullmatch(r"source_[2-9]", ours):
+                raise ConfigurationError(f"benchmark.fields: there is no field {shown(ours)}; {nearest(ours, valid)}")
+            if theirs and theirs not in there:
+                raise ConfigurationError(
+                    f"benchmark.fields.{ours}: {where} has no column {shown(theirs)}; {nearest(theirs, there)}"
+                )
+            found[ours] = theirs
+        left = {_plain(name): name for name in reversed(there) if name not in found.values()}
+        plain = _INSTRUCTIONS.split()
+        own = [form.format(name) for name in plain for form in _IN_LANGUAGE[self.parameters.language]]
+        for ours, names in {"instruction": [*own, *plain, "指令"], **_GUESSES}.items():
+            name = next((name for name in names if name in left), None)
+            if ours not in found and name is not None:
+                found[ours] = left.pop(name)
+        for name, theirs in sorted(left.items()):  # image1, image_2
+            numbered = re.fullmatch(r"(.+?)_?([1-9])", name)
+            if numbered and numbered[1] in _GUESSES["source"]:
+                ours = "source" if numbered[2] == "1" else f"source_{numbered[2]}"
+                if ours not in found:
+                    found[ours] = left.pop(name) and theirs
+        for ours in self.needed:
+            if not found.get(ours):
+                raise ConfigurationError(
+                    f"benchmark.data_path: {where} has no column for the {ours}; it has {', '.join(there[:12])}; "
+                    f"say which it is: fields: {{{ours}: NAME}}"
+                )
+        self._unused = [name for name in there if name not in found.values()]
+        return {ours: theirs for ours, theirs in found.items() if theirs}
+
+    def samples(self) -> Iterator[Sample]:
+        """All samples in the table's order, bad ones with a `fault`.
+
+        Raises `ConfigurationError` for a file that is broken, and for a cache that cannot be written; `Stopped` for a
+        full disk.
+        """
+        yield from super().samples()
+        taken = ", ".join(f"{ours} = {theirs}" for ours, theirs in self._columns.items())
+        unused = f"; not used: {', '.join(self._unused[:12])}" if self._unused else ""
+        self.notes = (f"columns of {self._table.files[0].name}: {taken}{unused} (`fields` says otherwise)", *self.notes)
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """Each row by our names; pictures in base64 as their bytes."""
+        for row in self._table.rows(frozenset(self._columns.values()), self._progress):
+            ours = {name: row[theirs] for name, theirs in self._columns.items() if theirs in row}
+            pictures = {name: ours.pop(name, None) for name in [*ours] if name.startswith(_PICTURES)}
+            problem = {PROBLEM: row[PROBLEM]} if PROBLEM in row else {}
+            yield {**problem, **ours, **_several(pictures)}
+
+    def _progress(self, share: float) -> None:
+        self.share = share
+
+    def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Sources, reference and mask, as far as the row has them."""
+        return {name: value for name, value in row.items() if name.startswith(_PICTURES) and value not in (None, "")}
+
+    def picture(self, held: Any) -> tuple[bytes, str, str, tuple[Origin, ...]]:
+        """Of a path the file, which lies in the table's folder or below."""
+        if not isinstance(held, str):
+            return super().picture(held)
+        if re.match(r"https?://", held):
+            raise LookupError(f"{shown(held)} is an address: download it, and give the file")
+        path = os.path.normpath(os.path.join(self._folder, os.path.expanduser(held.strip().replace("\\", "/"))))
+        if "\0" in path or os.path.commonpath((self._folder, path)) != self._folder:
+            raise LookupError(
+                f"{shown(held)} leads out of {self._folder}: `pictures_path` names the folder that holds the pictures"
+            )
+        state = state_of(path)
+        if state is None:
+            raise LookupError(f"there is no file {shown(held)} in {self._folder}")
+        if state[0] > MAX_FILE_BYTES:
+            raise LookupError(f"{shown(held)}: a file of more than {MAX_FILE_BYTES >> 20} MiB")
+        try:
+            return Path(path).read_bytes(), held, Path(path).suffix[1:], (Origin(path, state),)
+        except OSError as error:
+            raise LookupError(f"{shown(held)} cannot be read ({error.strerror})") from error
+
+    def draft(self, row: Row) -> Draft | None:
+        """The sample of a row."""
+        follows = row.text("follows")
+        return _Draft(
+            id=row.text("id").strip() or f"{row.index:05d}",
+            instruction=row.text("instruction", required="instruction" in self.needed).strip(),
+            category=row.text("category"),
+            follows=follows,
+            tags=_tags(row),
+            needed=() if follows else ("source",),
+            difficulty=row.text("difficulty"),
+            description=row.text("description"),
+            rationale=row.text("rationale"),
+        )
+
+    def _sample(self, finding: Finding, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
+        sample, language = super()._sample(finding, row, draft, ids), self.parameters.language
+        assert isinstance(draft, _Draft)
+        return replace(
+            sample,
+            language=language,
+            instructions={language: draft.instruction} if draft.instruction else {},
+            difficulty=draft.difficulty,
+            description=draft.description,
+            rationale=draft.rationale,
+        )
+
+
+def _plain(name: str) -> str:
+    """A column's name as the guesses have it: `Edit Prompt` is `edit_prompt`."""
+    return re.sub(r"[\W_]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
+
+
+def _tags(row: Row) -> tuple[str, ...]:
+    """A list of texts, or a text with commas, semicolons or bars between them."""
+    said = row.values.get("tags")
+    if isinstance(said, list):
+        if all(isinstance(tag, str) for tag in said):
+            return tuple(said)
+        row.faults.append("tags holds something else than strings")
+        return ()
+    return tuple(tag for tag in re.split(r"[,;|，；]", row.text("tags")) if tag.strip())
+
+
+def _several(pictures: Mapping[str, Any]) -> dict[str, Any]:
+    """The pictures of a row; of a list of sources each under its own name, of base64 the bytes."""
+    found: dict[str, Any] = {}
+    for name, value in pictures.items():
+        if isinstance(value, str) and value.lstrip().startswith("["):
+            with contextlib.suppress(ValueError):  # a file may be called so
+                value = json.loads(value)
+        values = value if isinstance(value, list) else [value]
+        for number, one in enumerate(values, 1):
+            found[name if number == 1 else f"{name}_{number}"] = _decoded(one)
+    return dict(sorted(found.items(), key=lambda entry: (not entry[0].startswith("source"), entry[0])))
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, Mapping) and not value.get("bytes"):
+        return value.get("path")
+    if not isinstance(value, str):
+        return value if value is None or isinstance(value, bytes | Mapping) else {"bytes": kind(value).encode()}
+    if not value.startswith("data:") and (len(value) <= _SHORT or ("." in value and len(value) <= _PATH)):
+        return value
+    head, _, text = value.partition(",") if value.startswith("data:") else ("", "", value)
+    try:
+        data = base64.b64decode("".join(text.split()), validate=True)
+    except ValueError:
+        data = b"no base64"  # which is no picture, and said
+    suffix = head.removeprefix("data:").partition(";")[0].partition("/")[2]
+    return {"bytes": data, "path": f"x.{suffix}" if suffix else ""}

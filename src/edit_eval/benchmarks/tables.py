@@ -1,0 +1,201 @@
+"""The rows of people's own tables: CSV, TSV, JSON, JSONL, Parquet, or pictures with a text each."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from edit_eval.benchmarks.item_sources import MAX_FILE_BYTES
+from edit_eval.benchmarks.json_items import ItemReader
+from edit_eval.benchmarks.json_rows import PROBLEM
+from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
+from edit_eval.errors import ConfigurationError
+
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2")
+GROUP = "category"
+"""The column of the name of the list that an item is in, where a JSON is an object of lists."""
+_NAMES_FROM = 100  # items of a JSON, whose fields are its columns
+_TABLES = ("metadata", "table", "prompts", "instructions")
+"""Stems of the table of a folder that has several, the first that is there."""
+
+Progress = Callable[[float], None]
+"""Is told the share of the rows that was read, 0 to 1."""
+
+
+class Table(ABC):
+    """Columns, and rows of plain values; a picture is bytes, a mapping with `bytes`, a path, or base64."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files = list(files)
+        self.folder = self.files[0].parent
+        """From which paths in it count."""
+
+    @abstractmethod
+    def columns(self) -> list[str]:
+        """The names, in order. Raises `ConfigurationError` for a file that is no such table."""
+
+    @abstractmethod
+    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
+        """Each row's `wanted` columns, few rows in memory; one that is none says why under `PROBLEM`. Raises alike."""
+
+
+class CsvTable(Table):
+    """Comma, semicolon or tab between the cells, as the first line has it; text in UTF-8."""
+
+    def columns(self) -> list[str]:
+        rows = self._cells(lambda share: None)
+        header = [name.strip() for name in next(rows, [])]
+        twice = next((name for name in header if name and header.count(name) > 1), "")
+        if twice or not any(header):
+            problem = f"has the column `{twice}` twice" if twice else "is empty"
+            raise ConfigurationError(f"benchmark.data_path: {self.files[0]} {problem}")
+        return header
+
+    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
+        header, cells = self.columns(), self._cells(progress)
+        next(cells)
+        for row in cells:
+            if len(row) > len(header) and any(row[len(header) :]):
+                text = f"the row has {len(row)} cells for {len(header)} columns: put text with commas in quotes"
+                yield {PROBLEM: text}
+            elif any(cell.strip() for cell in row):
+                yield {name: cell for name, cell in zip(header, row, strict=False) if name in wanted}
+
+    def _cells(self, progress: Progress) -> Iterator[list[str]]:
+        path = self.files[0]
+        csv.field_size_limit(MAX_FILE_BYTES * 4 // 3)  # a picture in base64
+        try:
+            size = path.stat().st_size
+            with open(path, "rb") as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+                first = file.readline()
+                file.seek(0)
+                for row in csv.reader(file, delimiter=max("\t,;", key=first.count), strict=True):
+                    progress(min(1.0, raw.tell() / max(size, 1)))
+                    yield row
+        except UnicodeDecodeError as error:
+            raise ConfigurationError(
+                f"benchmark.data_path: {path} is no text in UTF-8 (byte {error.start}): save it as CSV in UTF-8"
+            ) from error
+        except csv.Error as error:
+            raise ConfigurationError(f"benchmark.data_path: {path} is broken CSV: {error}") from error
+        except OSError as error:
+            raise ConfigurationError(f"benchmark.data_path: {path}: {error.strerror or error}") from error
+
+
+class JsonTable(Table):
+    """A list of objects, an object of lists by category, or JSONL."""
+
+    def columns(self) -> list[str]:
+        names: dict[str, None] = {}
+        for number, item in enumerate(ItemReader(self.files[0], frozenset(), frozenset()).items()):
+            names |= dict.fromkeys([*item.names, *([GROUP] if item.group else [])])
+            if number == _NAMES_FROM:
+                break
+        return list(names)
+
+    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
+        reader = ItemReader(self.files[0], frozenset(wanted), large=frozenset(wanted))
+        size = max(self.files[0].stat().st_size, 1)
+        for item in reader.items():
+            progress(reader.position / size)
+            group = {GROUP: item.group} if item.group and GROUP in wanted else {}
+            yield {**group, **item.values, **({PROBLEM: f"the item {item.problem}"} if item.problem else {})}
+
+
+class ParquetTable(Table):
+    """One file, or shards; pictures as bytes, or as the hub's mappings."""
+
+    def columns(self) -> list[str]:
+        return ParquetRows(self.files, ()).columns()
+
+    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
+        rows = ParquetRows(self.files, list(wanted))
+        for row in rows.rows():
+            progress(rows.share)
+            yield row
+
+
+class PictureFolder(Table):
+    """Pictures, each with a `.txt` of the same name, or all with one `.txt` of lines `cat.png: Make it blue`."""
+
+    def __init__(self, folder: Path, pictures: Sequence[Path], texts: Sequence[Path]) -> None:
+        super().__init__(texts)
+        self.folder = folder
+        self._pictures = pictures
+
+    def columns(self) -> list[str]:
+        return ["id", "image", "instruction"]
+
+    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
+        own = {path.stem: path for path in self.files}
+        lines = [] if any(picture.stem in own for picture in self._pictures) else self._text(self.files[0]).splitlines()
+        for number, picture in enumerate(self._pictures, 1):
+            progress(number / len(self._pictures))
+            row = {"id": picture.stem, "image": picture.name}
+            if lines:
+                found = [match[1] for line in lines if (match := self._of(picture).match(line.strip()))]
+                problem = f"{self.files[0].name} has no line for {picture.name}" if not found else ""
+                problem = f"{self.files[0].name} has {len(found)} lines for {picture.name}" if found[1:] else problem
+            else:
+                found = [self._text(own[picture.stem]).strip()] if picture.stem in own else []
+                problem = "" if found else f"there is no {picture.stem}.txt"
+            row |= {"instruction": found[0]} if found else {}
+            yield row | ({PROBLEM: problem} if problem else {})
+
+    @staticmethod
+    def _of(picture: Path) -> re.Pattern[str]:
+        return re.compile(rf"{re.escape(picture.name)}\s*[:,\t ]\s*(.+)")
+
+    @staticmethod
+    def _text(path: Path) -> str:
+        try:
+            return path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"benchmark.data_path: {path} is no text in UTF-8 ({error})") from error
+
+
+_KINDS: dict[str, type[Table]] = {
+    ".csv": CsvTable,
+    ".tsv": CsvTable,
+    ".json": JsonTable,
+    ".jsonl": JsonTable,
+    ".ndjson": JsonTable,
+    ".parquet": ParquetTable,
+}
+
+
+def find_table(path: Path) -> Table:
+    """The table that a file or a folder is.
+
+    A folder's is the one table in it, or one named `metadata`; else the Parquet files below; else its pictures with
+    their texts. Raises `ConfigurationError` where it is none.
+    """
+    if path.is_file():
+        kind = _KINDS.get(path.suffix.lower())
+        if kind is None:
+            raise ConfigurationError(f"benchmark.data_path: {path} is none of {', '.join(_KINDS)}, and no folder")
+        return kind([path])
+    if not path.is_dir():
+        raise ConfigurationError(f"benchmark.data_path: {path} is not there")
+    there = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    tables = [file for file in there if file.suffix.lower() in _KINDS and file.suffix.lower() != ".parquet"]
+    named = [file for stem in _TABLES for file in tables if file.stem == stem]
+    if len(tables) > 1 and not named:
+        raise ConfigurationError(
+            f"benchmark.data_path: {path} has several tables: {', '.join(file.name for file in tables[:5])}; give one"
+        )
+    if tables:
+        return find_table((named or tables)[0])
+    pictures = [file for file in there if file.suffix.lower() in PICTURES]
+    texts = [file for file in there if file.suffix.lower() == ".txt"]
+    if pictures and texts:
+        return PictureFolder(path, pictures, texts)
+    if any(name.endswith(".parquet") for _, _, names in os.walk(path) for name in names):
+        return ParquetTable(parquet_files(str(path)))
+    raise ConfigurationError(f"benchmark.data_path: {path} has no table in it, nor pictures with a .txt each")

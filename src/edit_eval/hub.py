@@ -1,0 +1,176 @@
+"""What lies on the Hugging Face Hub: taken from the cache on this machine, downloaded where it is not there.
+
+`huggingface_hub` does all of it, so that `HF_ENDPOINT`, `HF_HOME`, `HF_HUB_OFFLINE` and `HF_TOKEN` mean what they mean
+everywhere. A file comes into its cache when it is whole, never before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
+
+PREFIXES = ("hub:", "hf://")
+_ADDRESS = re.compile(r"(?:hub:|hf://datasets/)([\w.-]+/[\w.-]+)(?:@([^/@\s]+))?(?:/(.+))?")
+_SHORT_COMMIT = re.compile(r"[0-9a-f]{7,39}")
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+_NOT_LOADED = ("*.h5", "*.msgpack", "*.ot", "*.onnx*", "onnx/*", "*.gguf", "*.tflite", "original/*", "*.md", "*.pdf")
+_SOON = 1.0
+"""Seconds after which a download shows its progress: what is in the cache already shows nothing."""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository at a revision."""
+
+    name: str
+    revision: str | None = None
+    """A branch, a tag, or a commit, whose first seven digits are enough; None: `main`."""
+    kind: Literal["dataset", "model"] = "dataset"
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.revision}" if self.revision else self.name
+
+    @property
+    def command(self) -> str:
+        """What downloads it by hand."""
+        kind = " --repo-type dataset" if self.kind == "dataset" else ""
+        revision = f" --revision {self.revision}" if self.revision else ""
+        return f"hf download {self.name}{kind}{revision}"
+
+
+def is_address(data_path: str) -> bool:
+    """Whether a `data_path` lies on the hub."""
+    return data_path.startswith(PREFIXES)
+
+
+def local_path(data_path: str, wanted: Sequence[str] = ("*",), key: str = "benchmark.data_path") -> Path:
+    """The file or folder that `data_path` is, absolute; of an address on the hub its place in the hub's cache.
+
+    An address is `hub:OWNER/NAME`, perhaps with `@REVISION`, perhaps with `/PATH` of a file or folder in there;
+    `hf://datasets/...` is the same. `wanted` are the patterns (`*.parquet`) of the files that are downloaded. A path is
+    not looked at. Raises like `snapshot`, and `ConfigurationError` for no address; errors begin with `key`.
+    """
+    if not is_address(data_path):
+        return Path(data_path).expanduser().absolute()
+    found = _ADDRESS.fullmatch(data_path)
+    if found is None or ".." in data_path.split("/"):
+        raise ConfigurationError(f"{key}: {data_path!r} is no address on the hub; write hub:OWNER/NAME@REVISION")
+    name, revision, path = found.groups()
+    folder = snapshot(Repository(name, revision), [path, f"{path}/*"] if path else wanted, key)
+    if path and not (folder / path).exists():
+        raise ConfigurationError(f"{key}: {Repository(name, revision)} has no {path} in it")
+    return folder / path if path else folder
+
+
+def snapshot(repository: Repository, wanted: Sequence[str], key: str, ignored: Sequence[str] = ()) -> Path:
+    """The folder of a repository at its revision in the hub's cache, with all files of the `wanted` patterns.
+
+    What is not there is downloaded, with its progress on a terminal. Raises `ConfigurationError` for a repository or a
+    revision that is not there, may not be seen, or cannot be had for want of a network, and `Stopped` for a hub that
+    fails, or a full disk; errors begin with `key`.
+    """
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.utils import tqdm
+    except ImportError as error:
+        raise ConfigurationError(f"{key}: the hub needs huggingface_hub: install `edit-eval[hub]`") from error
+
+    class Late(tqdm):  # type: ignore[misc]
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **{"delay": _SOON, **named})
+
+    try:
+        return Path(
+            snapshot_download(
+                repository.name,
+                repo_type=repository.kind,
+                revision=_whole_commit(repository),
+                allow_patterns=list(wanted),
+                ignore_patterns=list(ignored) or None,
+                tqdm_class=Late,
+            )
+        )
+    except Exception as error:  # its own, those of its HTTP client, and the disk's
+        raise _failed(repository, error, key) from error
+
+
+def fetch_model(repository: Repository, key: str) -> Path:
+    """The folder of a model's files in the hub's cache, all that loading it reads: safetensors rather than pickles.
+
+    Of a diffusers pipeline the folders of its parts. Raises like `snapshot`.
+    """
+    folder, wanted = snapshot(repository, ["model_index.json"], key), ["*"]
+    with contextlib.suppress(OSError, ValueError):
+        index = json.loads((folder / "model_index.json").read_text(encoding="utf-8"))
+        parts = [part for part, classes in index.items() if isinstance(classes, list) and any(classes)]
+        wanted = ["model_index.json", *(f"{part}/*" for part in parts)]
+    folder = snapshot(repository, wanted, key, ignored=[*_PICKLES, *_NOT_LOADED])
+    if not any(folder.rglob("*.safetensors")):
+        folder = snapshot(repository, wanted, key, ignored=_NOT_LOADED)
+    return folder
+
+
+def _whole_commit(repository: Repository) -> str | None:
+    """The revision; of a commit's first digits the commit, by the cache or else by the hub, which takes whole ones."""
+    from huggingface_hub import HfApi, constants
+
+    short, name = repository.revision, repository.name.replace("/", "--")
+    if not short or not _SHORT_COMMIT.fullmatch(short):
+        return short
+    folder = Path(constants.HF_HUB_CACHE) / f"{repository.kind}s--{name}" / "snapshots"
+    found = [path.name for path in folder.glob(f"{short}*")]
+    if not found:
+        try:
+            newest = HfApi().repo_info(repository.name, repo_type=repository.kind).sha or ""
+            if newest.startswith(short):
+                return newest
+            commits = HfApi().list_repo_commits(repository.name, repo_type=repository.kind)
+        except Exception:  # what is wrong is said by the download
+            return short
+        found = [commit.commit_id for commit in commits if commit.commit_id.startswith(short)]
+    return found[0] if len(found) == 1 else short
+
+
+def _failed(repository: Repository, error: Exception, key: str) -> EditEvalError:
+    from huggingface_hub import constants, errors
+
+    not_here = isinstance(error, errors.LocalEntryNotFoundError)
+    response = getattr(error.__cause__ if not_here else error, "response", None)
+    status = getattr(response, "status_code", None)
+    what = "data set" if repository.kind == "dataset" else "model"
+    if isinstance(error, errors.GatedRepoError):
+        text = f"{repository.name} asks for an account: accept its terms at {constants.ENDPOINT}, then `hf auth login`"
+        return ConfigurationError(f"{key}: {text}")
+    if isinstance(error, errors.RepositoryNotFoundError) or status in (401, 403):
+        text = f"{constants.ENDPOINT} has no {what} {repository.name}, or does not let you in ({status or 404})"
+        return ConfigurationError(f"{key}: {text}: is it spelt right? A private one needs `hf auth login`")
+    if isinstance(error, errors.RevisionNotFoundError):
+        text = f"{repository.name} has no revision {repository.revision}: it may be gone; leave it out for the newest"
+        return ConfigurationError(f"{key}: {text}")
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Stopped(f"{key}: the disk is full: {repository} does not fit into {constants.HF_HUB_CACHE} (HF_HOME)")
+    if status is not None or not not_here:
+        why = f"it answers {status}" if status else _one_line(error)
+        text = f"{constants.ENDPOINT} did not give all of {repository} ({why}); what is whole is kept, so run it again"
+        return Stopped(f"{key}: {text}, or fetch it by hand: `{repository.command}`")
+    variable = "TRANSFORMERS_OFFLINE" if os.environ.get("TRANSFORMERS_OFFLINE") else "HF_HUB_OFFLINE"
+    reason = f"{variable} forbids asking" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} cannot be reached"
+    part = "only partly in" if "Incomplete" in type(error).__name__ else "not in"
+    give = "its folder as data_path" if repository.kind == "dataset" else "its folder as model_name"
+    return ConfigurationError(
+        f"{key}: {repository} is {part} the cache {constants.HF_HUB_CACHE}, and {reason}: where there is a network run "
+        f"`edit-eval fetch CONFIG` with the same HF_HOME, or `{repository.command} --local-dir DIR` and give {give}"
+    )
+
+
+def _one_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

@@ -1,0 +1,283 @@
+"""`criteria`: a rubric of questions, each of which gives whole numbers for a few named criteria.
+
+A rubric is a YAML file: `opening`, `quotation` and `answer`, what every question says; `tells`, which of a sample's
+texts a judge may be told, and how each is introduced; `questions`, by name, each with its `criteria` (name -> `title`
+and `asks`), what it `shows` and `tells`, and the range from `lowest` to `highest`. A sample's questions are those that
+its `facts` name (`asks`), else the one that is named as its category, else all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.judges.answers import NoAnswer, excerpt
+from edit_eval.protocols.contract import Missing, Question, Score, View
+from edit_eval.protocols.replies import read_list, read_number, read_values
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
+from edit_eval.rubrics import loading
+from edit_eval.rubrics.users_files import authors_texts, own_prompts, read_text
+
+REGISTERED = {"criteria": "Criteria"}
+
+INSTRUCTION = "edit_instruction"
+"""What a prompt calls the instruction; all other texts are those facts of the sample that have their name."""
+
+
+@dataclass(frozen=True)
+class PromptParameters:
+    """How the questions are worded."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    prompts: str | dict[str, dict[str, str]] = "ours"
+    """`ours`; `official`, the authors' words from `prompts_path`; the path of a YAML file with prompts, or the prompts
+    themselves: by question, each with `system_prompt`, `user_prompt_template` or both."""
+    prompts_path: str | None = None
+    """For `official`: the authors' file with the prompts, or the folder that it lies in. It is read, never run."""
+
+    def __post_init__(self) -> None:
+        if (self.prompts == "official") != bool(self.prompts_path):
+            raise ValueError("prompts: official takes prompts_path, the path of the authors' file")
+
+
+@dataclass(frozen=True)
+class Official:
+    """Where the authors' own words for a question are, and how they have a judge write its numbers."""
+
+    text: str
+    """The name of the text in their file."""
+    reads: tuple[str, ...]
+    """For each value, what stands before its number."""
+
+
+class Asked:
+    """What protocols of criteria have in common. A subclass says which rubric it asks by, and what the scores are."""
+
+    Parameters: ClassVar[Any] = PromptParameters
+    rubric: ClassVar[str]
+    """The name of our packaged file."""
+    official_file: ClassVar[str] = ""
+    """How the authors call the file with their prompts."""
+    official: ClassVar[Mapping[str, Official]] = {}
+    """By question."""
+    slots: ClassVar[Mapping[str, str]] = {}
+    """What stands in the authors' texts for what is filled in -> our name of it."""
+    recorded: ClassVar[tuple[float, float] | None] = None
+    """The ends of the scale on which values are recorded, whatever a question's own are; None: as they are asked."""
+    headline: str
+
+    @classmethod
+    def texts(cls, parameters: Any) -> dict[str, Any]:
+        """The wording of every question. Raises `ConfigurationError` for prompts that cannot be read or meant."""
+        texts = worded(cls.load(parameters))
+        prompts = parameters.prompts
+        if prompts == "official":
+            prompts = cls._official(str(parameters.prompts_path), texts)
+        elif prompts == "ours":
+            prompts = {}
+        elif isinstance(prompts, str):
+            prompts = own_prompts(prompts, texts)
+        for name, replaced in prompts.items():
+            if name not in texts:
+                raise ConfigurationError(f"prompts.{name}: there is no such question; there are {', '.join(texts)}")
+            if parameters.prompts != "official":
+                loading.check_prompts(name, replaced, texts[name]["fields"])
+            texts[name].update(replaced)
+        return texts
+
+    @classmethod
+    def load(cls, parameters: Any) -> Any:
+        """The rubric as plain data."""
+        return loading.packaged(cls.rubric, "en")
+
+    @classmethod
+    def _official(cls, path: str, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """The authors' prompts; all of it stands in the user's turn."""
+        if not cls.official:
+            raise ConfigurationError("protocol.prompts: there are no official prompts for this protocol")
+        found = authors_texts(path, cls.official_file, [one.text for one in cls.official.values()])
+        return {
+            name: {
+                "system_prompt": "",
+                "user_prompt_template": cls._filled_by_us(found[one.text]),
+                "reads": list(one.reads),
+                "ask_again": "",
+                "untold": "",
+            }
+            for name, one in cls.official.items()
+        }
+
+    @classmethod
+    def _filled_by_us(cls, text: str) -> str:
+        """An authors' template for `str.format` (or one with other marks) as one of ours."""
+        formatted = any(slot.startswith("{") and slot in text for slot in cls.slots)
+        for slot, ours in cls.slots.items():
+            text = text.replace(slot, f"{{{ours}}}")
+        return text.replace("{{", "{").replace("}}", "}") if formatted else text
+
+    def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
+        self._texts = texts
+        self.is_official = any(text["reads"] for text in texts.values())
+
+    def questions(self, sample: Sample) -> Sequence[Question]:
+        """Raises `LookupError` for a sample with a question that the rubric has not."""
+        return [self._question(name, sample) for name in self._asked(sample)]
+
+    def _asked(self, sample: Sample) -> Sequence[str]:
+        asked: Sequence[str] = sample.facts.get("asks") or (
+            [sample.category] if sample.category in self._texts else [*self._texts]
+        )
+        if unknown := next((name for name in asked if name not in self._texts), ""):
+            raise LookupError(f"the rubric has no question `{unknown}`; it has {', '.join(self._texts)}")
+        return asked
+
+    def _question(self, name: str, sample: Sample) -> Question:
+        text = self._texts[name]
+        values = {field: str(sample.facts.get(field) or text["untold"]) for field in text["fields"]}
+        values[INSTRUCTION] = sample.instruction
+        return Question(
+            name=name,
+            gives=tuple(text["gives"]),
+            system=loading.fill(text["system_prompt"], values),
+            user=loading.fill(text["user_prompt_template"], values),
+            shows=tuple(_views(text, sample)),
+            form="text" if text["reads"] else "json",
+            again=text["ask_again"],
+        )
+
+    def read(self, question: Question, reply: Reply) -> Reading:
+        """The whole numbers of `{"reasoning": ..., "score": [a, b]}`, or those behind the authors' names for them."""
+        text = self._texts[question.name]
+        lowest, highest = text["lowest"], text["highest"]
+
+        def numbers(body: str) -> tuple[Sequence[float], str]:
+            if text["reads"]:
+                entries, words = [_behind(name, body, highest) for name in text["reads"]], ""
+            else:
+                entries, words = read_list(body, "score", len(question.gives))
+            found = [_whole(read_number(one, lowest, highest)) for one in entries]
+            return [self._recorded(one, lowest, highest) for one in found], words
+
+        return read_values(question, reply, numbers)
+
+    def _recorded(self, value: float, lowest: float, highest: float) -> float:
+        if self.recorded is None:
+            return value
+        worst, best = self.recorded
+        return worst + (value - lowest) * ((best - worst) / (highest - lowest))
+
+
+class Criteria(Asked):
+    """Asks the questions of a rubric of your own, and takes the mean of all numbers that a sample's questions give.
+
+    The scale of the score is that of the rubric's questions, which is one and the same for all of them.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Parameters(PromptParameters):
+        rubric: str
+        """The path of the rubric, a YAML file."""
+
+    headline = "score"
+
+    @classmethod
+    def load(cls, parameters: Any) -> Any:
+        """Raises `ConfigurationError` for a file that is no rubric."""
+        file = Path(parameters.rubric).expanduser()
+        try:
+            found = yaml.safe_load(read_text(file, "rubric"))
+        except yaml.YAMLError as error:
+            raise ConfigurationError(f"protocol.rubric: {file} is no YAML ({' '.join(str(error).split())})") from None
+        if not isinstance(found, dict) or not isinstance(found.get("questions"), dict):
+            raise ConfigurationError(f"protocol.rubric: {file} has no `questions`")
+        return found
+
+    def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
+        """Raises `ConfigurationError` where the questions have different ranges."""
+        super().__init__(parameters, texts)
+        ranges = {(float(text["lowest"]), float(text["highest"])) for text in texts.values()}
+        if len(ranges) != 1:
+            raise ConfigurationError("protocol.rubric: its questions have different ranges; give all of them the same")
+        ((lowest, highest),) = ranges
+        self.scores: Mapping[str, Score] = {
+            "score": Score(scale=Scale(lowest=lowest, highest=highest, mean_over="categories"))
+        }
+
+
+def worded(rubric: Mapping[str, Any]) -> dict[str, Any]:
+    """The prompts of a rubric's questions, put together. Raises `ConfigurationError` for one that lacks a part."""
+    try:
+        return {name: _worded(rubric, one) for name, one in rubric["questions"].items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ConfigurationError(f"protocol.rubric: it lacks a part ({type(error).__name__}: {error})") from None
+
+
+def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
+    told = question.get("tells", [])
+    lowest, highest = question.get("lowest", rubric["lowest"]), question.get("highest", rubric["highest"])
+    listed = [f"{n}. {one['title']}: {one['asks']}" for n, one in enumerate(question["criteria"].values(), 1)]
+    form = ", ".join(one["title"].upper() for one in question["criteria"].values())
+    parts = [rubric["opening"], question.get("about", ""), "\n".join(listed)]
+    parts += [rubric["quotation"]] if told else []
+    fill = {"lowest": str(lowest), "highest": str(highest), "form": form}
+    system = "\n\n".join(part.strip() for part in [*parts, rubric["answer"]] if part)
+    quoted = [f"{rubric['tells'][name]}\n<{name}>\n{{{name}}}\n</{name}>" for name in told]
+    return {
+        "system_prompt": loading.fill(system, fill),
+        "user_prompt_template": "\n\n".join([*quoted, rubric["closing"].strip()]),
+        "ask_again": loading.fill(rubric["ask_again"].strip(), fill),
+        "fields": told,
+        "untold": rubric.get("untold", ""),
+        "gives": list(question["criteria"]),
+        "shows": question["shows"],
+        "steps": rubric.get("steps", []),
+        "lowest": lowest,
+        "highest": highest,
+        "reads": [],
+    }
+
+
+def _views(text: Mapping[str, Any], sample: Sample) -> Iterator[View]:
+    steps = tuple(tuple(step) for step in text["steps"])
+    for shown in text["shows"]:
+        if shown == "sources":
+            first = () if "source" in sample.pictures else ("source",)  # the edit that it follows
+            for name in (*first, *(name for name in sample.pictures if name.startswith("source"))):
+                yield View(picture=name, steps=steps)
+        elif shown == "frames":
+            for number, name in enumerate(sample.facts["frames"], 1):
+                yield View(picture=name, steps=steps, label=f"frame {number}")
+        else:
+            yield View(picture=shown, steps=steps)
+
+
+def _whole(value: float) -> float:
+    if value != int(value):
+        raise NoAnswer(f"{value:.10g} is no whole number")
+    return value
+
+
+def _behind(name: str, body: str, highest: float) -> float:
+    """The number behind a name, as in `Name: 4`, `**Name:** **4**`, `"name": 4` or `Name: 4/5`. Raises `NoAnswer`."""
+    marks = r'["*_`\s]*'
+    pattern = rf"{re.escape(name)}{marks}[:：]{marks}(-?\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?(?![\d.]*\s*[-~]\s*\d)"
+    found = {(float(one[1]), float(one[2] or highest)) for one in re.finditer(pattern, body, re.IGNORECASE)}
+    if len(found) != 1 or {of for _, of in found} != {float(highest)}:
+        raise NoAnswer(f"{'more than one' if found else 'no'} number behind `{name}`: {excerpt(body)}")
+    return next(iter(found))[0]
+
+
+def settled(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
+    """The judgements. Raises `Missing` while some are still to come, and where there are none."""
+    if any(one.status is Status.PENDING for one in judgements):
+        raise Missing(Status.PENDING, "not every edit has been judged yet")
+    if not judgements:
+        raise Missing(Status.UNDEFINED, "no edit was judged")
+    return judgements

@@ -1,0 +1,94 @@
+"""`kris`: twenty folders with an annotation each, several sources, frames of which one is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from authors_files import Authors
+from five_dimension_files import picture
+
+from edit_eval.benchmarks.kris import PLACES, Kris
+from edit_eval.protocols.contract import fault
+from edit_eval.protocols.kris import Kris as Protocol
+
+
+@pytest.fixture
+def authors(tmp_path: Path) -> Authors:
+    return Authors(tmp_path, Kris)
+
+
+def row(*sources: str, **changes: Any) -> dict[str, Any]:
+    one = sources[0] if len(sources) == 1 else list(sources)
+    return {"ori_img": one, "gt_img": "", "ins_en": "Do it.", "explain_en": "So."} | changes
+
+
+FRAMES = row("3-1.jpg", "3-2.jpg", "3-4.jpg", gt_img="3-3.jpg", explain_en="")
+FOLDERS = {
+    "biology": {"1": row("1.jpeg")},
+    "multi-element_composition": {"2": row("2-1.jpg", "2-2.jpg", "2-3.jpg", explain_en="")},
+    "temporal_prediction": {"3": FRAMES},
+    "viewpoint_change": {"1": row("1.jpg", gt_img="1_gt.jpg")},
+    "anomaly_correction": {"1": row("1.jpg")},
+    "rule-based_reasoning": {"1": row("1.jpg", explain_en="")},
+}
+PICTURES = {
+    f"KRIS_Bench/{kind}/{name}": picture(number, "JPEG")
+    for kind, rows in FOLDERS.items()
+    for one in rows.values()
+    for number, name in enumerate(
+        [*([one["ori_img"]] if isinstance(one["ori_img"], str) else one["ori_img"]), one["gt_img"]]
+    )
+    if name
+}
+
+
+def shown(sample: Any) -> dict[str, list[str]]:
+    protocol = Protocol(Protocol.Parameters(), Protocol.texts(Protocol.Parameters()))
+    assert fault(protocol, sample) == ""
+    return {question.name: [view.picture for view in question.shows] for question in protocol.questions(sample)}
+
+
+def test_every_type_has_its_questions_and_pictures(authors: Authors) -> None:
+    authors.write({f"KRIS_Bench/{kind}/annotation.json": rows for kind, rows in FOLDERS.items()} | PICTURES)
+    samples = {sample.category: sample for sample in authors.samples()}
+    assert {sample.fault for sample in samples.values()} == {""}
+    assert samples["biology"].id == "biology_1"
+    assert samples["biology"].tags == ("conceptual", "natural science")
+    both = ["source", "edit"]
+    assert shown(samples["biology"]) == {"consistency": both, "knowledge": both, "quality": ["edit"]}
+    assert shown(samples["anomaly_correction"]) == {"consistency": both, "correction": both, "quality": ["edit"]}
+    assert shown(samples["viewpoint_change"])["viewpoint"] == ["source", "edit", "reference"]
+    parts = ["source", "source_2", "source_3", "edit"]
+    assert shown(samples["multi-element_composition"])["consistency_parts"] == parts
+    frames = ["source", "source_2", "edit", "source_3"]
+    assert shown(samples["temporal_prediction"])["instruction_frames"] == frames
+    protocol = Protocol(Protocol.Parameters(), Protocol.texts(Protocol.Parameters()))
+    first = protocol.questions(samples["temporal_prediction"])[0]
+    assert [view.name for view in first.shows] == ["frame 1", "frame 2", "frame 3", "frame 4"]
+    assert "<frame>\n3\n</frame>" in first.user
+    knowing = protocol.questions(samples["rule-based_reasoning"])[1]
+    assert "<explanation>\n(none was given)\n</explanation>" in knowing.user
+
+
+def test_all_rows_in_one_list_and_as_folders_are_the_same_samples(authors: Authors) -> None:
+    authors.write({f"KRIS_Bench/{kind}/annotation.json": rows for kind, rows in sorted(FOLDERS.items())} | PICTURES)
+    by_folder = authors.samples()
+    rows = [one | {"id": key, "type": kind} for kind, rows in sorted(FOLDERS.items()) for key, one in rows.items()]
+    authors.write({"final_data.json": rows})
+    assert authors.samples(data_path=str(authors.folder / "final_data.json")) == by_folder
+
+
+def test_faults(authors: Authors) -> None:
+    rows = {"1": row("1.jpg", "2.jpg", "3.jpg"), "2": row("1-1.jpg", "1-2.jpg", "1-2.jpg"), "3": row("gone.jpg")}
+    there = {f"temporal_prediction/{name}": picture() for name in ("1.jpg", "2.jpg", "3.jpg", "1-1.jpg", "1-2.jpg")}
+    authors.write({"temporal_prediction/annotation.json": rows, "alchemy/annotation.json": {"1": row("1.jpg")}} | there)
+    alchemy, *others = [sample.fault for sample in authors.samples()]
+    assert "type is 'alchemy', not one of count_change" in alchemy
+    assert others[:2] == ["ori_img does not say which frame is missing"] * 2
+    assert "no source: there is no file 'temporal_prediction/gone.jpg'" in others[2]
+
+
+def test_there_are_twenty_types() -> None:
+    assert len(PLACES) == 20

@@ -1,0 +1,121 @@
+"""`magicbrush`: the hub's Parquet, or the test set's folder; turns that follow one another, or stand alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from authors_files import Authors
+from five_dimension_files import picture
+
+from edit_eval.benchmarks.magicbrush import MagicBrush
+from edit_eval.benchmarks.selection import select
+from edit_eval.errors import ConfigurationError
+
+pyarrow = pytest.importorskip("pyarrow")
+from pyarrow import parquet  # noqa: E402
+
+IMAGE = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
+SCHEMA = pyarrow.schema(
+    [
+        ("img_id", pyarrow.string()),
+        ("turn_index", pyarrow.int32()),
+        ("source_img", IMAGE),
+        ("mask_img", IMAGE),
+        ("instruction", pyarrow.string()),
+        ("target_img", IMAGE),
+    ]
+)
+
+
+def image(number: int, suffix: str = "png") -> dict[str, Any]:
+    return {"bytes": picture(number), "path": f"{number}.{suffix}"}
+
+
+def turn(session: str, number: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "img_id": session,
+        "turn_index": number,
+        "source_img": image(number - 1),
+        "mask_img": image(9),
+        "instruction": f"Turn {number}.",
+        "target_img": image(number),
+    } | changes
+
+
+@pytest.fixture
+def authors(tmp_path: Path) -> Authors:
+    return Authors(tmp_path, MagicBrush)
+
+
+def write(authors: Authors, *rows: dict[str, Any]) -> None:
+    path = authors.folder / "data" / "dev-00000-of-00001.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=SCHEMA), path)
+
+
+ROWS = [turn("30", 1), turn("139", 1), turn("139", 2)]
+CAPTIONS = {"139": {"139-output2.png": "A cat with a hat."}}
+
+
+def test_the_last_turn_of_each_session_follows_those_before_it(authors: Authors) -> None:
+    write(authors, *ROWS)
+    samples = authors.samples()
+    assert [(s.id, s.category, s.follows, sorted(s.pictures), s.fault) for s in samples] == [
+        ("30_1", "final turn", "", ["reference", "source"], ""),
+        ("139_1", "earlier turn", "", ["reference", "source"], ""),
+        ("139_2", "final turn", "139_1", ["reference"], ""),
+    ]
+    assert [s.id for s in select(samples, categories=["final turn"])] == ["30_1", "139_1", "139_2"]
+    assert [s.id for s in select(samples, categories=["final turn"], limit=1)] == ["30_1"]
+
+
+def test_every_turn_starts_from_the_right_edit_before_it(authors: Authors, tmp_path: Path) -> None:
+    write(authors, *ROWS)
+    (tmp_path / "captions.json").write_text(json.dumps(CAPTIONS))
+    samples = authors.samples(turns="all", captions_path=str(tmp_path / "captions.json"))
+    assert [(s.id, s.category, s.follows) for s in samples][2] == ("139_2", "turn 2", "")
+    assert Path(samples[2].source).read_bytes() == picture(1)
+    assert [s.facts for s in samples] == [{}, {}, {"target_caption": "A cat with a hat."}]
+
+
+def test_the_test_set_as_it_is_unpacked(authors: Authors) -> None:
+    sessions = {
+        "139": [
+            {"input": "139-input.png", "mask": "139-mask1.png", "output": "139-output1.png", "instruction": "Turn 1."},
+            {"input": "139-output1.png", "mask": "m.png", "output": "139-output2.png", "instruction": "Turn 2."},
+        ]
+    }
+    names = ("input", "output1", "output2")
+    authors.write({f"images/139/139-{name}.png": picture(number) for number, name in enumerate(names)})
+    authors.write({"edit_sessions.json": sessions, "local_captions.json": CAPTIONS})
+    first, second = authors.samples()
+    write(authors, turn("139", 1), turn("139", 2))
+    again = authors.samples()
+    assert [s.pictures for s in again] == [first.pictures, second.pictures]
+    assert second.facts == {"target_caption": "A cat with a hat."}
+    assert [s.id for s in again] == [first.id, second.id]
+
+
+def test_faults_and_notes(authors: Authors) -> None:
+    broken = {"bytes": b"x", "path": "a.png"}
+    jpeg = {"bytes": picture(3, "JPEG"), "path": "3.png"}
+    rows = [turn("1", 1, target_img=None), turn("2", 1, source_img=broken), turn("3", 0), turn("4", 1, target_img=jpeg)]
+    write(authors, *rows, turn("4", 1))
+    benchmark = authors.benchmark()
+    faults = [sample.fault for sample in benchmark.samples()]
+    assert faults[0] == "no reference"
+    assert "source: not a picture in a known format" in faults[1]
+    assert faults[2] == "turn_index is 0, not a whole number from 1"
+    assert faults[3:] == ["", "index 3 has the same id"]
+    assert "index 3 ('4_1'): reference calls itself 'png' and is jpg: used as what it is" in benchmark.notes
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"139": "a"}'])
+def test_captions_that_are_none(authors: Authors, tmp_path: Path, text: str) -> None:
+    write(authors, *ROWS)
+    (tmp_path / "captions.json").write_text(text)
+    with pytest.raises(ConfigurationError, match=r"benchmark\.captions_path: .*captions\.json"):
+        authors.samples(captions_path=str(tmp_path / "captions.json"))

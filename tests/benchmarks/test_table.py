@@ -1,0 +1,263 @@
+"""`table`: the same rows in every form of file, columns by common names, and every fault named with row and id."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from five_dimension_files import picture
+from PIL import Image
+
+from edit_eval.benchmarks.selection import refuse_bad
+from edit_eval.benchmarks.table import Table
+from edit_eval.config.loading import load_configuration
+from edit_eval.errors import BenchmarkError, ConfigurationError
+from edit_eval.records import Sample
+
+Rows = Sequence[Mapping[str, Any]]
+ROWS: Rows = [
+    {"id": "a", "image": "pics/0.png", "prompt": "Add a hat, please.", "type": "add", "seed": "3"},
+    {"id": "b", "image": "pics/1.png", "prompt": "加一顶帽子。", "type": "add", "seed": "4"},
+    {"id": "c", "image": "pics/2.png", "prompt": 'Write "Hi".', "type": "text", "seed": ""},
+]
+
+
+class Folder:
+    """A folder of three pictures, tables of any form, and a cache."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        (path / "pics").mkdir()
+        for number in range(3):
+            (path / "pics" / f"{number}.png").write_bytes(picture(number))
+
+    def write(self, rows: Rows, name: str = "my.csv") -> Path:
+        file = self.path / name
+        if file.suffix in (".csv", ".tsv"):
+            with open(file, "w", encoding="utf-8-sig", newline="") as opened:
+                writer = csv.DictWriter(opened, rows[0], delimiter="\t" if file.suffix == ".tsv" else ",")
+                writer.writeheader()
+                writer.writerows(rows)
+        elif file.suffix == ".parquet":
+            pyarrow = pytest.importorskip("pyarrow")
+            from pyarrow import parquet
+
+            parquet.write_table(pyarrow.Table.from_pylist(list(rows)), file)
+        else:
+            lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+            file.write_text("\n".join(lines) if file.suffix == ".jsonl" else f"[{','.join(lines)}]", "utf-8")
+        return file
+
+    def table(self, path: Path, **parameters: Any) -> Table:
+        return Table(Table.Parameters(**{"data_path": str(path), "cache_dir": str(self.path / "cache"), **parameters}))
+
+    def samples(self, rows: Rows = (), name: str = "my.csv", **parameters: Any) -> list[Sample]:
+        path = self.write(rows, name) if rows else self.path / name
+        return list(self.table(path, **parameters).samples())
+
+    def faults(self, *rows: Mapping[str, Any], **parameters: Any) -> list[str]:
+        return [sample.fault for sample in self.samples(rows, **parameters)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+class TestForms:
+    @pytest.mark.parametrize("name", ["my.csv", "my.tsv", "my.json", "my.jsonl", "my.parquet"])
+    def test_the_same_samples_from_every_form(self, folder: Folder, name: str) -> None:
+        samples = folder.samples(ROWS, name)
+        assert [(one.id, one.instruction, one.category, one.fault) for one in samples] == [
+            ("a", "Add a hat, please.", "add", ""),
+            ("b", "加一顶帽子。", "add", ""),
+            ("c", 'Write "Hi".', "text", ""),
+        ]
+        assert [Path(one.source).read_bytes() for one in samples] == [picture(number) for number in range(3)]
+        table = folder.table(folder.path / name)
+        assert list(table.samples()) == samples
+        assert table.notes == (
+            f"columns of {name}: instruction = prompt, id = id, source = image, category = type; not used: seed "
+            "(`fields` says otherwise)",
+        )
+
+    def test_pictures_inside_of_the_table(self, folder: Folder) -> None:
+        data = picture(7)
+        text = base64.b64encode(data).decode()
+        jpeg = io.BytesIO()
+        Image.new("RGB", (64, 48), "red").save(jpeg, "JPEG")
+        for name, held, kept in (
+            ("hub.parquet", {"bytes": data, "path": "x.png"}, data),
+            ("bytes.parquet", data, data),
+            ("text.csv", f"data:image/png;base64,{text}", data),
+            ("long.jsonl", base64.b64encode(picture(7, size=(600, 450))).decode(), picture(7, size=(600, 450))),
+            ("jpeg.parquet", {"bytes": jpeg.getvalue(), "path": "x.png"}, jpeg.getvalue()),
+        ):
+            table = folder.table(folder.write([{"image": held, "prompt": "Add a hat."}], name))
+            (sample,) = table.samples()
+            assert (sample.fault, sample.id, Path(sample.source).read_bytes()) == ("", "00000", kept)
+        assert table.notes[1] == "index 0 ('00000'): source calls itself 'png' and is jpg: used as what it is"
+
+    def test_a_folder_of_pictures_with_a_text_each_or_one_for_all(self, folder: Folder) -> None:
+        pics = folder.path / "pics"
+        for number in (0, 1):
+            (pics / f"{number}.txt").write_text(f"Add {number} hats.\n")
+        samples = folder.samples(name="pics")
+        assert [(one.id, one.instruction) for one in samples[:2]] == [("0", "Add 0 hats."), ("1", "Add 1 hats.")]
+        assert "there is no 2.txt" in samples[2].fault
+        for number in (0, 1):
+            (pics / f"{number}.txt").unlink()
+        (pics / "prompts.txt").write_text("1.png: Add a hat.\n0.png\tAdd two.\n\n2.png, Add a bird: a red one.\n")
+        samples = folder.samples(name="pics")
+        assert [one.instruction for one in samples] == ["Add two.", "Add a hat.", "Add a bird: a red one."]
+        (pics / "3.png").write_bytes(picture(3))
+        assert "prompts.txt has no line for 3.png" in folder.samples(name="pics")[3].fault
+
+    def test_a_folder_with_a_table_in_it(self, folder: Folder) -> None:
+        folder.write(ROWS)
+        assert len(folder.samples(name=".")) == 3
+        folder.write(ROWS, "other.csv")
+        with pytest.raises(ConfigurationError, match=r"has several tables: my\.csv, other\.csv; give one"):
+            folder.samples(name=".")
+        folder.write(ROWS[:1], "metadata.csv")
+        assert len(folder.samples(name=".")) == 1
+
+    def test_a_json_of_categories(self, folder: Folder) -> None:
+        row = {"image": "pics/0.png", "prompt": "Add a hat."}
+        (folder.path / "my.json").write_text(json.dumps({"add": [row], "remove": [row, row]}))
+        assert [one.category for one in folder.samples(name="my.json")] == ["add", "remove", "remove"]
+
+
+class TestColumns:
+    def test_several_sources_reference_mask_and_all_else(self, folder: Folder) -> None:
+        row = {
+            "Edit Prompt": "Put both together.",
+            "image1": "pics/0.png",
+            "image2": "pics/1.png",
+            "target_img": "pics/2.png",
+            "mask": "pics/2.png",
+            "tags": "warm, light;night",
+            "difficulty": "hard",
+            "caption": "A cat.",
+        }
+        (sample,) = folder.samples([row])
+        assert list(sample.pictures) == ["source", "source_2", "mask", "reference"]
+        assert (sample.tags, sample.difficulty, sample.description) == (("warm", " light", "night"), "hard", "A cat.")
+        (sample,) = folder.samples([{"images": ["pics/0.png", "pics/1.png"], "prompt": "Mix."}], "my.jsonl")
+        assert list(sample.pictures) == ["source", "source_2"]
+
+    def test_the_columns_of_the_runs_language_come_first(self, folder: Folder) -> None:
+        row = {"image": "pics/0.png", "prompt": "?", "instruction_en": "Add a hat.", "instruction_cn": "加帽子。"}
+        assert [folder.samples([row], language=one)[0].instruction for one in ("en", "zh")] == [
+            "Add a hat.",
+            "加帽子。",
+        ]
+
+    def test_fields_say_otherwise(self, folder: Folder) -> None:
+        rows = [{"x": "pics/0.png", "y": "Add a hat.", "type": "t"}]
+        (sample,) = folder.samples(rows, fields={"source": "x", "instruction": "y", "category": ""})
+        assert (sample.instruction, sample.category, sample.fault) == ("Add a hat.", "", "")
+        for fields, said in (
+            (
+                {},
+                r"has no column for the instruction; it has x, y, type; say which it is: fields: \{instruction: NAME\}",
+            ),
+            ({"instruction": "y"}, "has no column for the source"),
+            (
+                {"instruction": "z"},
+                r"benchmark\.fields\.instruction: .*my\.csv has no column 'z'; valid are x, y, type",
+            ),
+            ({"sorce": "x"}, "there is no field 'sorce'; did you mean 'source'"),
+        ):
+            with pytest.raises(ConfigurationError, match=said):
+                folder.samples(rows, fields=fields)
+
+    def test_a_sample_that_follows_another_needs_no_source(self, folder: Folder) -> None:
+        rows = [ROWS[0] | {"follows": ""}, ROWS[1] | {"follows": "a", "image": ""}]
+        assert [(one.follows, list(one.pictures), one.fault) for one in folder.samples(rows)] == [
+            ("", ["source"], ""),
+            ("a", [], ""),
+        ]
+
+
+class TestFaults:
+    @pytest.mark.parametrize(
+        ("changes", "fault"),
+        [
+            ({"prompt": " "}, "no instruction"),
+            ({"image": ""}, "no source"),
+            ({"image": "pics/9.png"}, "no source: there is no file 'pics/9.png' in "),
+            ({"image": "../x.png"}, "`pictures_path` names the folder that holds the pictures"),
+            ({"image": "https://x.org/a.png"}, "is an address: download it, and give the file"),
+            ({"image": "my.csv"}, "source 'my.csv': not a picture in a known format"),
+            ({"image": "data:image/png;base64,?"}, "source: not a picture in a known format"),
+        ],
+    )
+    def test_each_is_named(self, folder: Folder, changes: dict[str, str], fault: str) -> None:
+        good, bad = folder.faults(ROWS[0], ROWS[1] | changes)
+        assert good == ""
+        assert fault in bad
+
+    def test_with_row_and_id(self, folder: Folder) -> None:
+        samples = folder.samples([ROWS[0], ROWS[1] | {"id": "a"}, ROWS[2] | {"prompt": ""}])
+        with pytest.raises(BenchmarkError) as caught:
+            refuse_bad(samples)
+        assert caught.value.faults == ("sample 1 (a#1): index 0 has the same id", "sample 2 (c): no instruction")
+
+    def test_a_missing_picture_that_has_come_is_found(self, folder: Folder) -> None:
+        assert folder.faults(ROWS[0] | {"image": "pics/9.png"}) != [""]
+        (folder.path / "pics" / "9.png").write_bytes(picture(9))
+        assert [one.fault for one in folder.samples()] == [""]
+
+    @pytest.mark.parametrize(
+        ("name", "data", "said"),
+        [
+            ("my.csv", b"image,prompt\n" + "0.png,加帽子\n".encode("gb18030"), "save it as CSV in UTF-8"),
+            ("my.csv", b"", "is empty"),
+            ("my.csv", b"a,b,a\n1,2,3\n", "has the column `a` twice"),
+            ("my.csv", b'image,prompt\n0.png,"a\n', "is broken CSV"),
+            ("my.xlsx", b"PK", "is none of .csv, .tsv, .json, .jsonl, .ndjson, .parquet, and no folder"),
+            ("my.json", b"<html>", "is not JSON"),
+            ("my.parquet", b"PAR1", "is no whole Parquet file"),
+        ],
+    )
+    def test_a_file_of_something_else(self, folder: Folder, name: str, data: bytes, said: str) -> None:
+        (folder.path / name).write_bytes(data)
+        with pytest.raises(ConfigurationError) as caught:
+            folder.samples(name=name)
+        assert said in str(caught.value)
+
+    def test_a_row_with_too_many_cells(self, folder: Folder) -> None:
+        (folder.path / "my.csv").write_text("image,prompt\npics/0.png,Add a hat, please.\npics/1.png,Add.\n\n")
+        bad, good = folder.samples(name="my.csv")
+        assert bad.fault.startswith("the row has 3 cells for 2 columns: put text with commas in quotes")
+        assert (good.fault, good.id) == ("", "00001")
+
+    def test_half_a_data_set_is_none(self, folder: Folder) -> None:
+        (folder.path / "data").mkdir()
+        folder.write(ROWS, "data/train-00000-of-00002.parquet")
+        with pytest.raises(ConfigurationError, match=r"is not whole: train-00001-of-00002\.parquet is missing"):
+            folder.samples(name="data")
+
+
+class TestConfiguration:
+    def test_a_files_name_is_enough(self, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder.write(ROWS)
+        monkeypatch.chdir(folder.path)
+        models = {"diffusion_model": {"type": "copy_source"}, "reward_model": {"type": "testing"}}
+        loaded = load_configuration({"benchmark": "my.csv", **models}, limit=1, overrides=["benchmark.language=zh"])
+        assert (loaded.benchmark.type, loaded.benchmark.parameters["data_path"]) == ("table", "my.csv")
+        assert (loaded.benchmark.language, loaded.benchmark.filters.limit) == ("zh", 1)
+        protocol = loaded.judges["testing"].protocol
+        assert protocol is not None
+        assert (protocol.type, protocol.parameters["general"]) == ("rubric", True)
+        loaded = load_configuration({"benchmark": "gedit", **models})
+        assert loaded.benchmark.parameters["data_path"] == "hub:stepfun-ai/GEdit-Bench@58159f3"
+        with pytest.raises(ConfigurationError, match="no such file: gedti; did you mean `gedit`"):
+            load_configuration({"benchmark": "gedti", **models})

@@ -1,0 +1,154 @@
+"""Each benchmark that people report, from its authors' files to its report: small, with testing models."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from edit_eval import evaluate
+from edit_eval.records import Status
+from edit_eval.run import Run
+from faults.faulty_runs import Ears
+
+pyarrow = pytest.importorskip("pyarrow")
+from pyarrow import parquet  # noqa: E402
+
+NUMBERS = '{"reasoning": "So.", "score": [%s]}'
+
+
+def picture(number: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (24, 16), (40 * number, 90, 60)).save(file, "PNG")
+    return file.getvalue()
+
+
+def write(folder: Path, files: dict[str, Any]) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return folder
+
+
+def run(folder: Path, benchmark: dict[str, Any], judges: dict[str, Any], **edit: Any) -> Run:
+    one = {"device_ids": "cpu:1"}
+    configuration = {
+        "benchmark": {"data_path": str(folder / "data"), "cache_dir": str(folder / "cache"), **benchmark},
+        "diffusion_model": {"type": "testing", "params": {**one, **edit}},
+        "judges": {name: judge | {"params": one | judge.get("params", {})} for name, judge in judges.items()},
+        "evaluation": {"controls": 0},
+        "execution": {"pilot": False, "progress": "none"},
+    }
+    return evaluate(configuration, run_dir=folder / "run", report=False, spectator=Ears())
+
+
+ROW = {"instruction": "Do it.", "image": "1.png", "reference": "Done.", "subtask": "s"}
+CASES = {
+    "imgedit": (
+        {
+            "basic_edit.json": {
+                "1": {"id": "1.png", "prompt": "Add it.", "edit_type": "add"},
+                "2": {"id": "2.png", "prompt": "Draw it.", "edit_type": "style"},
+            }
+        },
+        {"1": NUMBERS % "5, 5, 1", "2": NUMBERS % "4, 3, 3"},
+        {"score": (11 / 3 + 10 / 3) / 2},
+        {"Overall": (3.67 + 3.33) / 2},
+    ),
+    "risebench": (
+        {
+            "data_total.json": [
+                ROW | {"index": "t", "category": "temporal_reasoning"},
+                ROW | {"index": "l", "category": "logical_reasoning", "reference": None, "reference_img": "2.png"},
+            ]
+        },
+        {"t": NUMBERS % 5, "l": NUMBERS % 1, "l#logical_reasoning_reference": NUMBERS % 0},
+        {"accuracy": 0.5, "score": (5 + 1.1) / 2, "reasoning": 3, "consistency": 5, "plausibility": 5},
+        {"Accuracy": 0.5, "Score": (5 + 1.1) / 2},
+    ),
+    "unireditbench": (
+        {
+            "data.json": [
+                {
+                    "name": "maze",
+                    "idx": number,
+                    "instruction": "Go.",
+                    "original_image_path": "1.png",
+                    "reference_image_path": "2.png",
+                    "reference_effect": "A line.",
+                }
+                for number in (1, 2)
+            ]
+        },
+        {"maze_1": NUMBERS % 5, "maze_2": NUMBERS % 5, "maze_2#reasoning_both": NUMBERS % 3},
+        {"score": 4.5, "accuracy": 0.5},
+        {"Score": 4.5, "Accuracy": 0.5},
+    ),
+    "kris": (
+        {
+            "biology/annotation.json": {"1": {"ori_img": "1.png", "ins_en": "Wait.", "explain_en": "It grows."}},
+            "temporal_prediction/annotation.json": {"1": {"ori_img": ["1-1.png", "1-3.png"], "ins_en": "Frame 2."}},
+            **{f"temporal_prediction/1-{number}.png": picture(number) for number in (1, 3)},
+            "biology/1.png": picture(1),
+        },
+        {
+            "biology_1": NUMBERS % 5,
+            "biology_1#knowledge": NUMBERS % "3, 1",
+            "temporal_prediction_1": NUMBERS % 1,
+        },
+        {"AVG": 250 / 4 / 2, "VC": 50, "VQ": 50, "IF": 25, "KP": 0},
+        {"Overall": 250 / 7, "factual": 0, "conceptual": 62.5},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_from_the_authors_files_to_their_number(name: str, tmp_path: Path) -> None:
+    files, answers, scores, published = CASES[name]
+    write(tmp_path / "data", {"1.png": picture(1), "2.png": picture(2)} | files)
+    made = run(tmp_path, {"type": name}, {"judge": {"type": "testing", "params": {"answers": answers}}})
+    [found] = made.summary["results"]
+    assert found["protocol"] == name
+    assert {key: found["scores"][key]["mean"] for key in scores} == pytest.approx(scores)
+    assert {key: found["published"][key]["value"] for key in published} == pytest.approx(published)
+    assert all(entry["value"] is None for key, entry in found["published"].items() if key not in published)
+    assert found["headline"] == next(iter(scores))
+
+
+def test_a_turn_that_failed_fails_those_behind_it(tmp_path: Path) -> None:
+    rows = [
+        {
+            "img_id": session,
+            "turn_index": turn,
+            "instruction": f"Turn {turn}.",
+            "source_img": {"bytes": picture(turn - 1), "path": "a.png"},
+            "target_img": {"bytes": picture(turn), "path": "b.png"},
+        }
+        for session, turns in (("1", 1), ("2", 3), ("3", 2))
+        for turn in range(1, turns + 1)
+    ]
+    (tmp_path / "data").mkdir()
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "data" / "dev.parquet")
+    pixels = {"type": "picture_metrics", "params": {"bicubic": True}}
+    made = run(tmp_path, {"type": "magicbrush"}, {"pixels": pixels}, fail=["2_1"])
+    edits = {edit.sample_id: (edit.status, edit.reason) for edit in made.results.edits}
+    why = edits["2_1"][1]
+    assert why.endswith("RuntimeError: 2_1 fails on purpose")
+    assert edits["2_1"][0] is Status.EDIT_FAILED
+    assert edits["2_2"] == (Status.EDIT_FAILED, f"the edit that it follows failed: {why}")
+    assert edits["2_3"] == edits["2_2"]
+    assert [edits[name][0] for name in ("1_1", "3_1", "3_2")] == [Status.OK] * 3
+    [found] = made.summary["results"]
+    assert found["protocol"] == "magicbrush"
+    assert "the authors' script stops at `2_3`" in found["published"]["L1"]["reason"]
+    last = {one.sample_id: one.scores for one in made.results.judgements if one.category == "final turn"}
+    made = run(tmp_path, {"type": "magicbrush", "sample_ids": ["1_1", "3_2"]}, {"pixels": pixels}, fail=["2_1"])
+    [found] = made.summary["results"]
+    assert found["coverage"]["total"] == 3, "3_1 is edited and judged, too"
+    wanted = (last["1_1"]["l1_bicubic"] + last["3_2"]["l1_bicubic"]) / 2
+    assert found["published"]["L1"]["value"] == pytest.approx(wanted)
