@@ -336,7 +336,8 @@ class TestBenchmark:
     def test_a_category_without_rubric_stops_the_run(self, load: Load) -> None:
         items = [item(0), *(item(number, "风格") for number in range(1, 23))]
         texts = stoppers(examine(load(items)))
-        assert texts[0] == "sample 1 (00001_风格): no rubric for its category `风格`: add `prompts.风格.system_prompt`"
+        lacking = "sample 1 (00001_风格): no rubric for its category `风格`: add `prompts.风格.system_prompt`"
+        assert texts[0] == f"{lacking}, or write `protocol: {{general: true}}` for the general one"
         assert (len(texts), texts[-1]) == (21, "and 2 more bad samples")
 
     def test_a_category_without_rubric_can_be_skipped(self, load: Load) -> None:
