@@ -97,7 +97,15 @@ class TestEdits:
         assert _numbers(SimpleNamespace(images=[torch.zeros(3, 8, 8)]), row).shape == (1, 3, 8, 8)
 
     @pytest.mark.parametrize(
-        "name", ["QwenImageEditPlusPipeline", "Flux2KleinPipeline", "JoyImageEditPlusPipeline", "ZImageOmniPipeline"]
+        "name",
+        [
+            "QwenImageEditPlusPipeline",
+            "Flux2KleinPipeline",
+            "JoyImageEditPlusPipeline",
+            "ZImageOmniPipeline",
+            "QwenImage21TurboModularPipeline",
+            "Flux3DistilledModularPipeline",
+        ],
     )
     def test_several_sources_in_their_order(self, name: str, model: Callable[[str], DiffusersModel]) -> None:
         one, other = photograph(), photograph("chelsea")
@@ -269,7 +277,7 @@ class TestUnknown:
         with pytest.raises(ConfigurationError, match=r"holds no model_index\.json"):
             DiffusersModel.effective(Parameters(str(tmp_path)))
         (tmp_path / "modular_model_index.json").write_text("{}")
-        with pytest.raises(ConfigurationError, match="is a modular pipeline, which is not run here"):
+        with pytest.raises(ConfigurationError, match=r"is a modular pipeline \(of no class\), of which only QwenImage21Tu"):
             DiffusersModel.effective(Parameters(str(tmp_path)))
 
 

@@ -175,9 +175,9 @@ class DiffusersModel:
 
             location = _located(parameters)
             getattr(diffusers, str(location.index.get("_class_name")), None)  # the libraries import the rest when asked
-            for entry in location.index.values():
-                if isinstance(entry, list) and entry[0] == "transformers" and entry[1]:
-                    getattr(transformers, entry[1], None)
+            for _, library, class_name in folders.parts_in(location.index):
+                if library == "transformers":
+                    getattr(transformers, class_name, None)
 
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads the pipeline; over several devices its large networks are spread layer by layer.
@@ -264,18 +264,16 @@ class DiffusersModel:
 
         parameters = self.parameters
         parts: dict[str, Any] = {}
-        for name, entry in location.index.items():
-            if name.startswith("_") or not isinstance(entry, list) or None in entry:
-                continue
+        for name, library, class_name in folders.parts_in(location.index):
             place = (places or {}).get(name, {})
             part_class = class_of_part(location, name)
             if isinstance(part_class, type) and issubclass(part_class, torch.nn.Module):
                 keywords = {**place, **row.load.get(name, {}), **keywords_for(name, PARTS, parameters.load)}
                 on = devices if name in LARGE else devices[:1]
                 parts[name] = load_part(location, name, parameters.dtype, on, offload, keywords)
-            elif entry[0] == "transformers":
+            elif library == "transformers":
                 processor = load_any_processor(
-                    location.name, entry[1], subfolder=place.get("subfolder", name), **location.keywords
+                    location.name, class_name, subfolder=place.get("subfolder", name), **location.keywords
                 )
                 parts |= {name: processor} if processor is not None else {}
         return parts

@@ -37,7 +37,7 @@ def load_part(
     `load` is further keywords of `from_pretrained`; a `dtype` among them is this part's own. Raises `LoadError` where
     weights are missing from the files.
     """
-    library = location.index[name][0]
+    library, _ = location.index[name]
     part_class = class_of_part(location, name)
     settings: dict[str, Any] = {"use_safetensors": True, "subfolder": name, **location.keywords, **load}
     settings[_dtype_keyword(library)] = dtype_named(settings.pop("dtype", dtype))

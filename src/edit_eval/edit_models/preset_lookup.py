@@ -55,7 +55,8 @@ def index_of(parameters: Any) -> Mapping[str, Any]:
         if file == MODULAR_INDEX and index.get("_class_name") not in PIPELINE:
             known = ", ".join(row.name for row in PIPELINES if row.modular)
             raise ConfigurationError(
-                f"model_name: {name} is a modular pipeline, {index.get('_class_name')}; of those only {known} are run"
+                f"model_name: {folder.absolute()} is a modular pipeline ({index.get('_class_name', 'of no class')}), of which only "
+                f"{known} are run"
             )
         return index
     if folder is not None and folders.local_folder(name):

@@ -375,7 +375,8 @@ RELEASES = (
         parts={"transformer": 7.0, "text_encoder": 8.77},
         settings={"num_inference_steps": 8},
         environment="transformers 5.17 or newer",
-        figures="8 steps, no guidance: diffusers 0.42.1, the blocks of QwenImage21TurboModularPipeline",
+        figures="8 steps without guidance: its blocks in diffusers 0.42.1, whose edits are those of this class; the class: "
+        "its model_index.json at d65dbc9, as a mirror has it",
     ),
     Release(
         name="black-forest-labs/FLUX.1-Kontext-dev",
@@ -419,7 +420,7 @@ RELEASES = (
         pipeline="Flux3DistilledModularPipeline",
         licence="FLUX Kommunity License",
         parts={"transformer": 5.6, "text_encoder": 4.0},
-        figures="black-forest-labs/flux-3-image-klein on GitHub, README",
+        figures="black-forest-labs/flux-3-image-klein on GitHub, README; the text encoder is Qwen3-VL-4B: model card",
     ),
     Release(
         name="meituan-longcat/LongCat-Image-Edit",

@@ -53,6 +53,7 @@ def pipeline(folder: Path) -> Path:
         "tokenizer": ["transformers", "Q"],
         "scheduler": ["diffusers", "S"],
         "safety_checker": [None, None],
+        "sample_sigmas": [1.0, 0.5],
     }
     folder.mkdir(parents=True)
     (folder / "model_index.json").write_text(json.dumps(index))
