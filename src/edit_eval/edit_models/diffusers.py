@@ -226,7 +226,8 @@ class DiffusersModel:
         _refuse_unknown(pipeline_class, inspect.signature(pipeline_class.__call__).parameters, settings)
         by_function = self.parameters.canvas if settings.pipeline.canvas.lever == "calculate_dimensions" else None
         self._call = call_on_canvas(pipeline_class, by_function)  # before minutes of loading: is there a way?
-        parts = self._parts(location, settings.pipeline, devices, offload)
+        found: dict[str, Any] = {name: (location, {}) for name, _, _ in folders.parts_in(location.index)}
+        parts = self._parts(found, settings.pipeline, devices, offload)
         return pipeline_class.from_pretrained(location.name, **parts, **location.keywords)
 
     def _load_modular(
@@ -244,28 +245,28 @@ class DiffusersModel:
         pipeline = assembled(pipeline_class, location, row, settings)
         _refuse_unknown(pipeline_class, inputs_of(pipeline, row), settings)
         self._call = caller(row)
-        parts: dict[str, Any] = {}
         found = part_locations(pipeline, location)
-        for name, (where, own) in found.items():
-            parts |= self._parts(where, row, devices, offload, {name: own})
+        parts = self._parts(found, row, devices, offload)
         load_rest(pipeline, parts, {name: where.commit for name, (where, _) in found.items()})
         return pipeline
 
     def _parts(
         self,
-        location: folders.Location,
+        found: Mapping[str, tuple[folders.Location, Mapping[str, Any]]],
         row: Pipeline,
         devices: Sequence[str],
         offload: str,
-        places: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> dict[str, Any]:
-        """The networks, where they are to compute, and the processors that would need torchvision."""
+        """The networks, where they are to compute, and the processors that would need torchvision.
+
+        `found` has for each part the model that it belongs to, and where in it, if not in the folder of its name.
+        """
         import torch
 
         parameters = self.parameters
         parts: dict[str, Any] = {}
-        for name, library, class_name in folders.parts_in(location.index):
-            place = (places or {}).get(name, {})
+        for name, (location, place) in found.items():
+            library, class_name = location.index[name]
             part_class = class_of_part(location, name)
             if isinstance(part_class, type) and issubclass(part_class, torch.nn.Module):
                 keywords = {**place, **row.load.get(name, {}), **keywords_for(name, PARTS, parameters.load)}

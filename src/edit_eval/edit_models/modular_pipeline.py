@@ -75,6 +75,7 @@ def load_rest(pipeline: Any, parts: Mapping[str, Any], commits: Mapping[str, str
     """Hands the pipeline its `parts`, and has it load the others (tokenizers, schedulers), each at its commit. Raises
     `LoadError` where one is missing then: the library only logs it."""
     pipeline.update_components(**parts)
-    pipeline.load_components(pipeline.null_component_names, revision={name: one or None for name, one in commits.items()})
+    revisions = {name: commit or None for name, commit in commits.items()}
+    pipeline.load_components(pipeline.null_component_names, revision=revisions)
     if missing := pipeline.null_component_names:
         raise LoadError(f"{', '.join(missing)}: could not be loaded; the worker's log says why")

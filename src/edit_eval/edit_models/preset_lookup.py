@@ -38,8 +38,9 @@ def index_file(parameters: Any) -> str:
 
 
 def index_of(parameters: Any) -> Mapping[str, Any]:
-    """`model_index.json` (or `modular_model_index.json`), as far as it is known without asking the Hub, and the same whether the weights are here or
-    not: of a release the table has the class, and for another name on the Hub the parameter `pipeline` may say it.
+    """`model_index.json` (or `modular_model_index.json`), as far as it is known without asking the Hub, and the same
+    whether the weights are here or not: of a release the table has the class, and for another name on the Hub the
+    parameter `pipeline` may say it.
 
     Raises `ConfigurationError` for a name of which nobody knows which pipeline it is.
     """
@@ -54,10 +55,8 @@ def index_of(parameters: Any) -> Mapping[str, Any]:
         index = folders.read_index(folder / file)
         if file == MODULAR_INDEX and index.get("_class_name") not in PIPELINE:
             known = ", ".join(row.name for row in PIPELINES if row.modular)
-            raise ConfigurationError(
-                f"model_name: {folder.absolute()} is a modular pipeline ({index.get('_class_name', 'of no class')}), of which only "
-                f"{known} are run"
-            )
+            what = f"a modular pipeline ({index.get('_class_name', 'of no class')}), of which only {known} are run"
+            raise ConfigurationError(f"model_name: {folder.absolute()} is {what}")
         return index
     if folder is not None and folders.local_folder(name):
         raise ConfigurationError(f"model_name: {folder.absolute()} holds no {INDEX}, so it is no pipeline")

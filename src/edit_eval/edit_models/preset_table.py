@@ -143,15 +143,14 @@ PIPELINES = (
         steps=16,
         negative_argument="",
         canvas=Canvas(
-            rule="the source's size, at most 4 megapixels; of several the first one's, at most 1 megapixel, sides cut to "
-            "multiples of 16"
+            rule="the source's size, at most 4 megapixels; of several the first one's, at most 1 megapixel, sides cut "
+            "to multiples of 16"
         ),
         modular=True,
         rewriting="prompt_upsampler",
         notes=(
             _FLUX_2_NOTE,
-            "the authors ask that it is not used without its prompt upsampler, another model; here it is off, as for "
-            "every model",
+            "the authors ask that it is not used without its prompt upsampler, another model; it is off all the same",
         ),
         figures=BLOCKS,
     ),
@@ -318,6 +317,7 @@ PIPELINES = (
 )
 
 _QWEN_REPO = "QwenLM/Qwen-Image-2.1 at 0f0715e"
+_QWEN_TURBO = "8 steps: its blocks in diffusers 0.42.1; the class: its model_index.json at d65dbc9, by a mirror"
 _FLUX_2 = "huggingface.co/black-forest-labs, model cards"
 _APACHE, _FLUX_1_DEV, _FLUX_2_DEV = "Apache-2.0", "FLUX.1-dev, non-commercial", "FLUX.2-dev, non-commercial"
 _FLUX_9B = "FLUX non-commercial v2.1"
@@ -333,21 +333,16 @@ RELEASES = (
         parts=COUNTED,
         figures="model card; parts counted",
     ),
-    Release(
-        name="Qwen/Qwen-Image-Edit-2509",
-        pipeline="QwenImageEditPlusPipeline",
-        licence=_APACHE,
-        gated=False,
-        parts=COUNTED,
-        figures="model card; parts counted",
-    ),
-    Release(
-        name="Qwen/Qwen-Image-Edit-2511",
-        pipeline="QwenImageEditPlusPipeline",
-        licence=_APACHE,
-        gated=False,
-        parts=COUNTED,
-        figures="model card; parts counted",
+    *(
+        Release(
+            name=f"Qwen/Qwen-Image-Edit-{version}",
+            pipeline="QwenImageEditPlusPipeline",
+            licence=_APACHE,
+            gated=False,
+            parts=COUNTED,
+            figures="model card; parts counted",
+        )
+        for version in (2509, 2511)
     ),
     *(
         Release(
@@ -360,23 +355,17 @@ RELEASES = (
         )
         for version in ("1.0", "1.1")
     ),
-    Release(
-        name="Qwen/Qwen-Image-2.1",
-        pipeline="QwenImage21Pipeline",
-        licence="Qwen Research License",
-        parts={"transformer": 7.0, "text_encoder": 8.77},
-        environment="transformers 5.17 or newer",
-        figures=_QWEN_REPO,
-    ),
-    Release(
-        name="Qwen/Qwen-Image-2.1-Turbo",
-        pipeline="QwenImage21Pipeline",
-        licence="Qwen Research License",
-        parts={"transformer": 7.0, "text_encoder": 8.77},
-        settings={"num_inference_steps": 8},
-        environment="transformers 5.17 or newer",
-        figures="8 steps without guidance: its blocks in diffusers 0.42.1, whose edits are those of this class; the class: "
-        "its model_index.json at d65dbc9, as a mirror has it",
+    *(
+        Release(
+            name=f"Qwen/Qwen-Image-2.1{turbo}",
+            pipeline="QwenImage21Pipeline",
+            licence="Qwen Research License",
+            parts={"transformer": 7.0, "text_encoder": 8.77},
+            settings={"num_inference_steps": 8} if turbo else {},
+            environment="transformers 5.17 or newer",
+            figures=_QWEN_TURBO if turbo else _QWEN_REPO,
+        )
+        for turbo in ("", "-Turbo")
     ),
     Release(
         name="black-forest-labs/FLUX.1-Kontext-dev",
@@ -430,21 +419,16 @@ RELEASES = (
         parts={"transformer": 6.0, "text_encoder": 8.29},
         figures="meituan-longcat/LongCat-Image; the text encoder is Qwen-Image-Edit's, counted",
     ),
-    Release(
-        name="jdopensource/JoyAI-Image-Edit-Diffusers",
-        pipeline="JoyImageEditPipeline",
-        licence=_APACHE,
-        gated=False,
-        parts={"transformer": 16.0, "text_encoder": 8.0},
-        figures=_DOCUMENTED,
-    ),
-    Release(
-        name="jdopensource/JoyAI-Image-Edit-Plus-Diffusers",
-        pipeline="JoyImageEditPlusPipeline",
-        licence=_APACHE,
-        gated=False,
-        parts={"transformer": 16.0, "text_encoder": 8.0},
-        figures=_DOCUMENTED,
+    *(
+        Release(
+            name=f"jdopensource/JoyAI-Image-Edit{plus and '-Plus'}-Diffusers",
+            pipeline=f"JoyImageEdit{plus}Pipeline",
+            licence=_APACHE,
+            gated=False,
+            parts={"transformer": 16.0, "text_encoder": 8.0},
+            figures=_DOCUMENTED,
+        )
+        for plus in ("", "Plus")
     ),
     Release(
         name="zai-org/GLM-Image",

@@ -144,7 +144,7 @@ def parts_in(index: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     An entry that is null is no part, nor is a list of something else, as `sample_sigmas` of Qwen-Image-2.1-Turbo.
     """
     for name, entry in index.items():
-        if isinstance(entry, list) and entry and isinstance(entry[-1], dict):  # a modular one, which may say it only there
+        if isinstance(entry, list) and entry and isinstance(entry[-1], dict):  # modular: it may stand only there
             entry = entry[-1].get("type_hint")
         if isinstance(entry, list) and len(entry) == 2 and all(isinstance(one, str) for one in entry):
             yield name, *entry

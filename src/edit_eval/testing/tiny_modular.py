@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from edit_eval.testing.tiny_models import _qwen3_vl, _reproducible, _save_video_settings
+from edit_eval.testing.tiny_models import _model, _qwen3_vl, _reproducible, _save_video_settings
 from edit_eval.testing.tiny_parts import flow, qwen3_vl_processor
 from edit_eval.testing.tiny_pipelines import BUILDERS as STANDARD
 from edit_eval.testing.tiny_tokenizer import tiny_tokenizer
-from edit_eval.testing.written_weights import WIDTH
+from edit_eval.testing.written_weights import HEAD_WIDTH, WIDTH
 
 LAYERS = (0, 1)
 """Layers of the text encoder of `Flux3DistilledModularPipeline`, which has fewer than its call takes by default."""
@@ -29,7 +29,10 @@ def build(folder: Path | str, names: Sequence[str] | None = None) -> dict[str, P
         with _reproducible():
             parts = BUILDERS[name]()
             pipeline = getattr(diffusers, name)()
-            pipeline.update_components(**{part: one.eval() if hasattr(one, "eval") else one for part, one in parts.items()})
+            for one in parts.values():
+                if hasattr(one, "eval"):
+                    one.eval()
+            pipeline.update_components(**parts)
             pipeline.save_pretrained(str(target), overwrite_modular_index=True)
         for part, processor in parts.items():
             if hasattr(getattr(processor, "image_processor", None), "merge_size"):
@@ -64,7 +67,17 @@ def _flux_3_distilled() -> dict[str, Any]:
         "vae": klein["vae"],
         "text_encoder": _qwen3_vl(tokenizer, experts=False),
         "tokenizer": qwen3_vl_processor(tokenizer),
+        "prompt_upsampler": _qwen3_5(tokenizer),
+        "prompt_upsampler_processor": qwen3_vl_processor(tokenizer),
     }
+
+
+def _qwen3_5(tokenizer: Any) -> Any:
+    rope = {"rope_type": "default", "mrope_section": [4, 2, 2], "mrope_interleaved": True, "rope_theta": 5e6}
+    text = {"head_dim": HEAD_WIDTH, "rope_parameters": rope, "layer_types": ["full_attention"] * 2}
+    text |= {"partial_rotary_factor": 1.0}
+    vision = {"depth": 1, "patch_size": 16, "num_position_embeddings": 64}
+    return _model("Qwen3_5", tokenizer, text, vision)
 
 
 BUILDERS: dict[str, Callable[[], dict[str, Any]]] = {
