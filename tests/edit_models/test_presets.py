@@ -33,7 +33,7 @@ class TestTable:
         if row.modular:
             blocks = pipeline_class().blocks
             assert not row.rewriting or row.rewriting in blocks.sub_blocks
-            arguments = {one.name: one for one in blocks.get_workflow("image_conditioned").inputs}
+            arguments = {one.name: one for one in blocks.get_workflow("image_conditioned").inputs if one.name}
             arguments |= {row.rewriting: None} if row.rewriting else {}
             parts = set(pipeline_class().component_names)
         else:
