@@ -150,7 +150,7 @@ PIPELINES = (
         rewriting="prompt_upsampler",
         notes=(
             _FLUX_2_NOTE,
-            "the authors ask that it is not used without its prompt upsampler, another model; it is off all the same",
+            "the authors ask that it is not used without its prompt upsampler, another model",
         ),
         figures=BLOCKS,
     ),
