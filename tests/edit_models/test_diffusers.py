@@ -22,7 +22,7 @@ from edit_eval.edit_models.preset_lookup import guessed_row
 from edit_eval.edit_models.preset_table import PIPELINE, RELEASE
 from edit_eval.errors import ConfigurationError, LoadError, PictureError
 from edit_eval.pictures import pixel_digest
-from edit_eval.pretrained.folders import locate
+from edit_eval.pretrained.folders import locate, parts_in
 from edit_models.tiny_edits import no_step
 from edit_models.tiny_presets import EDITING, SETTINGS, asked, build_all, loaded, photograph
 
@@ -97,7 +97,15 @@ class TestEdits:
         assert _numbers(SimpleNamespace(images=[torch.zeros(3, 8, 8)]), row).shape == (1, 3, 8, 8)
 
     @pytest.mark.parametrize(
-        "name", ["QwenImageEditPlusPipeline", "Flux2KleinPipeline", "JoyImageEditPlusPipeline", "ZImageOmniPipeline"]
+        "name",
+        [
+            "QwenImageEditPlusPipeline",
+            "Flux2KleinPipeline",
+            "JoyImageEditPlusPipeline",
+            "ZImageOmniPipeline",
+            "QwenImage21TurboModularPipeline",
+            "Flux3DistilledModularPipeline",
+        ],
     )
     def test_several_sources_in_their_order(self, name: str, model: Callable[[str], DiffusersModel]) -> None:
         one, other = photograph(), photograph("chelsea")
@@ -269,7 +277,7 @@ class TestUnknown:
         with pytest.raises(ConfigurationError, match=r"holds no model_index\.json"):
             DiffusersModel.effective(Parameters(str(tmp_path)))
         (tmp_path / "modular_model_index.json").write_text("{}")
-        with pytest.raises(ConfigurationError, match="is a modular pipeline, which is not run here"):
+        with pytest.raises(ConfigurationError, match=r"is a modular pipeline \(of no class\), of which only Q"):
             DiffusersModel.effective(Parameters(str(tmp_path)))
 
 
@@ -300,9 +308,9 @@ class TestLoading:
         config = {"load_in_4bit": True}
         load = {"transformer": {"quantization_config": config}, "vae": {"dtype": "bfloat16"}, "variant": "fp16"}
         model = DiffusersModel(Parameters(str(tiny / name), load=load))
-        model._parts(
-            locate(str(tiny / name), None, "model_index.json", ""), PIPELINE[name], ["cuda:0", "cuda:1"], "none"
-        )
+        location = locate(str(tiny / name), None, "model_index.json", "")
+        found = {part: (location, {}) for part, _, _ in parts_in(location.index)}
+        model._parts(found, PIPELINE[name], ["cuda:0", "cuda:1"], "none")
         assert asked_for == {
             "transformer": (["cuda:0", "cuda:1"], {"variant": "fp16", "quantization_config": config}),
             "text_encoder": (["cuda:0", "cuda:1"], {"variant": "fp16"}),

@@ -30,7 +30,15 @@ class TestTable:
     def test_each_row_fits_its_class(self, row: Any) -> None:
         diffusers = pytest.importorskip("diffusers")
         pipeline_class = getattr(diffusers, row.name)
-        arguments = inspect.signature(pipeline_class.__call__).parameters
+        if row.modular:
+            blocks = pipeline_class().blocks
+            assert not row.rewriting or row.rewriting in blocks.sub_blocks
+            arguments = {one.name: one for one in blocks.get_workflow("image_conditioned").inputs if one.name}
+            arguments |= {row.rewriting: None} if row.rewriting else {}
+            parts = set(pipeline_class().component_names)
+        else:
+            arguments = inspect.signature(pipeline_class.__call__).parameters
+            parts = set(inspect.signature(pipeline_class.__init__).parameters)
         passed = {row.source, "prompt", "generator", "output_type", "num_inference_steps", *row.guidance, *row.call}
         passed |= {row.negative_argument} if row.negative is not None or row.without_negative else set()
         passed |= {"height", "width"} if row.sized else set()
@@ -42,14 +50,13 @@ class TestTable:
         assert row.sized == ({"height", "width"} <= set(arguments))
         assert not row.negative_argument or row.negative_argument in arguments
         assert row.negative_argument or "negative_prompt" not in arguments
-        if "signature" in row.figures:
+        if "signature" in row.figures or row.modular:
             assert row.steps == arguments["num_inference_steps"].default
             assert dict(row.guidance) == {name: arguments[name].default for name in row.guidance}
         # No weight of the class's own is left out: it would be a default that nobody records.
         weights = {name for name in arguments if name.endswith(("guidance_scale", "cfg_scale"))}
         unused = {name for name in weights - set(row.guidance) if arguments[name].default is not None}
         assert not unused
-        parts = set(inspect.signature(pipeline_class.__init__).parameters)
         assert set(row.load) <= parts
         if lever == "calculate_dimensions":
             assert hasattr(inspect.getmodule(pipeline_class), lever)

@@ -11,12 +11,14 @@ from PIL import Image
 
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.edit_models.diffusers import DiffusersModel
-from edit_eval.testing import tiny_models, tiny_pipelines
+from edit_eval.testing import tiny_models, tiny_modular, tiny_pipelines
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "QwenImageEditPipeline": {"canvas": 4096},
     "QwenImageEditPlusPipeline": {"canvas": 4096},
     "QwenImage21Pipeline": {"canvas": 4096},
+    "QwenImage21TurboModularPipeline": {"canvas": 4096},
+    "Flux3DistilledModularPipeline": {"call": {"text_encoder_out_layers": tiny_modular.LAYERS}},
     "FluxKontextPipeline": {"canvas": 4096, "call": {"_auto_resize": False, "max_sequence_length": 32}},
     "Flux2KleinPipeline": {"call": {"max_sequence_length": 48}},
     "Flux2KleinKVPipeline": {"call": {"max_sequence_length": 48}},
@@ -28,7 +30,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 OLDER = {"QwenImageEditPipeline": "qwen-image-edit", "QwenImageEditPlusPipeline": "qwen-image-edit-plus"}
 """Those that the tiny models of every test have already."""
-EDITING = tuple(sorted({*OLDER, *tiny_pipelines.BUILDERS} - {"GlmImagePipeline"}))
+EDITING = tuple(sorted({*OLDER, *tiny_pipelines.BUILDERS, *tiny_modular.BUILDERS} - {"GlmImagePipeline"}))
 """The classes that edit with the libraries of this environment."""
 
 
@@ -43,6 +45,7 @@ def photograph(name: str = "astronaut", size: tuple[int, int] = (96, 64)) -> Ima
 def build_all(folder: Path) -> None:
     """The tiny weights of every class, each in a folder of its name."""
     tiny_pipelines.build(folder)
+    tiny_modular.build(folder)
     for name, built in zip(OLDER, tiny_models.build(folder, list(OLDER.values())).values(), strict=True):
         built.rename(folder / name)
 

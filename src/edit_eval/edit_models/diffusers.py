@@ -21,7 +21,8 @@ from edit_eval.edit_models.diffusers_pipeline import (
     to_picture,
 )
 from edit_eval.edit_models.loras import Lora, apply, known_to, lora_revision
-from edit_eval.edit_models.preset_lookup import INDEX, card_of, index_of, revision_of, row_of, settings_of, shown
+from edit_eval.edit_models.modular_pipeline import assembled, caller, inputs_of, load_rest, loops_of, part_locations
+from edit_eval.edit_models.preset_lookup import card_of, index_file, index_of, revision_of, row_of, settings_of, shown
 from edit_eval.edit_models.preset_table import COUNTED, PIPELINE, RELEASE, RELEASES
 from edit_eval.edit_models.presets import PROMPTS, Pipeline, Settings, settle, size_for
 from edit_eval.edit_models.published_durations import of_qwen_image
@@ -43,6 +44,7 @@ PARTS = (
     "text_encoder",
     "text_encoder_2",
     "vision_language_encoder",
+    "prompt_upsampler",
     "image_encoder",
     "siglip",
     "safety_checker",
@@ -171,11 +173,11 @@ class DiffusersModel:
             import diffusers
             import transformers
 
-            location = folders.locate(parameters.model_name, revision_of(parameters), INDEX, "a diffusers pipeline")
+            location = _located(parameters)
             getattr(diffusers, str(location.index.get("_class_name")), None)  # the libraries import the rest when asked
-            for entry in location.index.values():
-                if isinstance(entry, list) and entry[0] == "transformers":
-                    getattr(transformers, entry[1], None)
+            for _, library, class_name in folders.parts_in(location.index):
+                if library == "transformers":
+                    getattr(transformers, class_name, None)
 
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads the pipeline; over several devices its large networks are spread layer by layer.
@@ -186,18 +188,14 @@ class DiffusersModel:
         parameters = self.parameters
         name = parameters.model_name
         with load_errors(name):
-            location = folders.locate(name, revision_of(parameters), INDEX, "a diffusers pipeline")
+            location = _located(parameters)
             prepare_devices(devices, offload)
             load_in_parallel()
             pipeline_class = _pipeline_class(location.index, parameters)
             settings = settings_of(parameters, index_of(parameters), pipeline_class)
-            _refuse_unknown_arguments(pipeline_class, settings)
-            by_function = parameters.canvas if settings.pipeline.canvas.lever == "calculate_dimensions" else None
-            self._call = call_on_canvas(pipeline_class, by_function)  # before minutes of loading: is there a way?
             known_to(pipeline_class, parameters.loras)
-            pipeline = pipeline_class.from_pretrained(
-                location.name, **self._parts(location, settings.pipeline, devices, offload), **location.keywords
-            )
+            load = self._load_modular if settings.pipeline.modular else self._load_standard
+            pipeline = load(location, pipeline_class, settings, devices, offload)
             repaired = _repair(pipeline)
             apply(pipeline, parameters.loras)
             if offload != "none":
@@ -217,22 +215,67 @@ class DiffusersModel:
             **library_versions("torch", "diffusers", "transformers", "accelerate", "peft", "safetensors", "pillow"),
         }
 
-    def _parts(self, location: folders.Location, row: Pipeline, devices: Sequence[str], offload: str) -> dict[str, Any]:
-        """The networks, where they are to compute, and the processors that would need torchvision."""
+    def _load_standard(
+        self,
+        location: folders.Location,
+        pipeline_class: Any,
+        settings: Settings,
+        devices: Sequence[str],
+        offload: str,
+    ) -> Any:
+        _refuse_unknown(pipeline_class, inspect.signature(pipeline_class.__call__).parameters, settings)
+        by_function = self.parameters.canvas if settings.pipeline.canvas.lever == "calculate_dimensions" else None
+        self._call = call_on_canvas(pipeline_class, by_function)  # before minutes of loading: is there a way?
+        found: dict[str, Any] = {name: (location, {}) for name, _, _ in folders.parts_in(location.index)}
+        parts = self._parts(found, settings.pipeline, devices, offload)
+        return pipeline_class.from_pretrained(location.name, **parts, **location.keywords)
+
+    def _load_modular(
+        self,
+        location: folders.Location,
+        pipeline_class: Any,
+        settings: Settings,
+        devices: Sequence[str],
+        offload: str,
+    ) -> Any:
+        row = settings.pipeline
+        if offload != "none" or len(devices) > 1:
+            what = f"offload: {offload}" if offload != "none" else f"device_ids: {len(devices)} devices for one model"
+            raise LoadError(f"{what}, but {row.name} is a modular pipeline, which runs whole on one device")
+        pipeline = assembled(pipeline_class, location, row, settings)
+        _refuse_unknown(pipeline_class, inputs_of(pipeline, row), settings)
+        self._call = caller(row)
+        found = part_locations(pipeline, location)
+        parts = self._parts(found, row, devices, offload)
+        load_rest(pipeline, parts, {name: where.commit for name, (where, _) in found.items()})
+        return pipeline
+
+    def _parts(
+        self,
+        found: Mapping[str, tuple[folders.Location, Mapping[str, Any]]],
+        row: Pipeline,
+        devices: Sequence[str],
+        offload: str,
+    ) -> dict[str, Any]:
+        """The networks, where they are to compute, and the processors that would need torchvision.
+
+        `found` has for each part the model that it belongs to, and where in it, if not in the folder of its name.
+        """
         import torch
 
         parameters = self.parameters
         parts: dict[str, Any] = {}
-        for name, entry in location.index.items():
-            if name.startswith("_") or not isinstance(entry, list) or None in entry:
-                continue
+        for name, (location, place) in found.items():
+            library, class_name = location.index[name]
             part_class = class_of_part(location, name)
             if isinstance(part_class, type) and issubclass(part_class, torch.nn.Module):
-                keywords = {**row.load.get(name, {}), **keywords_for(name, PARTS, parameters.load)}
-                places = devices if name in LARGE else devices[:1]
-                parts[name] = load_part(location, name, parameters.dtype, places, offload, keywords)
-            elif entry[0] == "transformers":
-                processor = load_any_processor(location.name, entry[1], subfolder=name, **location.keywords)
+                keywords = {**place, **row.load.get(name, {}), **keywords_for(name, PARTS, parameters.load)}
+                on = devices if name in LARGE else devices[:1]
+                parts[name] = load_part(location, name, parameters.dtype, on, offload, keywords)
+            elif library == "transformers":
+                processor = load_any_processor(
+                    location.name, class_name, subfolder=place.get("subfolder", name), **location.keywords
+                )
                 parts |= {name: processor} if processor is not None else {}
         return parts
 
@@ -280,6 +323,11 @@ class DiffusersModel:
 # -- the pipeline --
 
 
+def _located(parameters: DiffusersModel.Parameters) -> folders.Location:
+    file = index_file(parameters)
+    return folders.locate(parameters.model_name, revision_of(parameters), file, "a diffusers pipeline")
+
+
 def _pipeline_class(index: Mapping[str, Any], parameters: DiffusersModel.Parameters) -> Any:
     import diffusers
 
@@ -295,10 +343,9 @@ def _pipeline_class(index: Mapping[str, Any], parameters: DiffusersModel.Paramet
     return found
 
 
-def _refuse_unknown_arguments(pipeline_class: Any, settings: Settings) -> None:
+def _refuse_unknown(pipeline_class: Any, arguments: Mapping[str, Any], settings: Settings) -> None:
     """Raises `LoadError` for what the call does not take: every edit would fail of it."""
-    arguments = inspect.signature(pipeline_class.__call__).parameters
-    if any(one.kind is one.VAR_KEYWORD for one in arguments.values()):
+    if any(getattr(one, "kind", None) is inspect.Parameter.VAR_KEYWORD for one in arguments.values()):
         return
     for parameter, names in (("guidance", settings.guidance), ("call", settings.call)):
         if unknown := next((name for name in names if name not in arguments), ""):
@@ -358,11 +405,14 @@ def _steps_told(pipeline: Any, on_step: OnStep) -> Iterator[None]:
 
         return told()
 
-    pipeline.progress_bar = progress_bar
+    loops = loops_of(pipeline)
+    for loop in loops:
+        loop.progress_bar = progress_bar
     try:
         yield
     finally:
-        del pipeline.progress_bar
+        for loop in loops:
+            del loop.progress_bar
 
 
 @contextlib.contextmanager

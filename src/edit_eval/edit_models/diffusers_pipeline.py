@@ -39,11 +39,11 @@ def load_part(
     """
     library, _ = location.index[name]
     part_class = class_of_part(location, name)
-    settings: dict[str, Any] = {"use_safetensors": True, **location.keywords, **load}
+    settings: dict[str, Any] = {"use_safetensors": True, "subfolder": name, **location.keywords, **load}
     settings[_dtype_keyword(library)] = dtype_named(settings.pop("dtype", dtype))
     if offload == "none":
         settings.setdefault("device_map", device_map(devices))
-    part, report = part_class.from_pretrained(location.name, subfolder=name, output_loading_info=True, **settings)
+    part, report = part_class.from_pretrained(location.name, output_loading_info=True, **settings)
     # A text encoder is used up to its last hidden state; some are saved without the head.
     missing = [key for key in report.get("missing_keys") or () if not key.startswith("lm_head.")]
     check_complete({**report, "missing_keys": missing}, f"{location.name}/{name}")

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from edit_eval.edit_models.preset_table import PIPELINE, RELEASE
+from edit_eval.edit_models.preset_table import PIPELINE, PIPELINES, RELEASE
 from edit_eval.edit_models.presets import UNKNOWN, Canvas, Pipeline, Settings, settle
 from edit_eval.errors import ConfigurationError, LoadError
 from edit_eval.pretrained import folders
 
 PICTURE_ARGUMENTS = ("image", "images", "input_images", "input_image")
 INDEX = "model_index.json"
+MODULAR_INDEX = "modular_model_index.json"
 CUT = "the source is cropped, so the edit shows less than it does; metrics outside a mask are refused"
 
 
@@ -23,9 +24,23 @@ def revision_of(parameters: Any) -> str | None:
     return parameters.revision or (release.revision if release else None)
 
 
+def index_file(parameters: Any) -> str:
+    """Which file says what the model is made of: `model_index.json`, unless its class is known to be modular or there
+    is only `modular_model_index.json`. Asks no network."""
+    release = RELEASE.get(parameters.model_name)
+    row = PIPELINE.get(release.pipeline if release else parameters.pipeline or "")
+    if row is not None:
+        return MODULAR_INDEX if row.modular else INDEX
+    folder = folders.local_folder(parameters.model_name)
+    folder = folder or folders.cached_folder(parameters.model_name, parameters.revision, os.environ)
+    modular = folder is not None and not (folder / INDEX).is_file() and (folder / MODULAR_INDEX).is_file()
+    return MODULAR_INDEX if modular else INDEX
+
+
 def index_of(parameters: Any) -> Mapping[str, Any]:
-    """`model_index.json`, as far as it is known without asking the Hub, and the same whether the weights are here or
-    not: of a release the table has the class, and for another name on the Hub the parameter `pipeline` may say it.
+    """`model_index.json` (or `modular_model_index.json`), as far as it is known without asking the Hub, and the same
+    whether the weights are here or not: of a release the table has the class, and for another name on the Hub the
+    parameter `pipeline` may say it.
 
     Raises `ConfigurationError` for a name of which nobody knows which pipeline it is.
     """
@@ -36,12 +51,15 @@ def index_of(parameters: Any) -> Mapping[str, Any]:
     if folder is None and parameters.pipeline:
         return {"_class_name": parameters.pipeline}
     folder = folder or folders.cached_folder(name, parameters.revision, os.environ)
-    if folder is not None and (folder / INDEX).is_file():
-        return folders.read_index(folder / INDEX)
+    if folder is not None and (folder / (file := index_file(parameters))).is_file():
+        index = folders.read_index(folder / file)
+        if file == MODULAR_INDEX and index.get("_class_name") not in PIPELINE:
+            known = ", ".join(row.name for row in PIPELINES if row.modular)
+            what = f"a modular pipeline ({index.get('_class_name', 'of no class')}), of which only {known} are run"
+            raise ConfigurationError(f"model_name: {folder.absolute()} is {what}")
+        return index
     if folder is not None and folders.local_folder(name):
-        modular = (folder / f"modular_{INDEX}").is_file()
-        what = "is a modular pipeline, which is not run here" if modular else f"holds no {INDEX}, so it is no pipeline"
-        raise ConfigurationError(f"model_name: {folder.absolute()} {what}")
+        raise ConfigurationError(f"model_name: {folder.absolute()} holds no {INDEX}, so it is no pipeline")
     folders.revision(name, None)  # a path that leads nowhere
     raise ConfigurationError(
         f"model_name: nothing is known of {name} before it is here: give `pipeline` (the class in its {INDEX}), or run "
@@ -112,7 +130,7 @@ def settings_of(parameters: Any, index: Mapping[str, Any], pipeline_class: Any =
 def card_of(settings: Settings) -> dict[str, str]:
     row, release = settings.pipeline, settings.release
     terms = {True: "have to be accepted on the Hub", False: "none to accept", None: UNKNOWN}
-    rewrites = "off" if settings.call.get(row.rewriting) is None else f"on ({row.rewriting})"
+    rewrites = "off" if not settings.call.get(row.rewriting) else f"on ({row.rewriting})"
     heed = (
         *((CUT,) if row.cuts_source else ()),
         *((row.notes or (f"{row.name} is in no table: what its call takes is guessed",)) if row.guessed else ()),

@@ -11,10 +11,21 @@ from edit_eval.edit_models.presets import Canvas, Pipeline, Release
 
 MEGAPIXEL = 1024 * 1024
 SIGNATURE = "the signature in diffusers 0.42.1"
+BLOCKS = "the inputs of its blocks in diffusers 0.42.1"
 COUNTED = {"transformer": 20.43, "text_encoder": 8.29, "vae": 0.127}
 """Counted by building the models from their published configurations without weights."""
 
 _QWEN_NOTE = "several sources: the last one decides the shape of the edit"
+_QWEN_2_1_CANVAS = Canvas(
+    rule="about 1 megapixel in the last source's shape, multiples of 32 (the authors recommend 2048 x 2048: "
+    "`canvas: 4194304`)",
+    lever="output_resolution",
+    unit="side",
+)
+_QWEN_2_1_NOTES = (
+    "the edit may be transparent; it is composited over white before it is judged",
+    "`use_kv_cache` changes the last bits; it is in the key",
+)
 _FLUX_2_CANVAS = Canvas(rule="the first source's size, at most 1 megapixel, sides cut to multiples of 16", multiple=16)
 _FLUX_2_NOTE = "several sources: the first one decides the shape of the edit"
 
@@ -51,21 +62,31 @@ PIPELINES = (
         steps=40,
         guidance={"true_cfg_scale": 1.0},
         without_negative="true_cfg_scale",
-        canvas=Canvas(
-            rule="about 1 megapixel in the last source's shape, multiples of 32 (the authors recommend 2048 x 2048: "
-            "`canvas: 4194304`)",
-            lever="output_resolution",
-            unit="side",
-        ),
+        canvas=_QWEN_2_1_CANVAS,
         call={"use_kv_cache": True},
         notes=(
             _QWEN_NOTE,
-            "the edit may be transparent; it is composited over white before it is judged",
-            "`use_kv_cache` changes the last bits; it is in the key",
+            *_QWEN_2_1_NOTES,
             "`sample_sigmas` in its model_index.json overrides the number of steps",
             "the authors' prompt rewriter (Qwen-Image-2.1-PE-I2I) is another model; it is not used",
         ),
         figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="QwenImage21TurboModularPipeline",
+        family="Qwen-Image-2.1-Turbo",
+        most_sources=10,
+        steps=8,
+        negative_argument="",
+        canvas=_QWEN_2_1_CANVAS,
+        call={"use_kv_cache": True},
+        modular=True,
+        notes=(
+            _QWEN_NOTE,
+            *_QWEN_2_1_NOTES,
+            "`sample_sigmas` in its modular_model_index.json overrides the number of steps",
+        ),
+        figures=BLOCKS,
     ),
     Pipeline(
         name="FluxKontextPipeline",
@@ -114,6 +135,24 @@ PIPELINES = (
         canvas=_FLUX_2_CANVAS,
         notes=(_FLUX_2_NOTE,),
         figures=SIGNATURE,
+    ),
+    Pipeline(
+        name="Flux3DistilledModularPipeline",
+        family="FLUX.3 image klein",
+        most_sources=10,
+        steps=16,
+        negative_argument="",
+        canvas=Canvas(
+            rule="the source's size, at most 4 megapixels; of several the first one's, at most 1 megapixel, sides cut "
+            "to multiples of 16"
+        ),
+        modular=True,
+        rewriting="prompt_upsampler",
+        notes=(
+            _FLUX_2_NOTE,
+            "the authors ask that it is not used without its prompt upsampler, another model",
+        ),
+        figures=BLOCKS,
     ),
     Pipeline(
         name="LongCatImageEditPipeline",
@@ -278,6 +317,7 @@ PIPELINES = (
 )
 
 _QWEN_REPO = "QwenLM/Qwen-Image-2.1 at 0f0715e"
+_QWEN_TURBO = "8 steps: its blocks in diffusers 0.42.1; the class: its model_index.json at d65dbc9, by a mirror"
 _FLUX_2 = "huggingface.co/black-forest-labs, model cards"
 _APACHE, _FLUX_1_DEV, _FLUX_2_DEV = "Apache-2.0", "FLUX.1-dev, non-commercial", "FLUX.2-dev, non-commercial"
 _FLUX_9B = "FLUX non-commercial v2.1"
@@ -293,21 +333,16 @@ RELEASES = (
         parts=COUNTED,
         figures="model card; parts counted",
     ),
-    Release(
-        name="Qwen/Qwen-Image-Edit-2509",
-        pipeline="QwenImageEditPlusPipeline",
-        licence=_APACHE,
-        gated=False,
-        parts=COUNTED,
-        figures="model card; parts counted",
-    ),
-    Release(
-        name="Qwen/Qwen-Image-Edit-2511",
-        pipeline="QwenImageEditPlusPipeline",
-        licence=_APACHE,
-        gated=False,
-        parts=COUNTED,
-        figures="model card; parts counted",
+    *(
+        Release(
+            name=f"Qwen/Qwen-Image-Edit-{version}",
+            pipeline="QwenImageEditPlusPipeline",
+            licence=_APACHE,
+            gated=False,
+            parts=COUNTED,
+            figures="model card; parts counted",
+        )
+        for version in (2509, 2511)
     ),
     *(
         Release(
@@ -320,13 +355,17 @@ RELEASES = (
         )
         for version in ("1.0", "1.1")
     ),
-    Release(
-        name="Qwen/Qwen-Image-2.1",
-        pipeline="QwenImage21Pipeline",
-        licence="Qwen Research License",
-        parts={"transformer": 7.0, "text_encoder": 8.77},
-        environment="transformers 5.17 or newer",
-        figures=_QWEN_REPO,
+    *(
+        Release(
+            name=f"Qwen/Qwen-Image-2.1{turbo}",
+            pipeline="QwenImage21Pipeline",
+            licence="Qwen Research License",
+            parts={"transformer": 7.0, "text_encoder": 8.77},
+            settings={"num_inference_steps": 8} if turbo else {},
+            environment="transformers 5.17 or newer",
+            figures=_QWEN_TURBO if turbo else _QWEN_REPO,
+        )
+        for turbo in ("", "-Turbo")
     ),
     Release(
         name="black-forest-labs/FLUX.1-Kontext-dev",
@@ -366,6 +405,13 @@ RELEASES = (
         figures=_FLUX_2,
     ),
     Release(
+        name="black-forest-labs/flux-3-image-klein",
+        pipeline="Flux3DistilledModularPipeline",
+        licence="FLUX Kommunity License",
+        parts={"transformer": 5.6, "text_encoder": 4.0},
+        figures="black-forest-labs/flux-3-image-klein on GitHub, README; the text encoder is Qwen3-VL-4B: model card",
+    ),
+    Release(
         name="meituan-longcat/LongCat-Image-Edit",
         pipeline="LongCatImageEditPipeline",
         licence=_APACHE,
@@ -373,21 +419,16 @@ RELEASES = (
         parts={"transformer": 6.0, "text_encoder": 8.29},
         figures="meituan-longcat/LongCat-Image; the text encoder is Qwen-Image-Edit's, counted",
     ),
-    Release(
-        name="jdopensource/JoyAI-Image-Edit-Diffusers",
-        pipeline="JoyImageEditPipeline",
-        licence=_APACHE,
-        gated=False,
-        parts={"transformer": 16.0, "text_encoder": 8.0},
-        figures=_DOCUMENTED,
-    ),
-    Release(
-        name="jdopensource/JoyAI-Image-Edit-Plus-Diffusers",
-        pipeline="JoyImageEditPlusPipeline",
-        licence=_APACHE,
-        gated=False,
-        parts={"transformer": 16.0, "text_encoder": 8.0},
-        figures=_DOCUMENTED,
+    *(
+        Release(
+            name=f"jdopensource/JoyAI-Image-Edit{plus and '-Plus'}-Diffusers",
+            pipeline=f"JoyImageEdit{plus}Pipeline",
+            licence=_APACHE,
+            gated=False,
+            parts={"transformer": 16.0, "text_encoder": 8.0},
+            figures=_DOCUMENTED,
+        )
+        for plus in ("", "Plus")
     ),
     Release(
         name="zai-org/GLM-Image",

@@ -83,13 +83,16 @@ class Pipeline:
     variants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Where an entry of `model_index.json` is true: `num_inference_steps` and weights that then count."""
     rewriting: str = ""
-    """The argument that has the prompt rewritten before the edit; off unless the parameter `call` has it."""
+    """The argument (of a modular pipeline the block) that has the prompt rewritten before the edit; off unless the
+    parameter `call` has it."""
     cuts_source: bool = False
     """The source is cropped to a table of shapes: the edit shows less than the source does."""
     notes: tuple[str, ...] = ()
     """What else one should know; recorded with every run."""
     figures: str
     """Where steps and weights come from."""
+    modular: bool = False
+    """A modular pipeline: blocks with inputs in place of a call with arguments; `rewriting` names a block of it."""
     guessed: bool = False
     """Read off the signature of a class that nobody has looked at."""
 

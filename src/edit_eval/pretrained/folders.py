@@ -138,6 +138,18 @@ def read_index(path: Path) -> dict[str, Any]:
     return index
 
 
+def parts_in(index: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(name, library, class) of each part that `model_index.json` or `modular_model_index.json` names.
+
+    An entry that is null is no part, nor is a list of something else, as `sample_sigmas` of Qwen-Image-2.1-Turbo.
+    """
+    for name, entry in index.items():
+        if isinstance(entry, list) and entry and isinstance(entry[-1], dict):  # modular: it may stand only there
+            entry = entry[-1].get("type_hint")
+        if isinstance(entry, list) and len(entry) == 2 and all(isinstance(one, str) for one in entry):
+            yield name, *entry
+
+
 def _from_hub(name: str, revision: str | None, index_file: str, kind: str) -> Path:
     from huggingface_hub import errors, hf_hub_download
 

@@ -73,6 +73,11 @@ def load_any_processor(source: str, class_name: str, **keywords: str) -> Any:
     """
     import transformers
 
+    if class_name == "AutoProcessor":  # loaded as it is, it would load a video processor, too
+        settings, _ = image_processor_class().get_image_processor_dict(source, **keywords)
+        class_name = settings.get("processor_class") or transformers.ProcessorMixin.get_processor_dict(
+            source, **keywords
+        )[0].get("processor_class", class_name)
     if class_name in PROCESSORS.values():
         return load_processor(source, class_name, {}, **keywords)
     if images := _with_pillow(class_name):

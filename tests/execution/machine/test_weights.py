@@ -53,6 +53,7 @@ def pipeline(folder: Path) -> Path:
         "tokenizer": ["transformers", "Q"],
         "scheduler": ["diffusers", "S"],
         "safety_checker": [None, None],
+        "sample_sigmas": [1.0, 0.5],
     }
     folder.mkdir(parents=True)
     (folder / "model_index.json").write_text(json.dumps(index))
@@ -107,6 +108,16 @@ class TestFolders:
         assert found.loaded == 810
         assert found.faults == ()
         assert found.stored > 405 * 4  # on the disk it is float32
+
+    def test_a_modular_pipeline_whose_text_encoder_lies_elsewhere(self, tmp_path: Path) -> None:
+        folder = pipeline(tmp_path / "edit")
+        index = json.loads((folder / "model_index.json").read_text())
+        parts = {name: [None, None, {"type_hint": index[name]}] for name in ("transformer", "vae", "scheduler")}
+        parts["text_encoder"] = [None, None, {"type_hint": ["transformers", "T"]}]
+        (folder / "modular_model_index.json").write_text(json.dumps({"_class_name": "M", **parts}))
+        (folder / "model_index.json").unlink()
+        found = find_weights(str(folder), None, "bfloat16", {})
+        assert (found.parts, found.faults) == ({"transformer": 800, "vae": 10}, ())
 
     def test_a_model_is_counted_over_its_shards_and_nothing_beside_them(self, tmp_path: Path) -> None:
         folder = model(tmp_path / "judge", "model-1-of-2.safetensors", "model-2-of-2.safetensors")

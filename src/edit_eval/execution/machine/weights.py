@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.edit_models.preset_table import RELEASES
-from edit_eval.pretrained.folders import cached_folder
+from edit_eval.pretrained.folders import cached_folder, parts_in
 
 GIB = 1 << 30
 BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
@@ -81,14 +81,14 @@ def find_weights(name: str, revision: str | None, dtype: str, environment: Mappi
 
 
 def _files_of_parts(folder: Path, faults: list[str]) -> Iterator[tuple[str, list[Path]]]:
-    """(part, its files): the folders that `model_index.json` names and that hold a network, or the folder itself."""
-    if (folder / "model_index.json").is_file():
-        index = _read_json(folder / "model_index.json", faults)
-        for part, classes in index.items():
-            if part.startswith("_") or not isinstance(classes, list) or None in classes:
-                continue
+    """(part, its files): the folders that `model_index.json` names and that hold a network, or the folder itself.
+
+    Of a modular pipeline a part may lie elsewhere."""
+    found = [file for file in ("model_index.json", "modular_model_index.json") if (folder / file).is_file()]
+    if found:
+        for part, _, _ in parts_in(_read_json(folder / found[0], faults)):
             if not (folder / part).is_dir():
-                faults.append(f"{folder / part} is missing")
+                faults.extend([f"{folder / part} is missing"] if found[0] == "model_index.json" else [])
             elif (folder / part / "config.json").is_file():  # what has none is a tokenizer, a scheduler, a processor
                 yield part, _weight_files(folder / part, faults)
     elif (folder / "config.json").is_file():
