@@ -270,7 +270,8 @@ def test_a_source_that_is_another_picture_by_now_is_taken_from_the_benchmark_aga
         (path,) = (tmp_path / "cache" / "indexes").iterdir()
         index = json.loads(path.read_text())
         for finding in index["findings"]:
-            finding["source"]["changed"] = os.stat(finding["source"]["path"]).st_ctime_ns
+            for picture in finding["pictures"].values():
+                picture["changed"] = os.stat(picture["path"]).st_ctime_ns
         path.write_text(json.dumps(index))
     ears = Ears()
     made = evaluate(settings(tmp_path), run_dir=tmp_path / "another", report=False, spectator=ears, verify=verify)

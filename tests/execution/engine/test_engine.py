@@ -11,83 +11,11 @@ from edit_eval.errors import Stopped
 from edit_eval.execution.drivers.contract import WorkerSpecification
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
-from edit_eval.records import Activity
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.tasks import Model, Task, Work
+from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.workers.messages import Message
-
-
-class Notes:
-    """Records for a test: what was done, and what was set aside and why."""
-
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.finished: list[int] = []
-        self.set_aside: dict[int, str] = {}
-        self.events: list[tuple[str, dict[str, Any]]] = []
-        self.activities: list[Activity] = []
-
-    def about(self, task: Task) -> str:
-        return ",".join(map(str, task.units))
-
-    def order(self, task: Task) -> Message:
-        return {"do": "run", "task": task.number, "units": task.units}
-
-    def done(self, task: Task, message: dict[str, Any], device: str) -> None:
-        self.finished.extend(task.units)
-
-    def failed(self, task: Task, reason: str, device: str) -> None:
-        for unit in task.units:
-            self.set_aside[unit] = reason
-
-    def attempt(self, task: Task, reason: str) -> None: ...
-    def leave(self, task: Task) -> None: ...
-
-    def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
-        self.activities.append(
-            Activity(start_number=1, device=device, kind=kind, model=model, begin=begin, end=end, what=what)
-        )
-
-    def event(self, name: str, **fields: Any) -> None:
-        self.events.append((name, fields))
-
-    def sync(self) -> None: ...
-
-
-class Silence:
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments, **named: None
-
-
-class Case:
-    """A run of `count` tasks on `devices` simulated devices, with the given fates."""
-
-    def __init__(
-        self,
-        count: int,
-        devices: int,
-        task: Any,
-        load: Any = lambda model, device: 5.0,
-        units: int = 1,
-        schedule: str = "pull",
-    ) -> None:
-        model = Model("m", "edit", tuple((f"gpu:{i}",) for i in range(devices)))
-        self.work = Work()
-        policy = Policy([model], self.work, Estimates(), schedule=schedule)
-        for first in range(0, count, units):
-            self.work.add(model.key, range(first, min(first + units, count)))
-        self.notes = Notes(self.work)
-        specifications = {
-            (model.key, place): WorkerSpecification("w", model.key, place, "", timeout=20.0, load_timeout=50.0)
-            for place in model.places
-        }
-        driver = SimulatedDriver(load=load, task=task)
-        self.engine = Engine(driver, policy, self.work, self.notes, Silence(), specifications)
-
-    def run(self) -> "Case":
-        self.engine.run()
-        return self
+from execution.engine.simulated_case import Case, Notes, Silence
 
 
 @pytest.mark.parametrize("seed", range(50))
