@@ -391,7 +391,7 @@ def test_samples_without_a_rubric_are_bad_samples_named_by_file_index_and_id(her
         start()
     said = str(caught.value)
     assert f"{here / 'benchmark.json'}: sample 4 ({sample_id(4)}): no rubric for its category `weather`" in said
-    assert "add `prompts.weather.system_prompt` (and 1 more bad sample); mend the file, or set" in said
+    assert "write `protocol: {general: true}` for the general one (and 1 more bad sample); mend the file, or set" in said
     assert not Path("runs").exists()
     made, _ = start(overrides=["benchmark.on_bad_sample=skip"])
     assert made.summary["coverage"]["by_status"] == {"ok": 7, "skipped": 2}
