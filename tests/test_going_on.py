@@ -391,13 +391,17 @@ def test_samples_without_a_rubric_are_bad_samples_named_by_file_index_and_id(her
         start()
     said = str(caught.value)
     assert f"{here / 'benchmark.json'}: sample 4 ({sample_id(4)}): no rubric for its category `weather`" in said
-    assert "write `protocol: {general: true}` for the general one (and 1 more bad sample); mend the file, or set" in said
+    lacking = (
+        "no rubric for its category `weather`: add `prompts.weather.system_prompt`, or write "
+        "`protocol: {general: true}` for the general one"
+    )
+    assert f"{lacking} (and 1 more bad sample); mend the file, or set" in said
     assert not Path("runs").exists()
     made, _ = start(overrides=["benchmark.on_bad_sample=skip"])
     assert made.summary["coverage"]["by_status"] == {"ok": 7, "skipped": 2}
     assert not made.reached
     reasons = {j.reason for j in Run(made.path).results.judgements if j.status is Status.SKIPPED}
-    assert reasons == {"no rubric for its category `weather`: add `prompts.weather.system_prompt`"}
+    assert reasons == {lacking}
     mended = ["benchmark.on_bad_sample=skip", "prompts={weather: {system_prompt: Judge the weather.}}"]
     made, _ = start(overrides=mended)
     assert made.reached
