@@ -101,6 +101,7 @@ def run(refusing: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> t
 
 
 @pytest.mark.real_models
+@pytest.mark.models
 class TestProgram:
     def test_figures(self, run: tuple[dict[str, Any], dict[str, Any]]) -> None:
         figures = run[0]["figures"]
@@ -160,6 +161,7 @@ class TestProgram:
 
 
 @pytest.mark.real_models
+@pytest.mark.models
 class TestChildren:
     """The other two processes' work, in this one."""
 
@@ -217,6 +219,7 @@ class TestChildren:
 
 
 @pytest.mark.real_models
+@pytest.mark.models
 def test_a_judge_with_and_without_inputs_made_ahead(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

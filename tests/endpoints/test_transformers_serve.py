@@ -15,6 +15,7 @@ from faults.faulty_runs import wait_until, workers_of
 
 pytestmark = [
     pytest.mark.real_models,
+    pytest.mark.models,
     pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc"),
 ]
 
