@@ -275,7 +275,8 @@ class Run:
         self.results["edit", number] += 1
         self.pilot.edit(self.matrix.edits[number])
         self.work.settle(number)
-        self._settle_ended(self.matrix.cells.cells_of_edit(number))
+        for shown in self.matrix.shown_with(number):  # also what stands beside it, which will not come either
+            self._settle_ended(self.matrix.cells.cells_of_edit(shown))
 
     def _settle_ended(self, cells: Iterable[int]) -> None:
         for cell in cells:
