@@ -22,7 +22,7 @@ from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROMPT_KEYS, T
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.config.yaml_text import parse
 from edit_eval.edit_models.diffusers import DiffusersModel
-from edit_eval.edit_models.preset_table import RELEASES
+from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
 from edit_eval.workers.model_class import make_parameters
 

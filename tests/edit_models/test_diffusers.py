@@ -19,7 +19,8 @@ from pydantic import TypeAdapter
 from edit_eval import evaluate
 from edit_eval.edit_models.diffusers import PARTS, DiffusersModel
 from edit_eval.edit_models.preset_lookup import guessed_row
-from edit_eval.edit_models.preset_table import PIPELINE, RELEASE
+from edit_eval.edit_models.preset_table import PIPELINE
+from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.errors import ConfigurationError, LoadError, PictureError
 from edit_eval.pictures import pixel_digest
 from edit_eval.pretrained.folders import locate, parts_in

@@ -13,8 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from edit_eval.config.loading import load_configuration
 from edit_eval.edit_models.diffusers import PARTS, DiffusersModel
-from edit_eval.edit_models.preset_table import PIPELINE, PIPELINES, RELEASES
+from edit_eval.edit_models.preset_table import PIPELINE, PIPELINES
 from edit_eval.edit_models.presets import PROMPTS, settle, size_for
+from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import identity
 

@@ -64,6 +64,8 @@ class Table(RowBenchmark):
 
     @dataclass
     class Parameters(RowParameters):
+        data_path: str
+        """The table: a file, a folder of Parquet files, or one of pictures with a text each; or `hub:OWNER/NAME`."""
         language: str = "en"
         """`en` or `zh`: of the instructions and of the rubrics."""
         fields: dict[str, str] = field(default_factory=dict)

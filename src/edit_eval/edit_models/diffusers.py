@@ -23,9 +23,10 @@ from edit_eval.edit_models.diffusers_pipeline import (
 from edit_eval.edit_models.loras import Lora, apply, known_to, lora_revision
 from edit_eval.edit_models.modular_pipeline import assembled, caller, inputs_of, load_rest, loops_of, part_locations
 from edit_eval.edit_models.preset_lookup import card_of, index_file, index_of, revision_of, row_of, settings_of, shown
-from edit_eval.edit_models.preset_table import COUNTED, PIPELINE, RELEASE, RELEASES
+from edit_eval.edit_models.preset_table import PIPELINE
 from edit_eval.edit_models.presets import PROMPTS, Pipeline, Settings, settle, size_for
 from edit_eval.edit_models.published_durations import of_qwen_image
+from edit_eval.edit_models.release_table import COUNTED, RELEASE, RELEASES
 from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.language_attention import without_cudnn

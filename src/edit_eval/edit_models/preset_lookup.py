@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from edit_eval.edit_models.preset_table import PIPELINE, PIPELINES, RELEASE
+from edit_eval.edit_models.preset_table import PIPELINE, PIPELINES
 from edit_eval.edit_models.presets import UNKNOWN, Canvas, Pipeline, Settings, settle
+from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.errors import ConfigurationError, LoadError
 from edit_eval.pretrained import folders
 

@@ -1,6 +1,7 @@
 """What has to be known of a diffusers pipeline to edit with it, and of a published model: the form of two tables.
 
-The rows are in `preset_table.py`. The adapter (`diffusers.py`) has one way through, and reads here whatever differs.
+The rows are in `preset_table.py` and `release_table.py`. The adapter (`diffusers.py`) has one way through, and reads
+here whatever differs.
 Standard library only: `plan`, `doctor` and keys read it, too.
 """
 

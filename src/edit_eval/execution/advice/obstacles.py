@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from edit_eval.config.schema import ModelSection
-from edit_eval.edit_models.preset_table import RELEASE
+from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import Machine
 from edit_eval.execution.machine.fitting import checkpoint_of, gib, weights_of

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edit_eval.config.schema import ModelSection
-from edit_eval.edit_models.preset_table import RELEASE
+from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.endpoints.engines import UNCOUNTED, given
 from edit_eval.execution.advice.findings import Finding, Level
 from edit_eval.execution.drivers.contract import Gpu

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edit_eval.edit_models.preset_table import RELEASES
+from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.pretrained.folders import cached_folder, parts_in
 
 GIB = 1 << 30
