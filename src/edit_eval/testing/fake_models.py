@@ -58,6 +58,8 @@ class Faults:
     """Sample ids whose task raises in a process that has not finished a task yet."""
     fail_to_load: str = ""
     """If given, loading raises this text."""
+    note: str = field(default="", metadata={"in_key": False})
+    """If given, it is said when the model is loaded, and stands in the report. Not part of a key."""
 
     def load(self) -> None:
         """Takes `load_seconds`, or fails."""
@@ -87,6 +89,10 @@ class _Fake:
     def load(self, devices: Sequence[str]) -> None:
         """Takes `load_seconds`."""
         self.parameters.load()
+
+    def about(self) -> dict[str, str]:
+        """The note that it was given."""
+        return {"note": self.parameters.note} if self.parameters.note else {}
 
 
 class FakeEditModel(_Fake):
