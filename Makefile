@@ -53,7 +53,7 @@ INSTALL = links="$${PIP_FIND_LINKS:-$$($(BIN)/python -m pip config get global.fi
 	@touch $@
 
 .venv/.dev: .venv/.core
-	$(INSTALL) -e '.[dev,diffusers,openai]'
+	$(INSTALL) -e '.[dev,diffusers,openai,viewer]'
 	@touch $@
 
 # A second environment with a judge's libraries and nothing of ours, as a user would make it.

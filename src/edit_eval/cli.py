@@ -247,6 +247,36 @@ def status(
         answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
 
 
+@verb(short_help="Look at runs in a browser, also while they are at work.")
+def view(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RUN|FOLDER...", help="Run directories, or folders with some in them. Default: runs."),
+    ] = None,
+    *,
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="Listen on this address; any but this machine's own needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Listen on this port; 0 takes a free one.")
+    ] = 7860,
+    token: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Answer nothing without this token; auto makes one."
+        ),
+    ] = "",
+) -> None:
+    """Look at runs in a browser, also while they are at work; compare them, and vote on edits.
+
+    Behind a connection such as `ssh -L 7860:localhost:7860 MACHINE` it works as it does here.
+    """
+    from edit_eval.execution.run_folders import RUNS
+    from edit_eval.viewer.server import serve
+
+    serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(line, flush=True))
+
+
 @verb(name="list", short_help="List what a configuration can name.")
 def list_() -> None:
     """List benchmarks, edit models, judges and protocols by their names, and configurations to start from."""

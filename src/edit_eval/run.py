@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, RunDirectoryError, Unscored
@@ -39,6 +39,30 @@ class Run:
     """An evaluation in its run directory. Everything is read from the records alone."""
 
     path: Path
+
+    @classmethod
+    def opened(cls, directory: RunDirectory, matrix: Matrix | None = None) -> Run:
+        """The run in a folder that is being read already; with a `matrix`, of what that has taken in so far.
+
+        Then a configuration that is damaged is said to be, and left out: what came of it can be seen all the same.
+        """
+        run = cls(directory.path)
+        vars(run)["_directory"] = directory
+        if matrix is not None:
+            vars(run).update(experiment=matrix.experiment, matrix=matrix)
+            try:
+                _ = run._configuration, directory.resolved()
+            except RunDirectoryError as error:
+                strictest = {"evaluation": {"min_coverage": 1.0}}
+                vars(run).update(_configuration=strictest, _damaged=str(error))
+        return run
+
+    _damaged: ClassVar[str] = ""
+    """What is wrong with the description of a run that is shown as far as it is whole."""
+
+    @cached_property
+    def _configuration(self) -> dict[str, Any]:
+        return self._directory.configuration()
 
     @cached_property
     def _directory(self) -> RunDirectory:
@@ -87,12 +111,16 @@ class Run:
             devices=timeline.devices,
             memory=timeline.memory,
             utilisation=timeline.utilisation,
-            configuration=directory.configuration(),
-            resolved=directory.resolved(),
+            configuration=self._configuration,
+            resolved={} if self._damaged else directory.resolved(),
             environment=directory.environment(),
             about=self.experiment.about,
-            notes=tuple(filter(None, (*self.experiment.notes, directory.damage.note, *mixed_environments(directory)))),
+            notes=tuple(filter(None, self._notes())),
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        directory = self._directory
+        return *self.experiment.notes, self._damaged, directory.damage.note, *mixed_environments(directory)
 
     def _published(self, judgements: Collection[Judgement]) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
         """The numbers as a benchmark's authors define them."""
@@ -132,7 +160,7 @@ class Run:
     @cached_property
     def _min_coverage(self) -> float:
         """Raises `RunDirectoryError` where the configuration does not say it."""
-        evaluation = self._directory.configuration().get("evaluation")
+        evaluation = self._configuration.get("evaluation")
         value = evaluation.get("min_coverage") if isinstance(evaluation, dict) else None
         if not isinstance(value, int | float):
             raise RunDirectoryError(f"{self.path / 'config'} is damaged; `edit-eval run CONFIG` writes it anew")

@@ -10,6 +10,7 @@ believed only where this user's cache has it, under the digest, from a benchmark
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import secrets
@@ -64,17 +65,40 @@ def with_known_sources(samples: Iterable[Sample]) -> tuple[Sample, ...]:
     )
 
 
+def read_known_source(picture: Picture) -> bytes | None:
+    """The bytes of a picture of a run's records, those that its digest says; None where the cache does not know it."""
+    for place in _places(picture.digest, picture.path):
+        try:
+            with open(place, "rb") as file:
+                data = file.read()
+        except OSError:
+            continue
+        if hashlib.sha256(data).hexdigest() == picture.digest:
+            return data
+    return None
+
+
+def may_be_known(picture: Picture) -> bool:
+    """Whether there is a file where the cache has that picture; what is in it is looked at when it is read."""
+    return any(map(os.path.isfile, _places(picture.digest, picture.path)))
+
+
 def _known(digest: str, recorded: str) -> str:
+    return next((place for place in _places(digest, recorded) if _has(place, digest)), "")
+
+
+def _places(digest: str, recorded: str) -> list[str]:
+    """Where the cache says that a picture is."""
     if not _DIGEST.fullmatch(digest):
-        return ""
+        return []
     try:
         folder = _sources()
-        places = [_laid(folder, digest, recorded)]
-        with contextlib.suppress(OSError):
-            places.append(os.readlink(folder / "elsewhere" / digest))
-        return next((place for place in places if place and _has(place, digest)), "")
     except RuntimeError:  # a user without a home has no cache
-        return ""
+        return []
+    places = [_laid(folder, digest, recorded)]
+    with contextlib.suppress(OSError):
+        places.append(os.readlink(folder / "elsewhere" / digest))
+    return [place for place in places if place]
 
 
 def _laid(folder: Path, digest: str, recorded: str) -> str:

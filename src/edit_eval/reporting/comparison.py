@@ -62,6 +62,21 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
     return plain
 
 
+def verdict(pair: Pair, names: Mapping[str, str], language: str) -> str:
+    """What came of a pair in a word or two (see `_Sheet.verdict`), its columns called by these names."""
+    return _Sheet(stdout_console(), names, language).verdict(pair)
+
+
+def failure_remarks(pairs: Sequence[Pair], names: Mapping[str, str], language: str) -> list[str]:
+    """A sentence for each pair that differs in failures (see `_Sheet.failure_remarks`)."""
+    return _Sheet(stdout_console(), names, language).failure_remarks(pairs)
+
+
+def note_words(note: str, language: str) -> str:
+    """A note of a comparison in a language."""
+    return _Sheet(stdout_console(), {}, language)._note(note)
+
+
 def letter(place: int) -> str:
     """`A`, `B`, ... `Z`, `AA`, `AB`, ...; places count from 0."""
     head, tail = divmod(place, 26)

@@ -17,7 +17,7 @@ from edit_eval.config.secrets import without_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge
-from edit_eval.records import Results, Status
+from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.statistics.columns import NOT_SET, Column, Difference, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
 
@@ -96,6 +96,56 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
     of_judges = [judges[0] for judges in shared]
     columns.sort(key=lambda column: of_judges.index(column.judge))  # stable: the runs stay in their order
     return columns, [*notes, *_notes(runs, names)]
+
+
+def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
+    """The runs as one, to be looked at: the samples that all have, every (run, edit model) under its column's name.
+
+    And for each name the place of its run. Judges are those that all runs have, under their names in the first. Raises
+    `ConfigurationError` for runs that have no judge, or no sample, in common.
+    """
+    names = run_names([run.results.directory for run in runs])
+    shared, notes = _shared_judges(runs, names)
+    first = runs[0].results
+    asked = [{sample.id: _look(sample) for sample in run.results.samples} for run in runs]
+    samples = tuple(s for s in first.samples if all(of.get(s.id) == _look(s) for of in asked))
+    if not samples:
+        raise ConfigurationError("the runs have no sample in common; compare runs of one benchmark")
+    kept = {sample.id for sample in samples}
+    edits: list[Edit] = []
+    judgements: list[Judgement] = []
+    of_run: dict[str, int] = {}
+    for place, run in enumerate(runs):
+        known = {judges[place]: judges[0] for judges in shared}
+        called = {
+            model: _column_name(names[place], model, run.results, alone=False) for model in run.results.edit_models
+        }
+        of_run.update(dict.fromkeys(called.values(), place))
+        edits += [replace(e, edit_model=called[e.edit_model]) for e in run.results.edits if e.sample_id in kept]
+        judgements += [
+            replace(j, edit_model=called[j.edit_model], judge=known[j.judge])
+            for j in run.results.judgements
+            if j.sample_id in kept and j.judge in known
+        ]
+    judges = tuple(judge for judge in first.judges if judge in {of[0] for of in shared})
+    one = Results(
+        name=", ".join(names),
+        directory=first.directory,
+        samples=samples,
+        edits=tuple(edits),
+        judgements=tuple(judgements),
+        edit_models=tuple(of_run),
+        judges=judges,
+        scoring={judge: first.scoring[judge] for judge in judges},
+        about=first.about,
+        notes=(*notes, *_notes(runs, names)),
+    )
+    return one, of_run
+
+
+def _look(sample: Sample) -> tuple[str, str]:
+    """What must be equal for the edits of a sample to be seen beside each other."""
+    return sample.instruction, sample.source_digest
 
 
 def run_names(directories: Sequence[str]) -> list[str]:

@@ -186,6 +186,35 @@ class Lines:
             yield from read_segment(path, self._damage, kind)
 
 
+class Tail(Lines):
+    """The same for a journal that is still written: each time it is read, the lines that have come since.
+
+    A line without its end has not come yet. No segment is read through a link.
+    """
+
+    def __init__(self, folder: Path, damage: Damage) -> None:
+        super().__init__(folder, damage)
+        self._read: dict[Path, int] = {}
+
+    @property
+    def has_more(self) -> bool:
+        """Whether anything has been written since; also where less is there than was."""
+        return any(path.lstat().st_size != self._read.get(path, 0) for path in segments(self._folder))
+
+    def of(self, kind: type[T]) -> Iterator[T]:
+        """Each line that has come as a `kind`. Raises `OSError` for a segment that is not there any more."""
+        for path in segments(self._folder):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with open(descriptor, "rb") as file:
+                file.seek(self._read.setdefault(path, 0))
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._read[path] += len(line)
+                    if line := line.rstrip(b"\n"):
+                        yield from _good(line, path, self._damage, kind)
+
+
 def read(folder: Path, damage: Damage) -> Lines:
     """The good lines of every segment in `folder`; reading them counts the bad ones in `damage`."""
     return Lines(folder, damage)
@@ -196,15 +225,17 @@ def read_segment(path: Path, damage: Damage, kind: type[T]) -> Iterator[T]:
     damage.lines.pop(str(path), None)  # what is read again is counted anew
     with path.open("rb") as file:
         for line in file:
-            line = line.rstrip(b"\n")
-            if not line:
-                continue
-            found = unseal(line, kind)
-            if found is not None:
-                yield found
-                continue
-            damage.lines[str(path)] = damage.lines.get(str(path), 0) + 1
-            yield from _whole_lines_in(line, kind)
+            if line := line.rstrip(b"\n"):
+                yield from _good(line, path, damage, kind)
+
+
+def _good(line: bytes, path: Path, damage: Damage, kind: type[T]) -> Iterator[T]:
+    found = unseal(line, kind)
+    if found is not None:
+        yield found
+        return
+    damage.lines[str(path)] = damage.lines.get(str(path), 0) + 1
+    yield from _whole_lines_in(line, kind)
 
 
 def _whole_lines_in(line: bytes, kind: type[T]) -> Iterator[T]:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from edit_eval.records import Edit, Judgement, Reading, Results, Sample
@@ -19,9 +19,16 @@ from edit_eval.reporting.page.entries import entries
 from edit_eval.reporting.page.texts import LANGUAGES, name_of, named_score
 
 
+class Shown(Protocol):
+    """What a gallery shows: for each picture the place or the address of its `thumbnail`, and a link to its `file`."""
+
+    def of_sample(self, sample: Sample) -> dict[str, Any] | None: ...
+    def of_edit(self, edit: Edit) -> dict[str, Any] | None: ...
+
+
 @dataclass
 class Pictures:
-    """The files that the page shows, each once."""
+    """The files that the page shows, each once (see `Shown`)."""
 
     folder: Path
     """Where the page lies, absolute. Links into the run directory are relative to it: the two move together."""
@@ -29,6 +36,15 @@ class Pictures:
     """Absolute. What lies elsewhere, as sources in a cache do, is linked by its full path."""
     paths: list[Path] = field(default_factory=list)
     _places: dict[Path, int] = field(default_factory=dict)
+
+    def of_sample(self, sample: Sample) -> dict[str, Any] | None:
+        """Of a sample's (first) source."""
+        return self.add(Path(os.path.abspath(sample.source))) if sample.source else None
+
+    def of_edit(self, edit: Edit) -> dict[str, Any] | None:
+        """Of an edit. A record may say anything; what lies outside of the run directory is none of its images."""
+        path = Path(os.path.normpath(self.run_directory / edit.image))
+        return self.add(path) if path.is_relative_to(self.run_directory) else None
 
     def add(self, path: Path) -> dict[str, Any] | None:
         """The place of the picture's thumbnail and a link to its file; None if there is no such file."""
@@ -46,9 +62,8 @@ class Pictures:
         return "./" + quote(Path(os.path.relpath(path, self.folder)).as_posix())
 
 
-def gallery(results: Results, summary: Mapping[str, Any], pictures: Pictures) -> dict[str, Any]:
+def gallery(results: Results, summary: Mapping[str, Any], pictures: Shown) -> dict[str, Any]:
     """`{"edit_models", "judges", "scoring", "names", "samples"}`; registers every picture there is."""
-    directory = pictures.run_directory
     edits: dict[str, list[Edit]] = defaultdict(list)
     for edit in results.edits:
         edits[edit.sample_id].append(edit)
@@ -61,21 +76,21 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: Pictures) ->
         "scoring": _scoring(results, summary),
         "names": _names(results),
         "samples": [
-            {
-                **_sample(sample, pictures),
-                "edits": [
-                    {
-                        **_edit(edit, directory, pictures),
-                        "judgements": [
-                            _judgement(judgement)
-                            for judgement in judgements[(sample.id, edit.edit_model, edit.edit_seed)]
-                        ],
-                    }
-                    for edit in edits[sample.id]
-                ],
-            }
+            sample_entry(
+                sample,
+                [(edit, judgements[sample.id, edit.edit_model, edit.edit_seed]) for edit in edits[sample.id]],
+                pictures,
+            )
             for sample in results.samples
         ],
+    }
+
+
+def sample_entry(sample: Sample, edits: Iterable[tuple[Edit, Iterable[Judgement]]], pictures: Shown) -> dict[str, Any]:
+    """A sample as the gallery has it, with its edits, each with its judgements."""
+    return {
+        **_sample(sample, pictures),
+        "edits": [{**_edit(edit, pictures), "judgements": list(map(_judgement, of_it))} for edit, of_it in edits],
     }
 
 
@@ -119,26 +134,21 @@ def _fields(record: object, names: str) -> dict[str, Any]:
     return {name: getattr(record, name) for name in names.split()}
 
 
-def _sample(sample: Sample, pictures: Pictures) -> dict[str, Any]:
-    picture = pictures.add(Path(os.path.abspath(sample.source))) if sample.source else None
+def _sample(sample: Sample, pictures: Shown) -> dict[str, Any]:
     return {
         **_fields(sample, "id index category difficulty tags instruction"),
         "instructions": dict(sample.instructions) or {sample.language: sample.instruction},
         **_fields(sample, "description rationale fault"),
-        "source": picture or {"missing": "picture.source_missing"},
+        "source": pictures.of_sample(sample) or {"missing": "picture.source_missing"},
     }
 
 
-def _edit(edit: Edit, directory: Path, pictures: Pictures) -> dict[str, Any]:
-    picture: dict[str, Any] | None = {"missing": "picture.no_edit"}
-    if edit.image:
-        path = Path(os.path.normpath(directory / edit.image))
-        # A record may say anything; what lies outside of the run directory is none of its images.
-        picture = pictures.add(path) if path.is_relative_to(directory) else None
+def _edit(edit: Edit, pictures: Shown) -> dict[str, Any]:
+    picture = pictures.of_edit(edit) or {"missing": "picture.edit_missing"} if edit.image else None
     return {
         "model": edit.edit_model,
         **_fields(edit, "edit_seed seed status reason width height seconds device flags"),
-        "picture": picture or {"missing": "picture.edit_missing"},
+        "picture": picture or {"missing": "picture.no_edit"},
     }
 
 

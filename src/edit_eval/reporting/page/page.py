@@ -16,6 +16,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -31,7 +32,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import charts, histogram_hint, most_tags
 from edit_eval.reporting.page.entries import Entry
-from edit_eval.reporting.page.gallery import Pictures, gallery
+from edit_eval.reporting.page.gallery import Pictures, Shown, gallery
 from edit_eval.reporting.page.rendering import template_environment, told_of
 from edit_eval.reporting.page.texts import LANGUAGES, name_of, scale_words, score_name, text, texts
 from edit_eval.reporting.page.thumbnails import size_for, thumbnails
@@ -55,22 +56,61 @@ _TITLE_NAMES = 4
 _DATA_HERE, _THUMBNAILS_HERE = "<!--data-->", "<!--thumbnails-->"  # records can never make these: "<" is escaped
 
 
+_NOTHING = Markup()
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a page has besides when a server hands it out: then pictures are addresses, and nothing is embedded."""
+
+    pictures: Shown
+    above: Markup = _NOTHING
+    """Before the results."""
+    style: str = ""
+    script: str = ""
+    """Runs after all others, among their names."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
 def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str) -> Iterator[str]:
     """The parts of the page, in order; together one HTML document for `folder`."""
+    pictures = Pictures(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
+    yield from _parts(results, summary, language, pictures)
+
+
+def served_page(results: Results, summary: Mapping[str, Any], served: Served, *, language: str) -> str:
+    """The same page for a server: its pictures are fetched from there as they are looked at."""
+    return "".join(_parts(results, summary, language, served.pictures, served))
+
+
+def _parts(
+    results: Results, summary: Mapping[str, Any], language: str, pictures: Shown, served: Served | None = None
+) -> Iterator[str]:
     drawn = {one: charts(results, summary, one) for one in LANGUAGES}
     told = told_of(results, summary)
     titles = {one: title(results.name, told["median"] or told["parts"], one) for one in LANGUAGES}
-    above, rest = _document(told, language, drawn[language], titles[language]).split(_DATA_HERE)
+    above, rest = _document(told, language, drawn[language], titles[language], served).split(_DATA_HERE)
     scripts, end = rest.split(_THUMBNAILS_HERE)
-    pictures = Pictures(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
     yield above
-    yield _json({**_words(language, titles), "charts": drawn, **gallery(results, summary, pictures)})
+    data = {**words(language, titles), "charts": drawn, **gallery(results, summary, pictures)}
+    if served:
+        data = {**data, **served.data, "texts": with_texts(data["texts"], served.texts)}
+    yield embedded_json(data)
     yield scripts
-    yield from _thumbnails(pictures)
+    if isinstance(pictures, Pictures):
+        yield from _thumbnails(pictures)
     yield end
 
 
-def _words(language: str, titles: Mapping[str, str]) -> dict[str, Any]:
+def with_texts(
+    texts: Mapping[str, Mapping[str, str]], more: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    """The words of a page, by language, with those of `more`, by key."""
+    return {one: {**found, **{key: both[one] for key, both in more.items()}} for one, found in texts.items()}
+
+
+def words(language: str, titles: Mapping[str, str]) -> dict[str, Any]:
     """What the scripts say, in both languages; `titles` is what the browser's tab says."""
     by_language = {one: {key: words[one] for key, words in texts().items()} for one in LANGUAGES}
     return {"language": language, "texts": by_language, "titles": titles}
@@ -82,7 +122,7 @@ def _thumbnails(pictures: Pictures) -> Iterator[str]:
         yield f'<script type="text/plain" id="thumbnail-{place}">{made or ""}</script>\n'
 
 
-def _json(data: Any) -> str:
+def embedded_json(data: Any) -> str:
     """JSON that can stand inside of a script element: ASCII, and no `<` that could end it.
 
     ASCII keeps the text at a byte a letter in the browser, too, which matters at 60 MB.
@@ -91,14 +131,16 @@ def _json(data: Any) -> str:
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]], title: str) -> str:
-    style = "\n".join(_asset(name) for name in _STYLES)
-    script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
-    early, drawing = _asset(_EARLY), vega()
+def _document(
+    told: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]], title: str, served: Served | None
+) -> str:
+    style = stylesheet(*_STYLES, more=served.style if served else "")
+    script = closed(*_SCRIPTS, more=served.script if served else "")
+    early, drawing = asset(_EARLY), vega()
     results: Results = told["results"]
     parts: list[Entry] = told["parts"]
     return (
-        _templates(language)
+        page_templates(language)
         .get_template("page.html.j2")
         .render(
             **told,
@@ -106,7 +148,8 @@ def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[A
             script=Markup(script),
             early=Markup(early),
             vega=Markup(drawing),
-            policy=_policy(style, (early, script, drawing)),
+            policy=policy(style, (early, script, drawing), served=served is not None),
+            served=served,
             title=title,
             made=_made(drawn),
             histogram_hint=histogram_hint,
@@ -137,13 +180,27 @@ def _made(drawn: Mapping[str, list[Any]]) -> dict[str, Counter[str | None]]:
     return {name: Counter(one.get("usermeta", {}).get("score") for one in some) for name, some in drawn.items()}
 
 
-def _policy(style: str, scripts: tuple[str, ...]) -> str:
-    """The page's Content-Security-Policy: these scripts, this style, pictures from the disk, nothing else."""
+def policy(style: str, scripts: tuple[str, ...], *, served: bool = False) -> str:
+    """A page's Content-Security-Policy: these scripts, this style, pictures from the disk, nothing else.
+
+    A served one takes its pictures from its server, and asks nobody else.
+    """
     allowed = " ".join(_digest(script) for script in scripts)
+    reaches = "img-src 'self' data:; connect-src 'self'" if served else "img-src 'self' file: data:"
     return (
         f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
-        "img-src 'self' file: data:; base-uri 'none'; form-action 'none'"
+        f"{reaches}; base-uri 'none'; form-action 'none'"
     )
+
+
+def stylesheet(*names: str, more: str = "") -> str:
+    """Style sheets of the page as one."""
+    return "\n".join([*map(asset, names), more]).strip()
+
+
+def closed(*names: str, more: str = "") -> str:
+    """Scripts of the page as one, their names known to no other."""
+    return "(() => {\n'use strict';\n" + "\n".join([*map(asset, names), more]).strip() + "\n})();"
 
 
 def _digest(source: str) -> str:
@@ -151,11 +208,13 @@ def _digest(source: str) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A script or a style sheet of the page, as its file has it."""
     return files("edit_eval.reporting.page").joinpath(f"templates/{name}").read_text(encoding="utf-8").strip()
 
 
-def _templates(language: str) -> jinja2.Environment:
+def page_templates(language: str) -> jinja2.Environment:
+    """The page's templates, with words that follow the language its reader chooses."""
     environment = template_environment(autoescape=True)
 
     def t(key: str, **values: object) -> Markup:

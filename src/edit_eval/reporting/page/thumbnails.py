@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image
 
 from edit_eval.errors import PictureError
-from edit_eval.pictures import open_picture
+from edit_eval.pictures import open_picture, read_picture
 
 PAGE_BUDGET = 56_000_000
 """Bytes of base64 that all thumbnails of a page may take together: a page of 60 MB still opens at once."""
@@ -44,11 +44,19 @@ def size_for(count: int, budget: int = PAGE_BUDGET) -> Size:
 def thumbnail(path: Path, size: Size) -> bytes | None:
     """The picture at `path` as a small WebP; None if it is no picture that can be read."""
     try:
-        picture = open_picture(path)
-        picture.thumbnail((size.side, size.side), Image.Resampling.LANCZOS, reducing_gap=2.0)
-        return _encode(picture, size.file_bytes)
+        return _small(open_picture(path), size)
     except (PictureError, OSError, ValueError):  # one bad picture must not cost the report
         return None
+
+
+def thumbnail_of(data: bytes, size: Size) -> bytes:
+    """The same from a picture's file in memory. Raises `PictureError` for what is none."""
+    return _small(read_picture(io.BytesIO(data), "the picture")[0], size)
+
+
+def _small(picture: Image.Image, size: Size) -> bytes:
+    picture.thumbnail((size.side, size.side), Image.Resampling.LANCZOS, reducing_gap=2.0)
+    return _encode(picture, size.file_bytes)
 
 
 def thumbnails(paths: Sequence[Path], size: Size) -> Iterator[str | None]:

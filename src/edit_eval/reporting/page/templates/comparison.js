@@ -1,6 +1,7 @@
 // Source and edit beside each other, under a slider, or as their difference.
 // Thumbnails stand behind this script: undefined for one that the browser has not read yet, '' for one that is none.
 function thumbnailOf(picture) {
+  if (typeof picture.thumbnail === 'string') return picture.thumbnail; // an address: a server hands it out
   const element = document.getElementById(`thumbnail-${picture.thumbnail}`);
   const whole = element && (element.nextSibling || document.readyState !== 'loading');
   if (whole) return element.textContent && `data:image/webp;base64,${element.textContent}`;
@@ -34,11 +35,15 @@ function showAwaited() {
 function image(picture, key, values, full) {
   const shown = make('img', {
     alt: words(key, values), 'data-text-alt': key, 'data-values': JSON.stringify(values),
-    decoding: 'async', draggable: 'false',
+    decoding: 'async', draggable: 'false', loading: typeof picture.thumbnail === 'string' && !full && 'lazy',
   });
   shown.addEventListener('load', () => {
     if (shown.parentElement) shown.parentElement.style.setProperty('--own-shape', shown.naturalWidth / shown.naturalHeight);
   }, { once: true });
+  shown.addEventListener('error', () => {
+    const frame = shown.closest('.frame');
+    if (frame) frame.replaceWith(placeholder('picture.unreadable', '', ''));
+  });
   showThumbnail(shown, picture);
   if (full) {
     // The file itself takes the thumbnail's place if it is still there.

@@ -1,0 +1,131 @@
+"""The viewer's pages: the report's own for a run, and plain ones that scripts fill from their data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+from markupsafe import Markup
+
+from edit_eval import __version__
+from edit_eval.records import Edit, Sample
+from edit_eval.reporting.page.page import (
+    Served,
+    asset,
+    closed,
+    embedded_json,
+    policy,
+    served_page,
+    stylesheet,
+    with_texts,
+    words,
+)
+from edit_eval.reporting.page.rendering import template_environment
+from edit_eval.reporting.page.texts import LANGUAGES
+from edit_eval.reporting.page.verdict import verdict_html
+from edit_eval.statistics.summary import summarise
+from edit_eval.store.comparable import compare_runs, together
+from edit_eval.viewer.pictures import ServedPictures
+from edit_eval.viewer.watching import WatchedRun
+
+_PLAIN = ("elements.js", "preferences.js")
+
+
+@cache
+def own(name: str) -> str:
+    """A file of this room's templates."""
+    return files("edit_eval.viewer").joinpath(f"templates/{name}").read_text("utf-8").strip()
+
+
+@cache
+def texts() -> dict[str, dict[str, str]]:
+    """The viewer's own words: `{key: {"en": ..., "zh": ...}}`."""
+    loaded: dict[str, dict[str, str]] = yaml.safe_load(own("texts.yaml"))
+    return loaded
+
+
+def run_page(watched: WatchedRun) -> str:
+    """The report of a run as it stands, with what it is doing above it; what comes later is pushed to it.
+
+    Raises what `Run` raises for one that cannot be read.
+    """
+    with watched.lock:
+        run = watched.following.run()
+        live = {**watched.state_data(), "events": f"{watched.base}/events"}
+        served = Served(
+            watched.pictures,
+            above=Markup(own("live.html")),
+            style=own("live.css"),
+            script=own("follow.js") + "\n" + own("live.js"),
+            data={"live": live, "links": {"runs": "/", "votes": f"{watched.base}/vote"}},
+            texts=texts(),
+        )
+        return served_page(run.results, run.summary, served, language=run.language)
+
+
+def comparison_page(compared: Sequence[WatchedRun]) -> str:
+    """Several runs on one page: who wins, and the edits of all of them beside each other, as they stand now.
+
+    Raises `ConfigurationError` for runs that cannot be compared.
+    """
+    runs = []
+    for watched in compared:
+        with watched.lock:
+            runs.append(watched.following.run())
+            _ = runs[-1].results
+    one, of_run = together(runs)
+    language = runs[0].language
+    served = Served(
+        _OfSeveral(compared[0].pictures, {name: compared[place].pictures for name, place in of_run.items()}),
+        above=verdict_html(compare_runs(runs), language),
+        style=own("live.css"),
+        script=own("compared.js"),
+        data={"runs": [{"name": watched.path.name, "address": watched.base} for watched in compared]},
+        texts=texts(),
+    )
+    return served_page(one, summarise(one), served, language=language)
+
+
+@dataclass(frozen=True)
+class _OfSeveral:
+    """The pictures of several runs (see `edit_eval.reporting.page.gallery.Shown`)."""
+
+    first: ServedPictures
+    of: Mapping[str, ServedPictures]
+    """By the name of the edit model."""
+
+    def of_sample(self, sample: Sample) -> dict[str, Any] | None:
+        return self.first.of_sample(sample)
+
+    def of_edit(self, edit: Edit) -> dict[str, Any] | None:
+        return self.of[edit.edit_model].of_edit(edit)
+
+
+def plain_page(
+    script: str, title: str, data: Mapping[str, Any], *, language: str = "en", more: tuple[str, ...] = ()
+) -> str:
+    """A page that `script` fills from `data`; `title` is the key of its title's words, `more` scripts of the report."""
+    titles = {one: f"{texts()[title][one]} · edit-eval" for one in LANGUAGES}
+    told = words(language, titles)
+    shown = {"names": {}, **told, **data, "texts": with_texts(told["texts"], texts())}
+    style = stylesheet(
+        "page.css", *(("gallery.css", "detail.css") if more else ()), more=own("live.css") + "\n" + own("plain.css")
+    )
+    program = closed(*_PLAIN[:1], *more, *_PLAIN[1:], more=own("follow.js") + "\n" + own(script))
+    early = asset("early.js")
+    environment = template_environment(autoescape=True)
+    return environment.from_string(own("plain.html.j2")).render(
+        language=language,
+        policy=policy(style, (early, program), served=True),
+        title=titles[language],
+        style=Markup(style),
+        script=Markup(program),
+        early=Markup(early),
+        data=Markup(embedded_json(shown)),
+        version=__version__,
+        words=shown["texts"][language],
+    )

@@ -1,0 +1,121 @@
+"""The pictures of a run, by what its records call them, never by a path that somebody sends."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from edit_eval.benchmarks.known_sources import may_be_known, read_known_source
+from edit_eval.errors import PictureError
+from edit_eval.records import Edit, Sample
+from edit_eval.reporting.page.thumbnails import Size, thumbnail_of
+from edit_eval.viewer.following import Following
+
+THUMBNAIL = Size(side=512, file_bytes=64_000)
+MOST_BYTES = 256 << 20
+"""Of a picture's file: it is read into memory."""
+MOST_KEPT = 32 << 20
+"""Bytes of thumbnails that are kept."""
+AT_ONCE = max(1, min(4, os.cpu_count() or 1))
+"""Pictures that are decoded at the same time: each takes tens of megabytes."""
+
+KINDS = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp", b"GIF8": "image/gif"}
+OTHER = "application/octet-stream"
+"""What a browser does not show: no file of another kind is ever named otherwise."""
+
+
+class ServedPictures:
+    """Addresses in place of files (see `edit_eval.reporting.page.gallery.Shown`)."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+
+    def of_sample(self, sample: Sample) -> dict[str, Any] | None:
+        """Of the (first) source, if the user's cache has it."""
+        picture = sample.pictures.get("source")
+        known = picture is not None and may_be_known(picture)
+        return self._addresses("source", picture.digest) if picture and known else None
+
+    def of_edit(self, edit: Edit) -> dict[str, Any] | None:
+        """Of an edit that was made."""
+        return self._addresses("edit", edit.key)
+
+    def _addresses(self, kind: str, name: str) -> dict[str, Any]:
+        return {"thumbnail": f"{self.base}/{kind}/{name}/small", "file": f"{self.base}/{kind}/{name}"}
+
+
+def read_edit(run: Following, key: str) -> bytes | None:
+    """The file of an edit's picture; None where there is none, or where its place is no file of the run's own."""
+    edit = run.find_edit(key)
+    return None if edit is None else read_within(run.path, edit.image)
+
+
+def read_source(run: Following, digest: str) -> bytes | None:
+    """The file of one of the samples' pictures, if the user's cache knows it."""
+    picture = run.find_picture(digest)
+    return None if picture is None else read_known_source(picture)
+
+
+def read_within(folder: Path, name: str) -> bytes | None:
+    """The bytes of an image of a run; None for what is no plain file that is reached without any link."""
+    parts = PurePosixPath(name).parts
+    if len(parts) < 2 or parts[0] != "images" or ".." in parts or "\0" in name:
+        return None
+    opened: list[int] = []
+    try:
+        opened.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))  # the run itself may be reached by a link
+        for part in parts[:-1]:
+            opened.append(os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened[-1]))
+        opened.append(os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=opened[-1]))
+        found = os.fstat(opened[-1])
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+            return None
+        with open(opened.pop(), "rb") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return None
+    finally:
+        for descriptor in opened:
+            with suppress(OSError):
+                os.close(descriptor)
+
+
+def kind_of(data: bytes) -> str:
+    """The media type by the first bytes."""
+    return next((kind for begin, kind in KINDS.items() if data.startswith(begin)), OTHER)
+
+
+class Thumbnails:
+    """Thumbnails, made when they are first asked for; those asked for last are kept."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._bytes = 0
+        self._lock, self._room = threading.Lock(), threading.Semaphore(AT_ONCE)
+
+    def of(self, run: Following, kind: str, name: str) -> bytes | None:
+        """The thumbnail of `edit` KEY or `source` DIGEST; None where there is no picture that can be read."""
+        known = f"{run.path}", f"{kind}/{name}"
+        with self._lock:
+            if known in self._made:
+                self._made.move_to_end(known)
+                return self._made[known]
+        with self._room:
+            data = read_edit(run, name) if kind == "edit" else read_source(run, name)
+            try:
+                made = None if data is None else thumbnail_of(data, THUMBNAIL)
+            except (PictureError, OSError, ValueError):
+                return None
+        if made is None:
+            return None
+        with self._lock:
+            self._bytes += len(made) - len(self._made.pop(known, b""))
+            self._made[known] = made
+            while self._bytes > MOST_KEPT:
+                self._bytes -= len(self._made.popitem(last=False)[1])
+        return made

@@ -1,0 +1,236 @@
+"""Which runs there are, and how each stands."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edit_eval.errors import ConfigurationError, EditEvalError
+from edit_eval.reporting.page.entries import entries, headlines
+from edit_eval.reporting.progress.live_file import read_live
+from edit_eval.run import Run
+from edit_eval.store.comparable import run_names
+from edit_eval.store.run_directory import RunDirectory
+from edit_eval.viewer.watching import Watched, WatchedRun, event
+
+DEPTH = 3
+"""How far below a folder runs are looked for."""
+MOST_RUNS = 1_000
+FIND_EVERY = 5.0
+"""Seconds between two searches of the folders."""
+MOST_OPEN = 3
+"""Runs that are kept read while no page is open on them."""
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder looks like a run directory."""
+    return any((folder / "config").glob("[0-9][0-9][0-9][0-9].yaml")) or (
+        (folder / "lock").exists() and (folder / "holder.json").exists()
+    )
+
+
+def find_runs(places: Sequence[Path]) -> list[Path]:
+    """The runs that these are, or that lie in them. No link is followed below them."""
+    found: dict[Path, None] = {}
+    for place in places:
+        place = Path(os.path.abspath(place))
+        for run in [place] if is_run(place) else _below(place, DEPTH):
+            found.setdefault(run)
+            if len(found) >= MOST_RUNS:
+                return list(found)
+    return list(found)
+
+
+def _below(folder: Path, depth: int) -> Iterator[Path]:
+    try:
+        with os.scandir(folder) as inside:
+            folders = sorted(e.path for e in inside if e.is_dir(follow_symlinks=False) and not e.name.startswith("."))
+    except OSError:
+        return
+    for path in map(Path, folders):
+        if is_run(path):
+            yield path
+        elif depth > 1:
+            yield from _below(path, depth - 1)
+
+
+@dataclass
+class Card:
+    """A run in the list of all."""
+
+    id: str
+    path: Path
+    name: str = ""
+    state: str = "reading"
+    """`reading` (not looked at yet), `working`, `stopped`, `complete`, `damaged`."""
+    reason: str = ""
+    models: list[str] = field(default_factory=list)
+    judges: list[str] = field(default_factory=list)
+    fraction: float | None = None
+    """How much is settled, 0 to 1."""
+    samples: int = 0
+    results: list[dict[str, str]] = field(default_factory=list)
+    """Of each edit model under each judge: `series`, `score`, `mean`, `interval`, as they are written."""
+    changed: float = 0.0
+    """When anything was last recorded: seconds since 1970."""
+    signature: tuple[Any, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """As the page gets it."""
+        shown = {name: value for name, value in vars(self).items() if name not in ("signature", "path")}
+        return {**shown, "folder": str(self.path.parent)}
+
+
+class Runs(Watched):
+    """All runs in some places."""
+
+    def __init__(self, places: Sequence[Path], *, base: str = "") -> None:
+        super().__init__()
+        for place in places:
+            if not place.is_dir():
+                raise ConfigurationError(f"{place} does not exist; name a run directory, or a folder with some in it")
+        self.places, self._base = tuple(places), base
+        self.cards: dict[str, Card] = {}
+        self._open: dict[str, WatchedRun] = {}
+        self._lock, self._reading = threading.RLock(), threading.Lock()
+        self._found_at = -FIND_EVERY
+        self._told = ""
+        self._number = 0
+        self.find()
+
+    def find(self) -> None:
+        """Looks for runs."""
+        with self._lock:
+            self._found_at = time.monotonic()
+            paths = find_runs(self.places)
+            ids = [hashlib.sha256(os.fsencode(path)).hexdigest()[:12] for path in paths]
+            found = {one: self.cards.get(one) or Card(one, path) for one, path in zip(ids, paths, strict=True)}
+            for card, name in zip(found.values(), run_names([str(path) for path in paths]), strict=True):
+                card.name = name
+            self.cards = found
+
+    def open(self, run: str) -> WatchedRun:
+        """The run of that id, read. Raises `KeyError` for one that there is not."""
+        with self._lock:
+            path = self.cards[run].path
+            if run in self._open:
+                watched = self._open[run]
+                watched.used = time.monotonic()
+                return watched
+        with self._reading:
+            with self._lock:
+                if run in self._open:
+                    return self._open[run]
+            watched = WatchedRun(path, f"{self._base}/run/{run}")
+        with self._lock:
+            self._open[run] = watched
+            idle = sorted((w.used, one) for one, w in self._open.items() if not w.is_watched and one != run)
+            for _, one in idle[: max(0, len(idle) - MOST_OPEN + 1)]:
+                del self._open[one]
+            return watched
+
+    # -- how each stands --
+
+    def look(self) -> bool:
+        """Looks at those that have changed; at most for a second, so that pages hear of the first ones soon."""
+        if time.monotonic() - self._found_at > FIND_EVERY:
+            self.find()
+        until = time.monotonic() + 1.0
+        for card in list(self.cards.values()):
+            _look_at(card)
+            if time.monotonic() > until:
+                break
+        told = json.dumps([card.plain() for card in self.cards.values()])
+        if told == self._told:
+            return False
+        self._told, self._number = told, self._number + 1
+        return True
+
+    def every(self) -> float:
+        """Seconds until the next look."""
+        return 0.05 if any(card.state == "reading" for card in self.cards.values()) else 1.0
+
+    def news(self, seen: Any) -> tuple[list[str], Any]:
+        """The whole list, where it has changed."""
+        if seen == self._number and self._told:
+            return [], seen
+        return [event("runs", [card.plain() for card in self.cards.values()])], self._number
+
+
+def _look_at(card: Card) -> None:
+    directory = RunDirectory(card.path)
+    at_work = directory.start_at_work
+    if at_work is not None:
+        live = read_live(directory)
+        card.state, card.reason, card.signature = "working", "", ()
+        if live is not None:
+            card.fraction, card.changed = live.fraction, live.at
+            card.models = list(dict.fromkeys(mean.edit_model for mean in live.means)) or card.models
+            card.judges = list(dict.fromkeys(mean.judge for mean in live.means)) or card.judges
+            card.results = []
+        return
+    signature = _signature(card.path)
+    if signature == card.signature:
+        return
+    card.signature = signature
+    card.changed = max((changed for _, changed, _ in signature), default=0.0)
+    try:
+        run = Run(card.path)
+        summary = _written(card.path, card.changed) or run.summary
+        results = summary["results"]
+        card.models = list(dict.fromkeys(one["edit_model"] for one in results))
+        card.judges = list(dict.fromkeys(one["judge"] for one in results))
+        card.results = [
+            {
+                "series": part.series,
+                "mean": part.number(part.overall["mean"]),
+                "interval": part.span(part.overall["ci95"]),
+            }
+            for part in headlines(entries(results))
+        ]
+        settled = [_settled(one["coverage"]) for one in results]
+        done, total = (sum(of) for of in zip(*settled, strict=True)) if settled else (0, 0)
+        card.fraction = done / total if total else 1.0
+        card.samples = max((of["coverage"]["total"] for of in results), default=0)
+        card.state, card.reason = "complete" if summary["status"] == "complete" else "stopped", ""
+    except EditEvalError as error:
+        card.state, card.reason = "damaged", str(error)
+    except Exception as error:  # records may be a stranger's
+        card.state, card.reason = "damaged", f"{type(error).__name__}: {error}"
+
+
+def _settled(coverage: dict[str, Any]) -> tuple[int, int]:
+    return coverage["total"] - coverage["by_status"].get("pending", 0), coverage["total"]
+
+
+def _signature(run: Path) -> tuple[tuple[str, float, int], ...]:
+    """What changes when anything is recorded."""
+    found = []
+    for name in ("config", "samples", "edits", "replies", "report"):
+        for path in (run / name).glob("summary.json" if name == "report" else "[0-9]*"):
+            try:
+                state = path.lstat()
+            except OSError:
+                continue
+            found.append((f"{name}/{path.name}", 0.0 if name == "report" else state.st_mtime, state.st_size))
+    return tuple(sorted(found))
+
+
+def _written(run: Path, changed: float) -> dict[str, Any] | None:
+    """The summary of the report, if it is younger than all records."""
+    path = run / "report" / "summary.json"
+    try:
+        if path.is_symlink() or path.parent.is_symlink() or path.stat().st_mtime < changed:
+            return None
+        found = json.loads(path.read_text("utf-8"))
+        entries(found["results"])
+        return found if found["status"] in ("complete", "incomplete") else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None

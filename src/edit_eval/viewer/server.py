@@ -1,0 +1,229 @@
+"""The viewer's server: which address shows what."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from edit_eval.errors import ConfigurationError, EditEvalError
+from edit_eval.viewer.guard import Guard, is_loopback
+from edit_eval.viewer.pages import comparison_page, plain_page, run_page
+from edit_eval.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
+from edit_eval.viewer.runs import Runs
+from edit_eval.viewer.watching import Watched, WatchedRun
+
+PORT = 7860
+MOST_COMPARED = 8
+FRESH_FOR = 2.0
+"""Seconds for which the page of a run at work is handed out as it was made: what came since is pushed to it."""
+PICTURES_LIVE = "private, max-age=86400, immutable"
+"""Their addresses say which pixels they are."""
+
+try:
+    from fastapi import FastAPI, Request
+    from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+    from starlette.exceptions import HTTPException
+except ImportError as missing:
+    raise ConfigurationError(
+        f"`view` needs {missing.name}, which is not installed; `pip install 'edit-eval[viewer]'` brings it"
+    ) from missing
+
+
+class Pages:
+    """The page of each run as it was made last, packed."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[str, float, bytes]] = {}
+        self._making = threading.Lock()
+
+    def of(self, watched: WatchedRun) -> bytes:
+        """The page of a run as it stands now, or stood a moment ago."""
+        with self._making:
+            seen, at, page = self._made.get(watched.base, ("", 0.0, b""))
+            boot = seen.partition(".")[0]
+            if page and boot == watched.boot and (seen == watched.seen or time.monotonic() - at < FRESH_FOR):
+                return page
+            with watched.lock:
+                seen, made = watched.seen, run_page(watched)
+            page = gzip.compress(made.encode("utf-8", "backslashreplace"), 3)
+            while len(self._made) > 4:
+                del self._made[next(iter(self._made))]
+            self._made[watched.base] = seen, time.monotonic(), page
+            return page
+
+
+def make_app(runs: Runs, *, token: str = "", anywhere: bool = False) -> Any:
+    """The application (ASGI), guarded."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    pages, thumbnails = Pages(), Thumbnails()
+
+    def show(path: str, function: Callable[..., Any]) -> None:
+        app.add_api_route(path, function, methods=["GET", "HEAD"], response_model=None)
+
+    def opened(run: str) -> WatchedRun:
+        try:
+            return runs.open(run)
+        except KeyError:
+            raise HTTPException(404, "there is no such run") from None
+
+    def list_page() -> Response:
+        cards = [card.plain() for card in runs.cards.values()]
+        return html(plain_page("list.js", "view.runs", {"runs": cards}))
+
+    def events(request: Request) -> Response:
+        return stream(runs, request.query_params.get("since", ""))
+
+    def one_page(run: str, request: Request) -> Response:
+        watched = opened(run)
+        try:
+            packed = pages.of(watched)
+        except Exception as error:  # a run may be damaged in any way
+            why = str(error) if isinstance(error, EditEvalError) else f"{type(error).__name__}: {error}"
+            live = watched.state_data()
+            return unreadable(watched.path.name, {**live, "reason": live["reason"] or why}, f"{watched.base}/events")
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return html(packed, {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"})
+        return html(gzip.decompress(packed))
+
+    async def run_events(run: str, request: Request) -> Response:
+        watched = await asyncio.to_thread(opened, run)
+        return stream(watched, request.query_params.get("since", ""))
+
+    def picture(run: str, kind: str, name: str) -> Response:
+        read = {"edit": read_edit, "source": read_source}.get(kind)
+        watched = opened(run)
+        with watched.lock:
+            data = read(watched.following, name) if read else None
+        return image(data)
+
+    def thumbnail(run: str, kind: str, name: str) -> Response:
+        watched = opened(run)
+        return image(thumbnails.of(watched.following, kind, name) if kind in ("edit", "source") else None)
+
+    def comparison(runs: str) -> Response:
+        ids = list(dict.fromkeys(runs.split("/")))
+        if not 2 <= len(ids) <= MOST_COMPARED:
+            raise HTTPException(404, f"name 2 to {MOST_COMPARED} runs")
+        compared = [opened(one) for one in ids]
+        try:
+            return html(comparison_page(compared))
+        except EditEvalError as error:
+            names = ", ".join(watched.path.name for watched in compared)
+            return unreadable(names, {"kind": "incomparable", "reason": str(error)}, "")
+
+    show("/", list_page)
+    show("/compare/{runs:path}", comparison)
+    show("/events", events)
+    show("/run/{run}", one_page)
+    show("/run/{run}/events", run_events)
+    show("/run/{run}/{kind}/{name}", picture)
+    show("/run/{run}/{kind}/{name}/small", thumbnail)
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        return PlainTextResponse(f"{error.detail}\n", error.status_code)
+
+    return Guard(app, token=token, anywhere=anywhere)
+
+
+def html(page: str | bytes, headers: dict[str, str] | None = None) -> Response:
+    """A page; what it may do stands in its own head, by digests of its scripts."""
+    policy = "frame-ancestors 'none'"
+    return HTMLResponse(page, headers={"Content-Security-Policy": policy, **(headers or {})})
+
+
+def unreadable(name: str, state: dict[str, Any], events: str) -> Response:
+    """A page that says why there is nothing to show; it looks again when that may have changed."""
+    return html(plain_page("unreadable.js", "view.runs", {"live": state, "name": name, "events": events}))
+
+
+def image(data: bytes | None) -> Response:
+    """A picture; 404 for none."""
+    if data is None:
+        return PlainTextResponse("there is no such picture\n", 404)
+    return Response(data, media_type=kind_of(data), headers={"Cache-Control": PICTURES_LIVE})
+
+
+def stream(watched: Watched, seen: Any) -> Response:
+    """Server-sent events, without end."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(watched.messages(seen), media_type="text/event-stream", headers=headers)
+
+
+def serve(
+    places: Sequence[Path],
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    token: str = "",
+    tell: Callable[[str], None] = print,
+) -> None:
+    """Serves the runs in these places until it is interrupted. `tell` is told the address.
+
+    On loopback alone unless `host` says otherwise; then, and with a `token`, nothing is answered without it (`auto`
+    makes one). Raises `ConfigurationError` for a place that is not there, and an address that cannot be listened on.
+    """
+    import uvicorn
+
+    anywhere = not is_loopback(host)
+    if token == "auto" or (anywhere and not token):
+        token = secrets.token_urlsafe(18)
+    if token and not token.replace("-", "").replace("_", "").isalnum():
+        raise ConfigurationError("--token: letters, digits, - and _ only, or `auto`")
+    runs = Runs(places)
+    opened = _listen(host, port)
+    address = _address(host, opened.getsockname()[1])
+    only = next(iter(runs.cards)) if len(runs.cards) == 1 else ""
+    page = f"{address}/run/{only}" if only else f"{address}/"
+    tell(f"{page}?token={token}" if token else page)
+    threading.Thread(target=_warm, args=(runs, only), daemon=True).start()
+    configuration = uvicorn.Config(
+        make_app(runs, token=token, anywhere=anywhere),
+        log_level="warning",
+        access_log=False,
+        ws="none",
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=30,
+        limit_concurrency=512,
+    )
+    try:
+        uvicorn.Server(configuration).run(sockets=[opened])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        opened.close()
+
+
+def _warm(runs: Runs, only: str) -> None:
+    """Reads what the first page will need, so that whoever opens it does not wait for it."""
+    if only:
+        runs.open(only)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, _, _, where = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        opened = socket.socket(family, kind)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(where)
+        return opened
+    except (OSError, OverflowError) as error:
+        raise ConfigurationError(
+            f"--host {host} --port {port}: cannot listen there ({getattr(error, 'strerror', None) or error}); "
+            "`--port 0` takes a free port"
+        ) from error
+
+
+def _address(host: str, port: int) -> str:
+    name = host.strip("[]")
+    if name in ("0.0.0.0", "::"):
+        name = socket.gethostname()
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"

@@ -1,0 +1,60 @@
+// What a server pushes, and what is said when it does not answer.
+let lost = null;
+
+function sayLost(yes) {
+  if (yes && !lost) {
+    lost = say('p', 'view.lost', {}, { class: 'lost', role: 'status' });
+    document.body.append(lost);
+  } else if (!yes && lost) {
+    lost.remove();
+    lost = null;
+  }
+}
+
+// Pushed messages while the page is looked at: a page that nobody sees holds no connection, for a browser has few.
+function follow(address, seen, handlers) {
+  let source = null;
+  let retry = null;
+  const stop = () => {
+    clearTimeout(retry);
+    if (source) source.close();
+    source = null;
+  };
+  const start = () => {
+    stop();
+    source = new EventSource(`${address}${seen.value ? `?since=${encodeURIComponent(seen.value)}` : ''}`);
+    for (const [name, handle] of Object.entries(handlers)) {
+      source.addEventListener(name, (message) => handle(JSON.parse(message.data)));
+    }
+    source.onopen = () => sayLost(false);
+    source.onerror = () => {
+      stop();
+      sayLost(true);
+      retry = setTimeout(start, 1000);
+    };
+  };
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) retry = setTimeout(stop, 3000);
+    else if (source) clearTimeout(retry);
+    else start();
+  });
+  addEventListener('pagehide', stop);
+  start();
+}
+
+function timeWords(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 90) return `${whole} s`;
+  const minutes = Math.round(whole / 60);
+  return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+function bar(parts) {
+  const made = make('div', { class: 'bar' });
+  for (const [share, kind] of parts) {
+    const part = make('i', { class: kind });
+    part.style.width = `${Math.max(0, Math.min(1, share)) * 100}%`;
+    made.append(part);
+  }
+  return made;
+}
