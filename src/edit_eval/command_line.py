@@ -77,10 +77,10 @@ def _options(
     }
 
 
-def verb(**shown: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def verb(on: typer.Typer | None = None, **shown: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a function a verb with the flags of all; those of `_options` stand for its parameter `options`.
 
-    `shown`: keywords of `app.command`.
+    `on`: the group that it belongs to, if any. `shown`: keywords of `app.command`.
     """
 
     def make(function: Callable[..., None]) -> Callable[..., None]:
@@ -97,7 +97,7 @@ def verb(**shown: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
         flat = [p for name in own for p in (shared.values() if name == "options" else [own[name]])]
         keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*flat, *of_all.values())]
         with_flags.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
-        return app.command(**shown)(with_flags)
+        return (on or app).command(**shown)(with_flags)
 
     return make
 

@@ -16,12 +16,14 @@ from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Judgement, Results, Status
 from edit_eval.statistics.people import people_agreement, read_people_file
+from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.summary import judges_document, summarise
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.votes import Votes, read_votes
 
 
 def failures(names: Collection[str]) -> frozenset[Status]:
@@ -151,6 +153,22 @@ class Run:
         document = judges_document(self.results, min_coverage=self._min_coverage, score=score)
         against = None if people is None else people_agreement(self.results, read_people_file(people), score=score)
         return {**document, "people": against}
+
+    @cached_property
+    def votes(self) -> Votes:
+        """What people have said of pairs of its edits; in no score."""
+        return read_votes(self._directory.path, self.results.edits)
+
+    def preferences(self, without: Collection[str] = ()) -> dict[str, Any]:
+        """Which edit model people prefer (see `statistics.preferences`), but for the votes of raters `without`."""
+        votes = self.votes.counted(self.results.samples)
+        known = {vote.rater for vote in votes}
+        if unknown := next((name for name in without if name not in known), ""):
+            raise ConfigurationError(
+                f"--without {unknown}: nobody of that name has voted{did_you_mean(unknown, known)}"
+            )
+        found = preferences([vote for vote in votes if vote.rater not in without], self.results.edit_models)
+        return {**found, "outdated": self.votes.outdated, "damaged": self.votes.damage.total}
 
     @property
     def language(self) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,9 @@ from viewer.large_run import write_large_run
 from viewer.served import Viewer
 
 pytest.importorskip("fastapi")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+ALLOWED = ("http://127.0.0.1:", "data:", "file:")
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +45,36 @@ def viewer(finished: Path) -> Iterator[Viewer]:
     """A viewer on the finished run."""
     with Viewer([finished]) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A headless Chromium, if there is one on this machine."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    with playwright.sync_playwright() as started:
+        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def open_tab(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens an address; fails at the end if a page raised an error, or asked for anything on another server."""
+    contexts, faults = [], []
+
+    def open_it(address: str, **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("pageerror", lambda error: faults.append(str(error)))
+        tab.on("console", lambda said: faults.append(said.text) if "Content Security" in said.text else None)
+        tab.on("request", lambda made: faults.append(made.url) if not made.url.startswith(ALLOWED) else None)
+        tab.goto(address)
+        return tab
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert faults == []

@@ -7,6 +7,7 @@ samples/0001.jsonl     the samples of the run; a new one when they change
 edits/0001.jsonl       one line an attempt at an edit
 replies/0001.jsonl     one line a reply of a judge, its raw text in it
 events/0001.jsonl      the timeline: what each device did when
+votes/0001.jsonl       one line a vote of a person, in segments of whoever collects them (see `votes`)
 images/<edit model>/<slug of the id>-<first 12 of the edit's key>.png
 logs/<worker>.log
 live.json              what the last start showed, written once a second while it is at work
@@ -40,7 +41,7 @@ JOURNALS = ("edits", "replies", "events")
 MEMORY_FIELDS = ("device", "model", "kind", "before", "loaded", "peak", "after")
 LIVE = "live.json"
 OURS = frozenset(
-    {"lock", "holder.json", LIVE, "config", "environment", "samples", *JOURNALS, "images", "logs", "report"}
+    {"lock", "holder.json", LIVE, "config", "environment", "samples", *JOURNALS, "votes", "images", "logs", "report"}
 )
 
 

@@ -105,17 +105,13 @@ class _OfSeveral:
         return self.of[edit.edit_model].of_edit(edit)
 
 
-def plain_page(
-    script: str, title: str, data: Mapping[str, Any], *, language: str = "en", more: tuple[str, ...] = ()
-) -> str:
-    """A page that `script` fills from `data`; `title` is the key of its title's words, `more` scripts of the report."""
+def plain_page(script: str, title: str, data: Mapping[str, Any], *, language: str = "en") -> str:
+    """A page that `script` fills from `data`; `title` is the key of its title's words."""
     titles = {one: f"{texts()[title][one]} · edit-eval" for one in LANGUAGES}
     told = words(language, titles)
     shown = {"names": {}, **told, **data, "texts": with_texts(told["texts"], texts())}
-    style = stylesheet(
-        "page.css", *(("gallery.css", "detail.css") if more else ()), more=own("live.css") + "\n" + own("plain.css")
-    )
-    program = closed(*_PLAIN[:1], *more, *_PLAIN[1:], more=own("follow.js") + "\n" + own(script))
+    style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")
+    program = closed(*_PLAIN, more=f"{own('follow.js')}\n{own(script)}")
     early = asset("early.js")
     environment = template_environment(autoescape=True)
     return environment.from_string(own("plain.html.j2")).render(

@@ -17,6 +17,7 @@ from edit_eval.viewer.guard import Guard, is_loopback
 from edit_eval.viewer.pages import comparison_page, plain_page, run_page
 from edit_eval.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
 from edit_eval.viewer.runs import Runs
+from edit_eval.viewer.voting import NotAVote, Voting
 from edit_eval.viewer.watching import Watched, WatchedRun
 
 PORT = 7860
@@ -28,7 +29,7 @@ PICTURES_LIVE = "private, max-age=86400, immutable"
 
 try:
     from fastapi import FastAPI, Request
-    from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+    from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
     from starlette.exceptions import HTTPException
 except ImportError as missing:
     raise ConfigurationError(
@@ -63,6 +64,8 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False) -> Any:
     """The application (ASGI), guarded."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     pages, thumbnails = Pages(), Thumbnails()
+    voting: dict[str, Voting] = {}
+    one_at_a_time = threading.Lock()
 
     def show(path: str, function: Callable[..., Any]) -> None:
         app.add_api_route(path, function, methods=["GET", "HEAD"], response_model=None)
@@ -118,6 +121,33 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False) -> Any:
             names = ", ".join(watched.path.name for watched in compared)
             return unreadable(names, {"kind": "incomparable", "reason": str(error)}, "")
 
+    def vote_page(run: str) -> Response:
+        watched = opened(run)
+        with watched.lock:
+            matrix = watched.following.matrix
+        if matrix is None or len(matrix.edit_models) < 2:
+            why = watched.following.fault or "a vote is between two edit models, and this run has one"
+            return unreadable(watched.path.name, {"kind": "incomparable", "reason": why}, "")
+        language = matrix.experiment.language
+        return html(plain_page("vote.js", "vote.title", {"run": run, "language": language}, language=language))
+
+    def voting_of(run: str) -> Voting:
+        opened(run)
+        with one_at_a_time:
+            if run not in voting:
+                voting[run] = Voting(lambda: opened(run))
+            return voting[run]
+
+    def next_pair(run: str, request: Request) -> Response:
+        return told(lambda: voting_of(run).next(request.query_params.get("rater", "")))
+
+    async def vote(run: str, request: Request) -> Response:
+        body = await request.body()
+        return await asyncio.to_thread(told, lambda: voting_of(run).add(body))
+
+    show("/run/{run}/vote", vote_page)
+    show("/run/{run}/next", next_pair)
+    app.add_api_route("/run/{run}/votes", vote, methods=["POST"], response_model=None)
     show("/", list_page)
     show("/compare/{runs:path}", comparison)
     show("/events", events)
@@ -131,6 +161,16 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False) -> Any:
         return PlainTextResponse(f"{error.detail}\n", error.status_code)
 
     return Guard(app, token=token, anywhere=anywhere)
+
+
+def told(answer: Callable[[], dict[str, Any]]) -> Response:
+    """What a voting says, or why it cannot."""
+    try:
+        return JSONResponse(answer())
+    except NotAVote as refused:
+        return JSONResponse({"error": str(refused)}, refused.status)
+    except OSError as error:
+        return JSONResponse({"error": f"the vote could not be kept ({error.strerror or error})"}, 507)
 
 
 def html(page: str | bytes, headers: dict[str, str] | None = None) -> Response:
@@ -214,6 +254,7 @@ def _listen(host: str, port: int) -> socket.socket:
         opened = socket.socket(family, kind)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(where)
+        opened.listen(128)  # whoever opens the address as soon as it is told waits, and is not turned away
         return opened
     except (OSError, OverflowError) as error:
         raise ConfigurationError(

@@ -8,7 +8,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +195,3 @@ class WatchedRun(Watched):
         """The same for the page that is made now."""
         with self.lock:
             return {**self._told, "seen": self.seen, "experiment": self.experiment}
-
-
-Making = Callable[[], bytes]

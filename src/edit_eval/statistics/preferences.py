@@ -1,0 +1,379 @@
+"""Which of two edits do people prefer: strengths of edit models from votes on pairs, and how sure they are.
+
+Bradley and Terry (Biometrika 39, 1952): a is preferred to b with the probability 1 / (1 + exp(s_b - s_a)). A tie, and
+two that are equally bad, count half for each, so that a strength says what share a model would get. Which pair of
+models a vote is about may depend on all votes before it: given the pair, its outcome does not. Which *sample* may not:
+those on which judges disagree are not like the others. A vote therefore counts with the inverse of the chance with
+which its sample was drawn (Horvitz and Thompson, JASA 47, 1952), and the strengths are those over all samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from edit_eval.statistics.agreement import OrdinalRatings
+from edit_eval.statistics.intervals import (
+    CONFIDENCE,
+    FloatArray,
+    IntArray,
+    bootstrap_interval,
+    cluster_codes,
+    student_quantile,
+    wilson_interval,
+)
+
+SHARES = {"left": 1.0, "right": 0.0, "tie": 0.5, "both_bad": 0.5}
+"""What the left one gets of a vote. Who skips says nothing."""
+CHOICES = (*SHARES, "skip")
+SIDE_LEVEL = 0.001
+"""A rater whose votes for left and right would be that unlikely by chance is named."""
+LARGEST = 8.0
+"""A strength beyond is none: 3,000 to 1, which no number of votes that people give can show."""
+
+
+@dataclass(frozen=True)
+class Vote:
+    """What one person says of two edits of one sample, shown beside each other on sides drawn by chance."""
+
+    sample_id: str
+    left: str
+    """The edit model."""
+    right: str
+    choice: str
+    """`left`, `right`, `tie`, `both_bad`, `skip`."""
+    rater: str = ""
+    edit_seed: int = 0
+    cluster: str = ""
+    """Of the sample: its source image. Empty: the sample itself."""
+    weight: float = 1.0
+    """The inverse of the chance with which its sample was drawn, relative to one drawn blindly."""
+
+    @property
+    def group(self) -> str:
+        """What it belongs together with."""
+        return self.cluster or self.sample_id
+
+
+def preferences(votes: Sequence[Vote], edit_models: Sequence[str], *, resamples: int = 1_000) -> dict[str, Any]:
+    """Strengths with intervals, wins of every pair, raters with their habits, and how far raters agree; plain data.
+
+    `strengths` has for each edit model its `strength` (in logits, their mean 0), `ci95`, the `share` that it would get
+    against the average of the others, and `rank` (1 + how many are shown to be stronger); None with a reason in
+    `no_ci95`: `no_votes`, `not_connected` (not every model was voted for and against in a chain that links it with all
+    others), `few_clusters`. `differences` has the same for every two: `difference`, `ci95`. Intervals are clustered on
+    source images and on raters at once.
+    """
+    counted = [vote for vote in votes if vote.choice in SHARES]
+    fit = fit_strengths(counted, edit_models)
+    raters = [_rater(name, [vote for vote in votes if vote.rater == name]) for name in sorted({v.rater for v in votes})]
+    return {
+        "schema": 1,
+        "votes": len(counted),
+        "skipped": len(votes) - len(counted),
+        "samples": len({vote.sample_id for vote in counted}),
+        "strengths": [
+            {
+                "edit_model": model,
+                "strength": fit.strength(place),
+                "share": fit.share(place),
+                "ci95": fit.interval(_unit(len(edit_models), place)),
+                "no_ci95": fit.doubt,
+                "rank": fit.rank(place),
+            }
+            for place, model in enumerate(edit_models)
+        ],
+        "differences": [
+            {
+                "a": edit_models[a],
+                "b": edit_models[b],
+                **_counts(counted, edit_models[a], edit_models[b]),
+                "difference": fit.difference(a, b),
+                "ci95": fit.interval(_unit(len(edit_models), a) - _unit(len(edit_models), b)),
+            }
+            for a, b in combinations(range(len(edit_models)), 2)
+        ],
+        "raters": raters,
+        "agreement": _agreement(counted, resamples),
+    }
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Strengths, and the covariance of their errors."""
+
+    strengths: FloatArray | None
+    """Of each edit model, their mean 0; None where they cannot be told."""
+    covariance: FloatArray
+    freedom: float
+    """Degrees of freedom of the covariance."""
+    doubt: str | None
+    """Why there are no strengths, or no interval; None where there are."""
+
+    def strength(self, place: int) -> float | None:
+        """In logits."""
+        return None if self.strengths is None else float(self.strengths[place])
+
+    def difference(self, a: int, b: int) -> float | None:
+        """a - b."""
+        return None if self.strengths is None else float(self.strengths[a] - self.strengths[b])
+
+    def share(self, place: int) -> float | None:
+        """Of the votes between this one and each other, all as often: how much it would get."""
+        if self.strengths is None or len(self.strengths) < 2:
+            return None
+        others = np.delete(self.strengths, place)
+        return float(np.mean(1 / (1 + np.exp(others - self.strengths[place]))))
+
+    def interval(self, contrast: FloatArray) -> list[float] | None:
+        """Of a contrast of strengths, 95 %; None where there is none."""
+        if self.strengths is None or self.doubt:
+            return None
+        error = math.sqrt(max(0.0, float(contrast @ self.covariance @ contrast)))
+        reach = student_quantile(0.5 + CONFIDENCE / 2, self.freedom) * error
+        value = float(contrast @ self.strengths)
+        return [value - reach, value + reach]
+
+    def rank(self, place: int) -> int | None:
+        """1 + how many models are shown to be stronger."""
+        if self.strengths is None or self.doubt:
+            return None
+        count = len(self.strengths)
+        of_others = (self.interval(_unit(count, one) - _unit(count, place)) for one in range(count) if one != place)
+        return 1 + sum(bool(ends) and ends[0] > 0 for ends in of_others if ends)
+
+
+def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
+    """The strengths under which votes are as likely as they can be, each vote with its weight.
+
+    The covariance is the sandwich with clusters of two kinds that cross, source images and raters (Cameron, Gelbach and
+    Miller, JBES 29, 2011): that of images, and what raters add to it. Each is freed from bias by G / (G - 1); the
+    degrees of freedom are Satterthwaite's. With one rater they are that rater's strengths, and
+    nothing is said of other people.
+    """
+    count = len(edit_models)
+    nothing = np.zeros((count, count))
+    if not votes:
+        return Fit(None, nothing, 0.0, "no_votes")
+    place = {model: number for number, model in enumerate(edit_models)}
+    left = np.array([place[vote.left] for vote in votes])
+    right = np.array([place[vote.right] for vote in votes])
+    shares = np.array([SHARES[vote.choice] for vote in votes])
+    weights = np.array([vote.weight for vote in votes])
+    if not _is_connected(left, right, shares, count):
+        return Fit(None, nothing, 0.0, "not_connected")
+    strengths, information = _newton(*_table(left, right, shares, weights, count))
+    if np.abs(strengths).max() > LARGEST:
+        return Fit(None, nothing, 0.0, "not_connected")
+    design = np.zeros((len(votes), count))
+    design[np.arange(len(votes)), left] += 1
+    design[np.arange(len(votes)), right] -= 1
+    residuals = weights * (shares - 1 / (1 + np.exp(-(strengths[left] - strengths[right]))))
+    scores = (design * residuals[:, None]) @ np.linalg.pinv(information)
+    images = cluster_codes([vote.group for vote in votes])
+    raters = cluster_codes([vote.rater for vote in votes])
+    of_images, groups = _clustered(scores, images)
+    covariance, freedom = of_images, groups - 1.0
+    if groups < 3:
+        return Fit(strengths, covariance, max(freedom, 0.0), "few_clusters")
+    of_raters, persons = _clustered(scores, raters)
+    if persons > 1:
+        cells, _ = _clustered(scores, raters * (int(images.max()) + 1) + images)
+        added = of_raters - cells
+        covariance = _no_less(of_images + added, cells)
+        own, theirs = float(np.trace(of_images)), float(np.trace(covariance - of_images))
+        freedom = (own + theirs) ** 2 / (own**2 / (groups - 1) + theirs**2 / (persons - 1))
+    return Fit(strengths, covariance, freedom, None)
+
+
+def _table(
+    left: IntArray, right: IntArray, shares: FloatArray, weights: FloatArray, count: int
+) -> tuple[FloatArray, FloatArray]:
+    """For each two models, in both orders, the weight of their votes; and of what the first one got of it."""
+    cells = left * count + right
+    total = np.bincount(cells, weights, count * count).reshape(count, count)
+    won = np.bincount(cells, weights * shares, count * count).reshape(count, count)
+    return np.asarray(total + total.T, np.float64), np.asarray(won + (total.T - won.T), np.float64)
+
+
+def _newton(total: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The strengths under which a table is as likely as it can be, their mean 0, and the information about them."""
+    strengths = np.zeros(len(total))
+    information = np.zeros_like(total)
+    for _ in range(50):
+        expected = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
+        curvature = total * expected * (1 - expected)
+        information = np.diag(curvature.sum(axis=1)) - curvature
+        step = np.linalg.pinv(information) @ (won - total * expected).sum(axis=1)
+        step *= min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
+        strengths = strengths + step
+        if np.abs(step).max() < 1e-9 or np.abs(strengths).max() > 2 * LARGEST:
+            break
+    return strengths - strengths.mean(), information
+
+
+def _clustered(scores: FloatArray, clusters: IntArray) -> tuple[FloatArray, int]:
+    """The sum over clusters of squared sums, G / (G - 1) times; and G."""
+    _, codes = np.unique(clusters, return_inverse=True)
+    groups = int(codes.max()) + 1
+    sums = np.stack([np.bincount(codes, column, groups) for column in scores.T], axis=1)
+    return np.asarray(sums.T @ sums * (groups / max(1, groups - 1))), groups
+
+
+def _no_less(covariance: FloatArray, least: FloatArray) -> FloatArray:
+    """The covariance, nowhere below half of that of single votes: what raters add is estimated, and may be negative."""
+    floor = least / 2
+    values, vectors = np.linalg.eigh(covariance - floor)
+    return np.asarray(floor + (vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
+def _is_connected(left: IntArray, right: IntArray, shares: FloatArray, count: int) -> bool:
+    """Whether each model got something against some other in a chain to every other (Ford, AMM 64, 1957)."""
+    beats = np.eye(count, dtype=bool)
+    beats[left[shares > 0], right[shares > 0]] = True
+    beats[right[shares < 1], left[shares < 1]] = True
+    for middle in range(count):
+        beats |= beats[:, [middle]] & beats[[middle], :]
+    return bool(beats.all())
+
+
+def _unit(count: int, place: int) -> FloatArray:
+    found = np.zeros(count)
+    found[place] = 1.0
+    return found
+
+
+def _counts(votes: Sequence[Vote], a: str, b: str) -> dict[str, int]:
+    """How often a was preferred, b was, neither was, and both were bad."""
+    found = Counter[str]()
+    for vote in votes:
+        if {vote.left, vote.right} == {a, b}:
+            side = {"left": vote.left, "right": vote.right}.get(vote.choice)
+            found[
+                "ties" if vote.choice == "tie" else "both_bad" if side is None else "wins" if side == a else "losses"
+            ] += 1
+    return {name: found[name] for name in ("wins", "tie", "both_bad", "losses")}
+
+
+def _rater(name: str, votes: Sequence[Vote]) -> dict[str, Any]:
+    """`votes`, `skipped`, the share of `left` among those for a side, and `side`: the one that it always takes."""
+    from scipy.stats import binomtest
+
+    of = Counter(vote.choice for vote in votes)
+    sides = of["left"] + of["right"]
+    chance = binomtest(of["left"], sides, 0.5).pvalue if sides else 1.0
+    return {
+        "rater": name,
+        "votes": sum(of[choice] for choice in SHARES),
+        "skipped": of["skip"],
+        "ties": of["tie"],
+        "both_bad": of["both_bad"],
+        "left": of["left"] / sides if sides else None,
+        "left_ci95": wilson_interval(of["left"], sides),
+        "side": None if chance > SIDE_LEVEL else "left" if 2 * of["left"] > sides else "right",
+    }
+
+
+def _agreement(votes: Sequence[Vote], resamples: int) -> dict[str, Any] | None:
+    """Krippendorff's alpha (ordinal) between raters over pairs that two or more have voted on; None for one rater.
+
+    With `identical`, the share of two raters' votes on one pair that are the same: preferred, neither, the other.
+    """
+    raters = sorted({vote.rater for vote in votes})
+    if len(raters) < 2:
+        return None
+    column = {name: place for place, name in enumerate(raters)}
+    rows: dict[tuple[object, ...], dict[int, float]] = defaultdict(dict)
+    clusters: dict[tuple[object, ...], str] = {}
+    for vote in votes:
+        a, b = sorted((vote.left, vote.right))
+        item: tuple[object, ...] = (vote.sample_id, vote.edit_seed, a, b)
+        share = SHARES[vote.choice]
+        rows[item][column[vote.rater]] = share if vote.left == a else 1 - share
+        clusters[item] = vote.group
+    shared = [item for item in sorted(rows, key=str) if len(rows[item]) > 1]
+    ratings = np.full((len(shared), len(raters)), math.nan)
+    for number, item in enumerate(shared):
+        for place, value in rows[item].items():
+            ratings[number, place] = value
+    same = [one == other for item in shared for one, other in combinations(rows[item].values(), 2)]
+    prepared = OrdinalRatings(ratings)
+    codes = cluster_codes([clusters[item] for item in shared])
+    return {
+        "raters": len(raters),
+        "pairs": len(shared),
+        "identical": sum(same) / len(same) if same else None,
+        "alpha": prepared.alpha(np.ones(len(shared))) if shared else None,
+        "ci95": bootstrap_interval(prepared.alpha, codes, resamples=resamples) if shared else None,
+    }
+
+
+def people_rows(votes: Sequence[Vote]) -> list[Mapping[str, Any]]:
+    """Each rater's score of each edit, as `agreement --people` reads them: the share it got of its votes, 0 to 1.
+
+    Two that are both bad get nothing; of a tie each gets half.
+    """
+    got: dict[tuple[str, str, int, str], list[float]] = defaultdict(list)
+    for vote in votes:
+        if vote.choice in SHARES:
+            share = SHARES[vote.choice]
+            bad = vote.choice == "both_bad"
+            for model, value in ((vote.left, share), (vote.right, 1 - share)):
+                got[vote.sample_id, model, vote.edit_seed, vote.rater].append(0.0 if bad else value)
+    return [
+        {"sample_id": sample, "edit_model": model, "edit_seed": seed, "rater": rater, "score": sum(all_) / len(all_)}
+        for (sample, model, seed, rater), all_ in sorted(got.items())
+    ]
+
+
+# -- which pair is next --
+
+
+RANDOM_SHARE = 0.3
+"""How many pairs are drawn blindly: so no sample has a weight of more than 1 / 0.3."""
+SHARED = 0.2
+"""How many pairs another rater has voted on, where there are several: for their agreement."""
+
+
+def pair_chances(votes: Sequence[Vote], edit_models: Sequence[str]) -> FloatArray:
+    """For each two edit models (in the order of `combinations`) the chance to be asked about next.
+
+    A share blindly, the rest in proportion to what another vote would tell: the variance of their difference as it is
+    known now, times the variance of a vote, times the chance that the two are in the wrong order: models that are close
+    and little compared come first.
+    """
+    from scipy.special import ndtr
+
+    count = len(edit_models)
+    place = {model: number for number, model in enumerate(edit_models)}
+    counted = [vote for vote in votes if vote.choice in SHARES]
+    left = np.array([place[vote.left] for vote in counted], dtype=np.int64)
+    right = np.array([place[vote.right] for vote in counted], dtype=np.int64)
+    shares = np.array([SHARES[vote.choice] for vote in counted])
+    # As if each had won one of two against each other: nobody runs away.
+    total, won = _table(left, right, shares, np.ones(len(counted)), count)
+    others = 1 - np.eye(count)
+    strengths, information = _newton(total + others, won + 0.5 * others)
+    covariance = np.linalg.pinv(information)
+    a, b = np.array(list(combinations(range(count), 2))).T
+    variance = covariance[a, a] + covariance[b, b] - 2 * covariance[a, b]
+    apart = np.abs(strengths[a] - strengths[b])
+    expected = 1 / (1 + np.exp(apart))
+    told = variance * expected * (1 - expected) * ndtr(-apart / np.sqrt(variance))
+    return np.asarray(RANDOM_SHARE / len(told) + (1 - RANDOM_SHARE) * told / told.sum())
+
+
+def sample_chances(disagreement: FloatArray) -> FloatArray:
+    """For each sample the chance to be asked about: a share blindly, the rest those more on which judges disagree.
+
+    `disagreement`: of each sample, 0 to 1. The most disputed comes at most twice as often as the least, so that votes
+    still tell of all samples.
+    """
+    wanted = 1 + np.asarray(disagreement, dtype=np.float64)
+    return np.asarray(RANDOM_SHARE / len(wanted) + (1 - RANDOM_SHARE) * wanted / wanted.sum())

@@ -1,0 +1,158 @@
+"""Votes over the wire: blind, kept the moment they are given, and in no score."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval.run import Run
+from edit_eval.statistics.people import read_people_file
+from viewer.served import Viewer
+
+
+@pytest.fixture
+def polls(folder: Path) -> Any:
+    with Viewer([folder]) as viewer:
+        yield viewer
+
+
+def following(viewer: Viewer, rater: str) -> dict[str, Any]:
+    answer = viewer.ask("GET", f"/run/{viewer.id_of('first')}/next?rater={rater}")
+    assert answer.status == 200, answer.body
+    return dict(json.loads(answer.body))
+
+
+def send(viewer: Viewer, **vote: Any) -> tuple[int, dict[str, Any]]:
+    body = json.dumps(vote).encode()
+    headers = {"Origin": viewer.address, "Content-Type": "application/json", "Content-Length": str(len(body))}
+    answer = viewer.ask("POST", f"/run/{viewer.id_of('first')}/votes", headers, body)
+    return answer.status, json.loads(answer.body)
+
+
+def vote(viewer: Viewer, task: dict[str, Any], rater: str, choice: str) -> dict[str, Any]:
+    status, told = send(viewer, ticket=task["ticket"], rater=rater, choice=choice, seconds=1.5)
+    assert status == 200, told
+    return told
+
+
+def test_a_vote_is_kept_and_counts(polls: Viewer, folder: Path) -> None:
+    before = Run(folder / "first").summary
+    task = following(polls, "Ann")
+    for choice in ("left", "right", "tie", "both_bad", "skip"):
+        task = vote(polls, task, "Ann", choice)
+    assert (task["mine"], task["all"]) == (4, 4)
+    run = Run(folder / "first")
+    assert [line.choice for line in run.votes.lines] == ["left", "right", "tie", "both_bad", "skip"]
+    assert run.preferences()["votes"] == 4
+    assert run.summary == before
+
+
+def test_a_rater_is_not_told_who_made_what(polls: Viewer) -> None:
+    sides = set()
+    for number in range(30):
+        task = following(polls, "Ann" if number % 2 else "Ben")
+        told = json.dumps(task)
+        assert not any(model in told for model in ("first", "second", "third"))
+        sides.add(task["left"]["file"])
+    assert len(sides) > 10
+
+
+def test_nobody_sees_a_pair_twice_and_it_ends(polls: Viewer, folder: Path) -> None:
+    """30 samples, three pairs of models each."""
+    task, shown = following(polls, "Ann"), set()
+    while not task.get("done"):
+        pair = frozenset((task["left"]["file"], task["right"]["file"]))
+        assert pair not in shown
+        shown.add(pair)
+        task = vote(polls, task, "Ann", "skip" if len(shown) % 3 else "left")
+    assert len(shown) == 90
+    again = following(polls, "Ben")
+    assert not again.get("done")
+
+
+def test_votes_survive_the_viewer(folder: Path) -> None:
+    with Viewer([folder]) as viewer:
+        vote(viewer, following(viewer, "Ann"), "Ann", "left")
+        old = following(viewer, "Ann")
+    with (folder / "first" / "votes" / "0001.jsonl").open("ab") as file:
+        file.write(b'{"ticket":"torn in the mid')  # killed while it wrote
+    with Viewer([folder]) as viewer:
+        status, told = send(viewer, ticket=old["ticket"], rater="Ann", choice="left", seconds=1)
+        assert status == 409
+        assert "not shown to you here" in told["error"]
+        task = following(viewer, "Ann")
+        assert task["mine"] == 1
+        assert vote(viewer, task, "Ann", "right")["mine"] == 2
+    run = Run(folder / "first")
+    assert [line.choice for line in run.votes.lines] == ["left", "right"]
+    assert run.preferences()["damaged"] == 1
+    assert sorted(path.name for path in (folder / "first" / "votes").iterdir()) == ["0001.jsonl", "0002.jsonl"]
+
+
+BAD: list[dict[str, Any]] = [
+    {"rater": ""},
+    {"rater": "a" * 61},
+    {"rater": "a\nb"},
+    {"rater": 7},
+    {"choice": "best"},
+    {"choice": None},
+    {"seconds": "1"},
+    {"seconds": -1},
+    {"seconds": True},
+    {"seconds": 1e300},
+    {"ticket": "x"},
+    {"ticket": ["x"]},
+    {"rater": "Somebody else"},
+]
+
+
+@pytest.mark.parametrize("change", BAD)
+def test_what_is_no_vote_is_not_kept(change: dict[str, Any], polls: Viewer, folder: Path) -> None:
+    task = following(polls, "Ann")
+    good = {"ticket": task["ticket"], "rater": "Ann", "choice": "left", "seconds": 1}
+    status, told = send(polls, **{**good, **change})
+    assert 400 <= status < 500
+    assert told["error"]
+    assert not (folder / "first" / "votes").exists()
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b"\xff", b"[" * 9000, b'{"rater": NaN}'])
+def test_what_is_no_json_is_refused(body: bytes, polls: Viewer) -> None:
+    headers = {"Origin": polls.address, "Content-Type": "application/json", "Content-Length": str(len(body))}
+    answer = polls.ask("POST", f"/run/{polls.id_of('first')}/votes", headers, body)
+    assert 400 <= answer.status < 500
+
+
+def test_a_vote_on_an_edit_that_was_made_anew_does_not_count(polls: Viewer, folder: Path) -> None:
+    vote(polls, following(polls, "Ann"), "Ann", "left")
+    run = Run(folder / "first")
+    line = run.votes.lines[0]
+    (folder / "first" / next(e.image for e in run.results.edits if e.key == line.left_key)).unlink()
+    found = Run(folder / "first").preferences()
+    assert (found["votes"], found["outdated"]) == (0, 1)
+
+
+def test_what_is_exported_is_what_agreement_reads(polls: Viewer, folder: Path, tmp_path: Path) -> None:
+    from edit_eval.reporting.votes import write_votes
+
+    for rater in ("Ann", "Ben"):
+        task = following(polls, rater)
+        for number in range(20):
+            task = vote(polls, task, rater, ("left", "right", "tie")[number % 3])
+    run = Run(folder / "first")
+    write_votes(run.votes, run.results.samples, tmp_path / "people.csv", every=False)
+    rows = read_people_file(tmp_path / "people.csv")
+    assert {row.rater for row in rows} == {"Ann", "Ben"}
+    assert run.agreement(tmp_path / "people.csv")["people"]["people"] == 2
+
+
+def test_votes_of_a_link_are_not_written(polls: Viewer, folder: Path, tmp_path: Path) -> None:
+    task = following(polls, "Ann")
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "first" / "votes").symlink_to(tmp_path / "elsewhere")
+    status, told = send(polls, ticket=task["ticket"], rater="Ann", choice="left", seconds=1)
+    assert (status, list((tmp_path / "elsewhere").iterdir())) == (507, [])
+    assert "is a link" in told["error"]
