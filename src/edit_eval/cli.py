@@ -149,6 +149,22 @@ def report(run: RunFolder) -> None:
     _print_numbers(made)
 
 
+@verb(short_help="Write a report that can be sent: one page, a folder or a zip.")
+def export(
+    run: RunFolder,
+    target: Annotated[Path, typer.Argument(metavar="FILE.html|FOLDER|FILE.zip", help="Where to write it.")],
+    *,
+    size: Annotated[int, typer.Option(metavar="PIXELS", help="The longest side of the pictures in it.")] = 1024,
+) -> None:
+    """Write a report with its sources and edits in it, from the records alone; no link leads out of it."""
+    from edit_eval.reporting.page.export import export as write
+    from edit_eval.run import Run
+
+    made = Run(run)
+    written = write(made.results, made.summary, target, language=made.language, side=size)
+    answer(lambda: {"written": str(written)}, lambda: print(f"report: {written}"))
+
+
 @verb(short_help="Predict how long a run takes under every schedule.")
 def plan(
     config: Config,

@@ -34,6 +34,9 @@ SHARES = {"left": 1.0, "right": 0.0, "tie": 0.5, "both_bad": 0.5}
 CHOICES = (*SHARES, "skip")
 SIDE_LEVEL = 0.001
 """A rater whose votes for left and right would be that unlikely by chance is named."""
+LEAST = 0.7
+"""Of the covariance over images, how much stays whatever raters add: simulated, intervals hold the truth in 93 to 97 of
+100 with 3, 8 and 20 raters, alike or not; with 0 in 92, with 1 in 98."""
 LARGEST = 8.0
 """A strength beyond is none: 3,000 to 1, which no number of votes that people give can show."""
 
@@ -186,7 +189,7 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
     if persons > 1:
         cells, _ = _clustered(scores, raters * (int(images.max()) + 1) + images)
         added = of_raters - cells
-        covariance = _no_less(of_images + added, cells)
+        covariance = _no_less(of_images + added, LEAST * of_images)
         own, theirs = float(np.trace(of_images)), float(np.trace(covariance - of_images))
         freedom = (own + theirs) ** 2 / (own**2 / (groups - 1) + theirs**2 / (persons - 1))
     return Fit(strengths, covariance, freedom, None)
@@ -227,10 +230,9 @@ def _clustered(scores: FloatArray, clusters: IntArray) -> tuple[FloatArray, int]
 
 
 def _no_less(covariance: FloatArray, least: FloatArray) -> FloatArray:
-    """The covariance, nowhere below half of that of single votes: what raters add is estimated, and may be negative."""
-    floor = least / 2
-    values, vectors = np.linalg.eigh(covariance - floor)
-    return np.asarray(floor + (vectors * np.maximum(values, 0.0)) @ vectors.T)
+    """The covariance, nowhere below another: what raters add is estimated, and may be negative."""
+    values, vectors = np.linalg.eigh(covariance - least)
+    return np.asarray(least + (vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 def _is_connected(left: IntArray, right: IntArray, shares: FloatArray, count: int) -> bool:

@@ -362,6 +362,11 @@ class RunDirectory:
 
     # -- where things lie --
 
+    @property
+    def thumbnails(self) -> Path:
+        """Where small copies of pictures are kept, by the digests of these."""
+        return self.path / "report" / "thumbnails"
+
     def image_path(self, edit_model: str, sample_id: str, key: str) -> Path:
         """Where an edit's picture belongs. An id is shown in the name, never trusted as a path."""
         return self.path / "images" / edit_model / f"{slug(sample_id)}-{key[:12]}.png"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import stat
 import threading
 from collections import OrderedDict
@@ -12,11 +14,11 @@ from typing import Any
 
 from edit_eval.benchmarks.known_sources import may_be_known, read_known_source
 from edit_eval.errors import PictureError
+from edit_eval.pictures import read_picture, small_copy, small_copy_name
 from edit_eval.records import Edit, Sample
-from edit_eval.reporting.page.thumbnails import Size, thumbnail_of
 from edit_eval.viewer.following import Following
 
-THUMBNAIL = Size(side=512, file_bytes=64_000)
+DIGEST = re.compile(r"[0-9a-f]{64}")
 MOST_BYTES = 256 << 20
 """Of a picture's file: it is read into memory."""
 MOST_KEPT = 32 << 20
@@ -61,10 +63,10 @@ def read_source(run: Following, digest: str) -> bytes | None:
     return None if picture is None else read_known_source(picture)
 
 
-def read_within(folder: Path, name: str) -> bytes | None:
-    """The bytes of an image of a run; None for what is no plain file that is reached without any link."""
+def read_within(folder: Path, name: str, room: str = "images") -> bytes | None:
+    """The bytes of a file in a `room` of a run; None for what is no plain file that is reached without any link."""
     parts = PurePosixPath(name).parts
-    if len(parts) < 2 or parts[0] != "images" or ".." in parts or "\0" in name:
+    if len(parts) < 2 or parts[0] != room or ".." in parts or "\0" in name:
         return None
     opened: list[int] = []
     try:
@@ -105,12 +107,14 @@ class Thumbnails:
             if known in self._made:
                 self._made.move_to_end(known)
                 return self._made[known]
-        with self._room:
-            data = read_edit(run, name) if kind == "edit" else read_source(run, name)
-            try:
-                made = None if data is None else thumbnail_of(data, THUMBNAIL)
-            except (PictureError, OSError, ValueError):
-                return None
+        made = self._kept(run, kind, name)
+        if made is None:
+            with self._room:
+                data = read_edit(run, name) if kind == "edit" else read_source(run, name)
+                try:
+                    made = None if data is None else small_copy(read_picture(io.BytesIO(data), "the picture")[0])
+                except (PictureError, OSError, ValueError):
+                    return None
         if made is None:
             return None
         with self._lock:
@@ -119,3 +123,12 @@ class Thumbnails:
             while self._bytes > MOST_KEPT:
                 self._bytes -= len(self._made.popitem(last=False)[1])
         return made
+
+    def _kept(self, run: Following, kind: str, name: str) -> bytes | None:
+        """The small copy that a worker or a report has left in the run."""
+        edit = run.find_edit(name) if kind == "edit" else None
+        digest = edit.pixels if edit else name if kind == "source" and run.find_picture(name) else ""
+        if not DIGEST.fullmatch(digest):
+            return None
+        data = read_within(run.path, f"report/thumbnails/{small_copy_name(digest)}", "report")
+        return data if data is not None and kind_of(data) == "image/webp" else None

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from PIL import Image
 
 from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.pictures import check_edit, own_copy, write_png
+from edit_eval.pictures import check_edit, keep_small_copy, own_copy, write_png
 from edit_eval.privacy import secrets_of
 from edit_eval.workers.failures import kind_of, one_line
 from edit_eval.workers.lacking import lacking
@@ -328,6 +328,11 @@ class Worker:
     def _write_edit(self, task: Message, source: Any, edited: Any) -> Message:
         flags = check_edit(edited, source)
         file = write_png(edited, task["output"])
+        if folder := task.get("thumbnails"):
+            keep_small_copy(edited, folder, file.pixels)
+            digest = next((one.get("digest") for one in task["pictures"] if one["name"] == "source"), "")
+            if digest:
+                keep_small_copy(source, folder, digest)
         return {
             "pixels": file.pixels,
             "width": file.width,

@@ -107,6 +107,7 @@ class Recorder:
                 "seed": edit.seed,
                 "sample": sample.id,
                 "output": os.path.abspath(output),
+                "thumbnails": os.path.abspath(self._directory.thumbnails),
             }
         asked = [cell for cell in task.units if self._matrix.can_be_asked(cell)]
         for cell in (cell for cell in task.units if cell not in asked):  # a picture of theirs is being made again

@@ -26,12 +26,18 @@ def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, 
     if language not in LANGUAGES:
         raise ValueError(f"the report is written in {' or '.join(LANGUAGES)}, not in {language!r}")
     folder.mkdir(parents=True, exist_ok=True)
+    write_tables(results, summary, folder, language=language)
+    with _whole(folder / "index.html") as file:
+        file.writelines(page(results, summary, folder, language=language))
+
+
+def write_tables(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str) -> None:
+    """Writes all but the page."""
     contents: dict[str, Callable[[TextIO], object]] = {
         "summary.json": lambda file: _write_summary(summary, file),
         "scores.csv": lambda file: write_scores(results, file),
         "replies.jsonl": lambda file: write_replies(results, file),
         "report.md": lambda file: file.write(markdown(results, summary, language)),
-        "index.html": lambda file: file.writelines(page(results, summary, folder, language=language)),
     }
     for name, write in contents.items():
         with _whole(folder / name) as file:

@@ -7,6 +7,7 @@ picture at a time.
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,9 +15,12 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from edit_eval.pictures import small_copy_name
 from edit_eval.records import Edit, Judgement, Reading, Results, Sample
 from edit_eval.reporting.page.entries import entries
 from edit_eval.reporting.page.texts import LANGUAGES, name_of, named_score
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Shown(Protocol):
@@ -35,27 +39,32 @@ class Pictures:
     run_directory: Path
     """Absolute. What lies elsewhere, as sources in a cache do, is linked by its full path."""
     paths: list[Path] = field(default_factory=list)
+    kept: dict[Path, Path] = field(default_factory=dict)
+    """For a picture that is known by a digest, where its small copy is kept between drawings."""
     _places: dict[Path, int] = field(default_factory=dict)
 
     def of_sample(self, sample: Sample) -> dict[str, Any] | None:
         """Of a sample's (first) source."""
-        return self.add(Path(os.path.abspath(sample.source))) if sample.source else None
+        return self.add(Path(os.path.abspath(sample.source)), sample.source_digest) if sample.source else None
 
     def of_edit(self, edit: Edit) -> dict[str, Any] | None:
         """Of an edit. A record may say anything; what lies outside of the run directory is none of its images."""
         path = Path(os.path.normpath(self.run_directory / edit.image))
-        return self.add(path) if path.is_relative_to(self.run_directory) else None
+        return self.add(path, edit.pixels) if path.is_relative_to(self.run_directory) else None
 
-    def add(self, path: Path) -> dict[str, Any] | None:
+    def add(self, path: Path, digest: str = "") -> dict[str, Any] | None:
         """The place of the picture's thumbnail and a link to its file; None if there is no such file."""
         if not path.is_file():
             return None
         if path not in self._places:
             self._places[path] = len(self.paths)
             self.paths.append(path)
+            if _DIGEST.fullmatch(digest):  # a record may say anything
+                self.kept[path] = self.folder / "thumbnails" / small_copy_name(digest)
         return {"thumbnail": self._places[path], "file": self._link(path)}
 
     def _link(self, path: Path) -> str:
+        """Where the file itself is; empty where nothing is to be linked."""
         if not path.is_relative_to(self.run_directory):
             return path.as_uri()
         # "./" so that no name can be taken for the scheme of an address.

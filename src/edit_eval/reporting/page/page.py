@@ -35,7 +35,7 @@ from edit_eval.reporting.page.entries import Entry
 from edit_eval.reporting.page.gallery import Pictures, Shown, gallery
 from edit_eval.reporting.page.rendering import template_environment, told_of
 from edit_eval.reporting.page.texts import LANGUAGES, name_of, scale_words, score_name, text, texts
-from edit_eval.reporting.page.thumbnails import size_for, thumbnails
+from edit_eval.reporting.page.thumbnails import Size, size_for, thumbnails
 from edit_eval.reporting.page.vega import vega
 
 _STYLES = ("page.css", "results.css", "gallery.css", "detail.css")
@@ -79,18 +79,33 @@ def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language
     yield from _parts(results, summary, language, pictures)
 
 
+def portable_page(
+    results: Results, summary: Mapping[str, Any], pictures: Pictures, size: Size | None, *, language: str
+) -> Iterator[str]:
+    """The same page to be sent to others: no link in it leads out of what is sent. `size`: of the pictures within."""
+    yield from _parts(results, summary, language, pictures, size=size, linked=False)
+
+
 def served_page(results: Results, summary: Mapping[str, Any], served: Served, *, language: str) -> str:
     """The same page for a server: its pictures are fetched from there as they are looked at."""
     return "".join(_parts(results, summary, language, served.pictures, served))
 
 
 def _parts(
-    results: Results, summary: Mapping[str, Any], language: str, pictures: Shown, served: Served | None = None
+    results: Results,
+    summary: Mapping[str, Any],
+    language: str,
+    pictures: Shown,
+    served: Served | None = None,
+    size: Size | None = None,
+    linked: bool = True,
 ) -> Iterator[str]:
     drawn = {one: charts(results, summary, one) for one in LANGUAGES}
     told = told_of(results, summary)
     titles = {one: title(results.name, told["median"] or told["parts"], one) for one in LANGUAGES}
-    above, rest = _document(told, language, drawn[language], titles[language], served).split(_DATA_HERE)
+    above, rest = _document(
+        {**told, "linked": linked and not served}, language, drawn[language], titles[language], served
+    ).split(_DATA_HERE)
     scripts, end = rest.split(_THUMBNAILS_HERE)
     yield above
     data = {**words(language, titles), "charts": drawn, **gallery(results, summary, pictures)}
@@ -99,7 +114,7 @@ def _parts(
     yield embedded_json(data)
     yield scripts
     if isinstance(pictures, Pictures):
-        yield from _thumbnails(pictures)
+        yield from _thumbnails(pictures, size or size_for(len(pictures.paths)))
     yield end
 
 
@@ -116,9 +131,9 @@ def words(language: str, titles: Mapping[str, str]) -> dict[str, Any]:
     return {"language": language, "texts": by_language, "titles": titles}
 
 
-def _thumbnails(pictures: Pictures) -> Iterator[str]:
+def _thumbnails(pictures: Pictures, size: Size) -> Iterator[str]:
     """An inert element for each picture, with its base64; empty for one that cannot be read."""
-    for place, made in enumerate(thumbnails(pictures.paths, size_for(len(pictures.paths)))):
+    for place, made in enumerate(thumbnails(pictures.paths, size, pictures.kept)):
         yield f'<script type="text/plain" id="thumbnail-{place}">{made or ""}</script>\n'
 
 

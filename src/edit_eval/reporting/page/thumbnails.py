@@ -6,19 +6,24 @@ import base64
 import io
 import math
 import os
+import stat
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from PIL import Image
 
 from edit_eval.errors import PictureError
-from edit_eval.pictures import open_picture, read_picture
+from edit_eval.pictures import open_picture, small_copy
 
 PAGE_BUDGET = 56_000_000
 """Bytes of base64 that all thumbnails of a page may take together: a page of 60 MB still opens at once."""
+
+NOTHING_KEPT: Mapping[Path, Path] = MappingProxyType({})
 
 _LONGEST_SIDE, _SHORTEST_SIDE = 512, 160
 _QUALITIES = (78, 62, 48)
@@ -41,17 +46,39 @@ def size_for(count: int, budget: int = PAGE_BUDGET) -> Size:
     return Size(side=max(_SHORTEST_SIDE, min(_LONGEST_SIDE, side)), file_bytes=min(each, 64_000))
 
 
-def thumbnail(path: Path, size: Size) -> bytes | None:
-    """The picture at `path` as a small WebP; None if it is no picture that can be read."""
+def thumbnail(path: Path, size: Size, kept: Path | None = None) -> bytes | None:
+    """The picture at `path` as a small WebP; None if it is no picture that can be read.
+
+    With `kept` it is made from the small copy that is there, if that is younger than the picture; else from the one
+    that is made then and kept there. Both give the same bytes.
+    """
     try:
-        return _small(open_picture(path), size)
+        if kept is None:
+            return _small(open_picture(path), size)
+        data = _kept(path, kept)
+        picture = Image.open(io.BytesIO(data), formats=["WEBP"])
+        if max(picture.size) <= size.side and len(data) <= size.file_bytes:
+            return data
+        return _small(picture.convert("RGB"), size)
     except (PictureError, OSError, ValueError):  # one bad picture must not cost the report
         return None
 
 
-def thumbnail_of(data: bytes, size: Size) -> bytes:
-    """The same from a picture's file in memory. Raises `PictureError` for what is none."""
-    return _small(read_picture(io.BytesIO(data), "the picture")[0], size)
+def _kept(path: Path, kept: Path) -> bytes:
+    """A small copy of the picture at `path`, which is the same whoever made it."""
+    with suppress(OSError, ValueError):
+        found = kept.lstat()
+        if stat.S_ISREG(found.st_mode) and found.st_mtime >= path.stat().st_mtime:
+            data = kept.read_bytes()
+            Image.open(io.BytesIO(data), formats=["WEBP"]).load()
+            return data
+    data = small_copy(open_picture(path))
+    with suppress(OSError):  # a report can be made without
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        temporary = kept.with_name(f".{kept.name}.{os.getpid()}.tmp")
+        temporary.write_bytes(data)
+        temporary.replace(kept)
+    return data
 
 
 def _small(picture: Image.Image, size: Size) -> bytes:
@@ -59,21 +86,23 @@ def _small(picture: Image.Image, size: Size) -> bytes:
     return _encode(picture, size.file_bytes)
 
 
-def thumbnails(paths: Sequence[Path], size: Size) -> Iterator[str | None]:
-    """Each picture's thumbnail as base64, in order; None for one that cannot be read.
+def thumbnails(paths: Sequence[Path], size: Size, kept: Mapping[Path, Path] = NOTHING_KEPT) -> Iterator[str | None]:
+    """Each picture's thumbnail as base64, in order; None for one that cannot be read. `kept`: see `thumbnail`.
 
     A few are made ahead at a time, so the memory in use does not grow with their number.
     """
     threads = min(_THREADS, os.cpu_count() or 1)
     with ThreadPoolExecutor(threads) as pool:
-        for made in _ahead(pool, paths, size, 2 * threads):
+        for made in _ahead(pool, paths, size, kept, 2 * threads):
             yield None if made is None else base64.b64encode(made).decode("ascii")
 
 
-def _ahead(pool: ThreadPoolExecutor, paths: Iterable[Path], size: Size, ahead: int) -> Iterator[bytes | None]:
+def _ahead(
+    pool: ThreadPoolExecutor, paths: Iterable[Path], size: Size, kept: Mapping[Path, Path], ahead: int
+) -> Iterator[bytes | None]:
     under_way: deque[Future[bytes | None]] = deque()
     for path in paths:
-        under_way.append(pool.submit(thumbnail, path, size))
+        under_way.append(pool.submit(thumbnail, path, size, *([kept[path]] if path in kept else [])))
         if len(under_way) >= ahead:
             yield under_way.popleft().result()
     while under_way:

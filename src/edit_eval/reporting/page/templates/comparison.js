@@ -45,7 +45,7 @@ function image(picture, key, values, full) {
     if (frame) frame.replaceWith(placeholder('picture.unreadable', '', ''));
   });
   showThumbnail(shown, picture);
-  if (full) {
+  if (full && picture.file) {
     // The file itself takes the thumbnail's place if it is still there.
     const file = new Image();
     file.onload = () => { shown.src = file.src; };

@@ -1,0 +1,127 @@
+"""A report that travels: one page with its pictures in it, or a folder or a zip with the pictures beside it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import zipfile
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from edit_eval.benchmarks.known_sources import with_known_sources
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Results
+from edit_eval.reporting.page.files import write_tables
+from edit_eval.reporting.page.gallery import Pictures
+from edit_eval.reporting.page.page import portable_page
+from edit_eval.reporting.page.thumbnails import Size, thumbnail
+
+SIDE = 1024
+"""Pixels of the longest side of a picture, where nobody says otherwise."""
+SMALLEST, LARGEST = 64, 4096
+PICTURES = "pictures"
+
+
+@dataclass
+class _Within(Pictures):
+    """Pictures that are in the page and nowhere else."""
+
+    def _link(self, path: Path) -> str:
+        return ""
+
+
+@dataclass
+class _Beside(Pictures):
+    """Pictures that lie beside the page."""
+
+    def _link(self, path: Path) -> str:
+        return f"./{PICTURES}/{_name(len(self.paths) if path not in self._places else self._places[path])}"
+
+
+def _name(place: int) -> str:
+    return f"{place:05d}.webp"
+
+
+def export(results: Results, summary: Mapping[str, Any], target: Path, *, language: str, side: int = SIDE) -> Path:
+    """Writes the report to `target`, a `.html`, a `.zip` or a new folder, whole or not at all; returns it.
+
+    Sources and edits are in it with at most `side` pixels, and no link leads out of it. Sources are those that the
+    user's cache knows. Raises `ConfigurationError` where it cannot be written.
+    """
+    if not SMALLEST <= side <= LARGEST:
+        raise ConfigurationError(f"--size {side}: must be from {SMALLEST} to {LARGEST} pixels")
+    results = replace(results, samples=with_known_sources(results.samples))
+    suffix = target.suffix.lower()
+    if target.is_dir() and (suffix in (".html", ".htm", ".zip") or any(target.iterdir())):
+        raise ConfigurationError(f"{target} is there already; name a new folder, or a file that ends in .html or .zip")
+    try:
+        if suffix in (".html", ".htm"):
+            with _new(target) as temporary:
+                _write_page(results, summary, temporary, _Within, Size(side, 4 * side * side), language)
+            return target
+        with _new(target) as temporary:
+            folder = temporary if suffix != ".zip" else temporary.with_name(f"{temporary.name}.folder")
+            try:
+                _write_folder(results, summary, folder, language, side)
+                if suffix == ".zip":
+                    _pack(folder, temporary, target.stem)
+            finally:
+                if folder != temporary:
+                    shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        raise ConfigurationError(f"{target}: cannot be written ({error.strerror or error})") from error
+    return target
+
+
+def _write_page(
+    results: Results, summary: Mapping[str, Any], file: Path, kind: type[Pictures], size: Size | None, language: str
+) -> Pictures:
+    run = Path(os.path.abspath(results.directory))
+    pictures = kind(run / "report", run)
+    with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
+        out.writelines(portable_page(results, summary, pictures, size, language=language))
+    return pictures
+
+
+def _write_folder(results: Results, summary: Mapping[str, Any], folder: Path, language: str, side: int) -> None:
+    (folder / PICTURES).mkdir(parents=True)
+    pictures = _write_page(results, summary, folder / "index.html", _Beside, None, language)
+    write_tables(results, summary, folder, language=language)
+    make = partial(_write_picture, folder / PICTURES, Size(side, 4 * side * side))
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        for _ in pool.map(make, range(len(pictures.paths)), pictures.paths):
+            pass
+
+
+def _write_picture(folder: Path, size: Size, place: int, path: Path) -> None:
+    made = thumbnail(path, size)
+    if made is not None:  # the page says of what is none that it is none
+        (folder / _name(place)).write_bytes(made)
+
+
+def _pack(folder: Path, file: Path, name: str) -> None:
+    with zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED, compresslevel=6) as packed:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                stored = zipfile.ZIP_STORED if path.suffix == ".webp" else None
+                packed.write(path, f"{name}/{path.relative_to(folder).as_posix()}", compress_type=stored)
+
+
+@contextmanager
+def _new(target: Path) -> Iterator[Path]:
+    """A name beside the target, which is put in its place at the end; what is begun and not finished is removed."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        yield temporary
+        if target.is_dir():
+            target.rmdir()
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True) if temporary.is_dir() else temporary.unlink(missing_ok=True)
