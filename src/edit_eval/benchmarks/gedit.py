@@ -56,7 +56,6 @@ class GEdit(RowBenchmark):
     }
 
     def __init__(self, parameters: Any) -> None:
-        """Raises `ConfigurationError` for a folder without Parquet files."""
         self.language = parameters.language
         super().__init__(parameters)
 

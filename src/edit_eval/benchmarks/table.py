@@ -80,7 +80,7 @@ class Table(RowBenchmark):
     """The columns without which it is no table for us."""
 
     def __init__(self, parameters: Parameters) -> None:
-        """Raises `ConfigurationError` for what is no table, a column that is not there, and a wrong parameter."""
+        """Raises `ConfigurationError` for a wrong parameter."""
         for key, valid in (("language", LANGUAGES), ("on_bad_sample", ("error", "skip"))):
             if (value := getattr(parameters, key)) not in valid:
                 raise ConfigurationError(f"benchmark.{key}: {shown(value)} is not valid; {nearest(value, valid)}")
@@ -136,8 +136,8 @@ class Table(RowBenchmark):
     def samples(self) -> Iterator[Sample]:
         """All samples in the table's order, bad ones with a `fault`.
 
-        Raises `ConfigurationError` for a file that is broken, and for a cache that cannot be written; `Stopped` for a
-        full disk.
+        Raises `ConfigurationError` for what is no table, a column that is not there, a file that is broken, and a cache
+        that cannot be written; `Stopped` for a full disk.
         """
         yield from super().samples()
         taken = ", ".join(f"{ours} = {theirs}" for ours, theirs in self._columns.items())
