@@ -148,7 +148,8 @@ def _entry(
 ) -> dict[str, Any]:
     edit_model, judge = pair
     scoring = results.scoring[judge]
-    coverage = _coverage(_counts(judgements), sum(map(_asked_again, judgements)))
+    leading = [one for one in judgements if one.outcome(scoring.headline) is not None]
+    coverage = _coverage(_counts(leading), sum(map(_asked_again, leading)))
     return {
         "edit_model": edit_model,
         "judge": judge,
@@ -161,8 +162,9 @@ def _entry(
             "reached": coverage["scored"] >= min_coverage * coverage["total"] - 1e-9,
         },
         "scores": {
-            name: _score(_table(judgements, name, scale, benchmark, bounds), benchmark)
+            name: _score(table, benchmark)
             for name, scale in scoring.scales.items()
+            if (table := _table(judgements, name, scale, benchmark, bounds)).samples or name == scoring.headline
         },
         "published": {name: _published(value) for name, value in results.published.get(pair, {}).items()},
         "controls": dict(_controls(one for one in results.controls if one.judge == judge)),
