@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -83,7 +84,10 @@ class ParquetRows:
         others = [leaf for leaf in wanted if leaf not in numbers]
         batches = file.iter_batches(batch_size=_ROWS, columns=others) if others else ()
         rows = (row for batch in batches for row in batch.to_pylist())
+        labels = {name: names for name, names in _labels(file).items() if name in self._columns}
         for row, *values in zip(rows if others else ({} for _ in range(file.metadata.num_rows)), *large, strict=True):
+            for name, names in labels.items():
+                row[name] = _label(row[name], names)
             for leaf, value in zip(numbers, values, strict=True):
                 _put(row, leaf, value)
             yield row
@@ -115,6 +119,23 @@ def _errors() -> tuple[type[Exception], ...]:
     from pyarrow import ArrowException
 
     return (ArrowException, OSError, ValueError)
+
+
+def _labels(file: Any) -> dict[str, list[str]]:
+    """The names that stand for the numbers of columns which are labels (`ClassLabel`), as `datasets` notes them."""
+    try:
+        said = json.loads((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
+        features = said["info"]["features"].items()
+        return {name: list(one["names"]) for name, one in features if one.get("_type") == "ClassLabel"}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _label(number: Any, names: Sequence[str]) -> Any:
+    """The name of a label; of -1, by which a label is missing, none; of what is no number of a name, itself."""
+    if type(number) is not int or number >= len(names):
+        return number
+    return names[number] if number >= 0 else None
 
 
 def _put(row: dict[str, Any], leaf: str, value: Any) -> None:

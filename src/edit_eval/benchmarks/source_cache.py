@@ -101,6 +101,12 @@ class SourceCache:
         """Removes what writers that were killed more than a day ago left behind."""
         sweep_temporary(self.folder, older_than=_ABANDONED)
 
+    def lay_text(self, data: bytes, name: str) -> Path:
+        """Puts a text into the cache as it is; returns where it lies, its own name last. Raises like `lay`."""
+        path = self.folder / "texts" / hashlib.sha256(data).hexdigest()[:32] / name
+        self._write(data, path)
+        return path
+
     def scratch(self) -> Path:
         """The folder, which is there, for what lies on the disk for a moment. Raises `ConfigurationError`."""
         try:
