@@ -61,8 +61,8 @@ class VIEScore:
         language: Literal["en", "zh"] = "en"
         """Of our wording; by default the benchmark's."""
         prompts: str | dict[str, dict[str, str]] = "ours"
-        """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`; the path of
-        a YAML file with prompts, or the prompts themselves: `SC` and `PQ`, each with `system_prompt`,
+        """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`; a path
+        of a YAML file with prompts, or the prompts themselves: `SC` and `PQ`, each with `system_prompt`,
         `user_prompt_template` or both."""
         prompts_path: str | None = None
         """For `official`: the authors' `vie_prompts.py`, or the folder that it lies in. It is read, never run."""
