@@ -102,8 +102,7 @@ class ParquetRows:
         except ImportError as error:
             raise ConfigurationError("benchmark.data_path: Parquet needs pyarrow: install `edit-eval[hub]`") from error
         try:
-            # A page is in memory as it is in the file and decoded, and one may hold a whole row group: no map of the
-            # file and no reading ahead, which would keep far more.
+            # No map of the file and no reading ahead, which would keep far more than a page of each column.
             file = ParquetFile(path, memory_map=False, buffer_size=_BUFFER, pre_buffer=False)
         except _errors() as error:
             raise _broken(path, error) from error

@@ -61,7 +61,7 @@ class VIEScore:
         language: Literal["en", "zh"] = "en"
         """Of our wording; by default the benchmark's."""
         prompts: str | dict[str, dict[str, str]] = "ours"
-        """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`; a path
+        """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`; the path
         of a YAML file with prompts, or the prompts themselves: `SC` and `PQ`, each with `system_prompt`,
         `user_prompt_template` or both."""
         prompts_path: str | None = None
