@@ -82,6 +82,9 @@ def packed(folder: Path, benchmark: str) -> None:
     files = dict(CASES[benchmark][0])
     if benchmark == "risebench":
         files["data_total.json"] = [ROW | {"index": n, "category": "causal_reasoning"} for n in ("a", "b", "c")]
+    if benchmark == "kris":  # of one source each: all that the tiny pipeline takes
+        row = {"ori_img": "1.png", "ins_en": "Wait.", "explain_en": "It grows."}
+        files = {"biology/annotation.json": {str(n): row for n in (1, 2)}, "biology/1.png": b""}
     write(folder, {name: content for name, content in files.items() if name.endswith(".json")})
     there = [name for name in files if name.endswith(".png")]
     with zipfile.ZipFile(folder / "data.zip", "w") as archive:
