@@ -167,12 +167,16 @@ def _entry(
             if (table := _table(judgements, name, scale, benchmark, bounds)).samples or name == scoring.headline
         },
         "published": {name: _published(value) for name, value in results.published.get(pair, {}).items()},
-        "controls": dict(_controls(one for one in results.controls if one.judge == judge)),
+        "controls": dict(_controls(_leading(results.controls, judge, scoring.headline))),
     }
 
 
 def _published(value: float | str) -> dict[str, Any]:
     return {"value": None, "reason": value} if isinstance(value, str) else {"value": float(value), "reason": ""}
+
+
+def _leading(controls: Iterable[Judgement], judge: str, headline: str) -> Iterator[Judgement]:
+    return (one for one in controls if one.judge == judge and one.headline == headline)
 
 
 def _controls(judgements: Iterable[Judgement]) -> Iterator[tuple[str, dict[str, Any]]]:
