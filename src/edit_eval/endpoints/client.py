@@ -89,9 +89,10 @@ class Served:
     """Further attempts at a request that failed. Not part of a key."""
     serve: Serve | None = field(default=None, metadata={"in_key": "if given"})
     """The server is started and ended by edit-eval, one a replica, on the model's devices: `{engine, args, command,
-    memory}`. `engine`: vllm, sglang, vllm-omni, transformers, or `command` with a command line of yours; `args`:
-    further arguments of the engine; `memory`: the share of each GPU's memory that it may take. `python`, `conda_env`
-    and `uv` then name the engine's environment. Part of the key, but for `memory`."""
+    memory, batch_invariant}`. `engine`: vllm, sglang, vllm-omni, transformers, or `command` with a command line of
+    yours; `args`: further arguments of the engine; `memory`: the share of each GPU's memory that it may take;
+    `batch_invariant`: answers do not depend on what is computed beside them (vllm, sglang). `python`, `conda_env` and
+    `uv` then name the engine's environment. Part of the key, but for `memory`."""
 
     def __post_init__(self) -> None:
         if self.serve is not None:
