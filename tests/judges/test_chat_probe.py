@@ -236,7 +236,7 @@ def test_a_schema_that_the_server_does_not_take_is_not_sent_to_it() -> None:
         else Reply("ok")
     )
     judge = judge_at(server, form)
-    assert judge.about()["schema"] == "response_format, but not this protocol's"
+    assert judge.about()["schema"] == "response_format, but not all of this protocol's"
     judge.judge([request(form)])
     assert "response_format" not in server.judged[0].body
 

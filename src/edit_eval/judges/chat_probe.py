@@ -93,11 +93,12 @@ class Probe:
         self._plans: dict[Form, Plan] = {}
         self._switches: dict[bool, Fields | None] = {}
         self._schema_way: tuple[Way | None] | None = None
+        self._tokenised: dict[str, list[int]] = {}
         self._lock = threading.Lock()
 
     def forget(self) -> None:
         """Another server may answer from now on."""
-        self.found, self._plans, self._switches, self._schema_way = {}, {}, {}, None
+        self.found, self._plans, self._switches, self._schema_way, self._tokenised = {}, {}, {}, None, {}
 
     def plan(self, form: Form) -> Plan:
         """How questions of this form are asked. Raises `LoadError` for what the server cannot be asked."""
@@ -180,7 +181,7 @@ class Probe:
             return {}
         fields = way.asks(json.loads(schema))
         if self._tried(ONE_WORD, 1, fields) is None:
-            self.found["schema"] += ", but not this protocol's"
+            self.found["schema"] = self.found["schema"].partition(",")[0] + ", but not all of this protocol's"
             return {}
         return fields
 
@@ -231,15 +232,16 @@ class Probe:
 
     def _tokens(self, labels: Sequence[str]) -> label_tokens.Tokens | None:
         """The tokens of the labels, where the server tells them (vLLM, SGLang: `POST /tokenize`)."""
-        found = {}
         for text in label_tokens.texts_to_tokenise(labels):
+            if text in self._tokenised:
+                continue
             body = {"model": self._client.served.model, "prompt": text, "add_special_tokens": False}
             got = self._client.tried(self._client.posted("/tokenize", body, above=True))
             ids = got.get("tokens") if isinstance(got, Mapping) else None
             if not (isinstance(ids, list) and ids and all(type(one) is int for one in ids)):
                 return None
-            found[text] = ids
-        return found
+            self._tokenised[text] = ids
+        return self._tokenised
 
     def _by_decision(self, kind: str, labels: tuple[str, ...]) -> tuple[Plan, str] | str:
         why = ""
