@@ -14,9 +14,12 @@ from edit_eval.endpoints import client
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import Form, JudgeRequest
+from edit_eval.protocols.judging import read
 from edit_eval.records import Status
 from judge_server import Asked, Reply
+from judges.level_of_edit import LevelOfEdit
 from played_servers import KINDS, TOKENS, Kind, PlayedServer
+from small_matrix import small_sample
 
 pytest.importorskip("openai")
 
@@ -168,9 +171,14 @@ def test_what_is_not_among_the_most_probable_tokens_is_nothing_or_not_known() ->
     words = [chr(code) for code in range(ord("a"), ord("a") + 18)]
     rare = {"A": 0.9, "C": 0.05, **dict.fromkeys(words, 0.04999 / 18), "B": 0.00001}
     common = {"A": 0.3, "C": 0.1, **dict.fromkeys(words, 0.03), "B": 0.02, "?": 0.02, "!": 0.02}
+    protocol = LevelOfEdit(LevelOfEdit.Parameters())
+    (question,) = protocol.questions(small_sample(0))
     for kind in (KINDS["sglang"], KINDS["openai"]):
         assert reply_of(judge_at(played(kind, rare), ASKED)).values == pytest.approx({"A": 0.9, "B": 0.0, "C": 0.05})
-        assert reply_of(judge_at(played(kind, common), ASKED)).values == pytest.approx({"A": 0.3, "C": 0.1})
+        reply = reply_of(judge_at(played(kind, common), ASKED))
+        assert reply.values == pytest.approx({"A": 0.3, "C": 0.1})
+        reading = read(protocol, question, [reply], 0)
+        assert (reading.status, reading.reason) == (Status.UNPARSEABLE, "the probability of `B` is not known")
     assert reply_of(judge_at(played(KINDS["vllm"], common), ASKED)).values["B"] == pytest.approx(0.02)
 
 
@@ -326,6 +334,12 @@ def test_what_nobody_needs_is_not_asked_for() -> None:
 
 def test_a_form_that_was_not_named_at_the_start_is_found_out_when_it_comes() -> None:
     assert sum(reply_of(judge_at(played(KINDS["vllm"]))).values.values()) == pytest.approx(0.875)
+
+
+@pytest.mark.parametrize("road", ["logprobs", "systemone"])
+def test_a_judge_that_is_not_loaded_says_so(road: Any) -> None:
+    with pytest.raises(LoadError, match="not loaded"):
+        ChatEndpoint(ChatEndpoint.Parameters(model="judge", probabilities=road)).judge([request()])
 
 
 def test_a_server_that_dies_while_it_is_found_out_is_not_one_that_cannot() -> None:

@@ -229,7 +229,12 @@ class Client:
             raise LoadError(str(failure)) from None
 
     def posted(self, path: str, body: object, *, above: bool = False) -> Ask[Any]:
-        """What a path beside the library's own answers, as plain data; `above`: it is not below the `/v1`."""
+        """What a path beside the library's own answers, as plain data; `above`: it is not below the `/v1`.
+
+        Raises `LoadError` where nothing is open.
+        """
+        if self.openai is None:
+            raise LoadError(f"the {self.whose} is not loaded: call load(devices) first")
         base = str(self.openai.base_url).rstrip("/")
         url = (base[: -len("/v1")] if above and base.endswith("/v1") else base) + path
 

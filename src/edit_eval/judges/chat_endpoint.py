@@ -11,6 +11,7 @@ the source first, then the edit, and the text about them last.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from edit_eval.endpoints.client import Ask, Client, Served
 from edit_eval.endpoints.failures import Failure
 from edit_eval.endpoints.sent_pictures import png, scaled
 from edit_eval.endpoints.serving import ServerEnvironment
+from edit_eval.errors import LoadError
 from edit_eval.judges.answers import tokens_given
 from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, PROBABILITIES, Fields, Plan, Probe
 from edit_eval.judges.chat_servers import Decision, wording
@@ -146,7 +148,8 @@ class ChatEndpoint:
         self._probe.forget()
         with self.client.briefly():
             answer = self.client.asked(self._question(request))
-            self._probe.all(_form(request))
+            with contextlib.suppress(LoadError):  # the question was answered; what else it can do is not known then
+                self._probe.all(_form(request))
             self._know(None)
         return answer
 

@@ -1,8 +1,8 @@
 """What a server can do that the chat protocol leaves open, found out by small requests before anything is judged.
 
-Each is about a picture of one colour. What is not needed is not asked for: a judge that is told to write a score, and
-whose thinking is nobody's business, costs its server nothing here. What counts is the answer, not that there is one: a
-field that a server does not know is dropped by some without a word.
+Each is about a picture of one colour. What is not needed is not asked for: a judge that is told to write a score, with
+thinking left as it is, costs its server nothing here. What counts is the answer, not that there is one: a field that a
+server does not know is dropped by some without a word.
 """
 
 from __future__ import annotations
