@@ -232,8 +232,13 @@ class ChatEndpoint:
     # -- what comes back --
 
     def _asked(self, body: Message) -> Ask[Completion]:
+        # Beside the library's own fields: it would look through every part of every message for what it might rename,
+        # a third of the processor time of a question.
+        more = {"messages": body["messages"], **body.get("extra_body", {})}
+        sent = {**body, "messages": [], "extra_body": more}
+
         async def ask(client: Any) -> Completion:
-            response = await client.chat.completions.with_raw_response.create(**body)
+            response = await client.chat.completions.with_raw_response.create(**sent)
             return self._completion(response.http_response.text)
 
         return ask
