@@ -20,6 +20,7 @@ from edit_eval.config.components import NotHere, import_class, staying_here
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import ConfigurationError
+from edit_eval.judges.contract import Form
 from edit_eval.protocols.asked import Asked, AskedJudge, Light, ask, asked_judges, make_protocol
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
@@ -168,6 +169,15 @@ class Experiment:
                 light: Light = {}
                 made[number] = [ask(judge.protocol, sample, light) for sample in self.samples]
             found[judge.name] = made[number]
+        return found
+
+    @property
+    def forms(self) -> dict[str, tuple[Form, ...]]:
+        """For each judge how it is told to answer, each form with its labels or schema once."""
+        found = {}
+        for name, asked in self.asked.items():
+            bare = {id(one.question): one.question for of_sample in asked for one in of_sample}  # few, that many share
+            found[name] = tuple(dict.fromkeys(Form(one.form, one.labels, one.schema) for one in bare.values()))
         return found
 
     @property

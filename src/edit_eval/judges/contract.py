@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -38,6 +38,14 @@ class JudgeRequest:
     category: str = ""
 
 
+class Form(NamedTuple):
+    """How a judge is told to answer, as in its requests."""
+
+    form: str = "text"
+    labels: tuple[str, ...] = ()
+    schema: str = ""
+
+
 class Judge(Protocol):
     """One replica of a judge in a process of its own.
 
@@ -49,6 +57,10 @@ class Judge(Protocol):
     (pictures scaled, texts tokenised). It is called in another thread while the batch before is judged, and what it
     returns comes back as `judge(requests, inputs=...)`. Answers are the same without: `judge` is called with
     `requests` alone for a part of a batch that did not fit into memory, and where `make_inputs` raised.
+
+    A class whose `load` takes `forms` is told there how all of its requests will be answered (`Form`, each once), so
+    that it can refuse at the start, with `LoadError`, what it cannot do. A request of another form may come all the
+    same.
 
     A class whose model is elsewhere may have `examine(request)`: `edit-eval doctor` calls it instead of `load`, with
     one request about a drawn scene. It asks once, soon gives up, and returns what `judge` would for this request; it

@@ -148,7 +148,8 @@ def _entry(
 ) -> dict[str, Any]:
     edit_model, judge = pair
     scoring = results.scoring[judge]
-    coverage = _coverage(_counts(judgements), sum(map(_asked_again, judgements)))
+    leading = [one for one in judgements if one.outcome(scoring.headline) is not None]
+    coverage = _coverage(_counts(leading), sum(map(_asked_again, leading)))
     return {
         "edit_model": edit_model,
         "judge": judge,
@@ -161,16 +162,21 @@ def _entry(
             "reached": coverage["scored"] >= min_coverage * coverage["total"] - 1e-9,
         },
         "scores": {
-            name: _score(_table(judgements, name, scale, benchmark, bounds), benchmark)
+            name: _score(table, benchmark)
             for name, scale in scoring.scales.items()
+            if (table := _table(judgements, name, scale, benchmark, bounds)).samples or name == scoring.headline
         },
         "published": {name: _published(value) for name, value in results.published.get(pair, {}).items()},
-        "controls": dict(_controls(one for one in results.controls if one.judge == judge)),
+        "controls": dict(_controls(_leading(results.controls, judge, scoring.headline))),
     }
 
 
 def _published(value: float | str) -> dict[str, Any]:
     return {"value": None, "reason": value} if isinstance(value, str) else {"value": float(value), "reason": ""}
+
+
+def _leading(controls: Iterable[Judgement], judge: str, headline: str) -> Iterator[Judgement]:
+    return (one for one in controls if one.judge == judge and one.headline == headline)
 
 
 def _controls(judgements: Iterable[Judgement]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -26,7 +26,7 @@ from edit_eval.execution.advice.cards import card_of, told
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.obstacles import download_command, no_gpu, no_weights
 from edit_eval.execution.advice.probing import Question, environment_findings, probe
-from edit_eval.execution.advice.server_answers import edit_finding, server_finding
+from edit_eval.execution.advice.server_answers import ability_findings, edit_finding, server_finding
 from edit_eval.execution.choices import automatic_findings
 from edit_eval.execution.drivers.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
@@ -256,6 +256,7 @@ def _environments(questions: Sequence[Question], visible: Sequence[Gpu]) -> list
             findings.append(edit_finding(question.who, found["examined"]))
         if question.asked and "examined" in found:
             findings.append(server_finding(question.who, found["examined"], *question.asked))
+            findings += ability_findings(question.who, found["examined"])
     return findings
 
 
