@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import secrets
 import socket
@@ -60,10 +61,10 @@ class Pages:
             return page
 
 
-def make_app(runs: Runs, *, token: str = "", anywhere: bool = False) -> Any:
-    """The application (ASGI), guarded."""
+def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Pages | None = None) -> Any:
+    """The application (ASGI), guarded; `pages` may have been made before."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    pages, thumbnails = Pages(), Thumbnails()
+    pages, thumbnails = pages or Pages(), Thumbnails()
     voting: dict[str, Voting] = {}
     one_at_a_time = threading.Lock()
 
@@ -223,9 +224,10 @@ def serve(
     only = next(iter(runs.cards)) if len(runs.cards) == 1 else ""
     page = f"{address}/run/{only}" if only else f"{address}/"
     tell(f"{page}?token={token}" if token else page)
-    threading.Thread(target=_warm, args=(runs, only), daemon=True).start()
+    pages = Pages()
+    threading.Thread(target=_prepare, args=(runs, only, pages), daemon=True).start()
     configuration = uvicorn.Config(
-        make_app(runs, token=token, anywhere=anywhere),
+        make_app(runs, token=token, anywhere=anywhere, pages=pages),
         log_level="warning",
         access_log=False,
         ws="none",
@@ -242,10 +244,11 @@ def serve(
         opened.close()
 
 
-def _warm(runs: Runs, only: str) -> None:
-    """Reads what the first page will need, so that whoever opens it does not wait for it."""
-    if only:
-        runs.open(only)
+def _prepare(runs: Runs, only: str, pages: Pages) -> None:
+    """Makes the page that will be opened first; what is wrong with it is said when it is opened."""
+    with contextlib.suppress(Exception):
+        if only:
+            pages.of(runs.open(only))
 
 
 def _listen(host: str, port: int) -> socket.socket:

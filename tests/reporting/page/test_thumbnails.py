@@ -1,11 +1,13 @@
 import base64
 import io
+import os
 import random
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from edit_eval.pictures import keep_small_copy, open_picture, small_copy_name
 from edit_eval.reporting.page.thumbnails import PAGE_BUDGET, Size, size_for, thumbnail, thumbnails
 
 SIZE = Size(side=64, file_bytes=20_000)
@@ -93,3 +95,42 @@ def test_thumbnails_are_made_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest
     next(coming)
     assert len(made) <= 2 * module._THREADS
     assert len(list(coming)) == 499
+
+
+def test_a_kept_copy_gives_the_same_bytes_whoever_made_it(tmp_path: Path) -> None:
+    noise(700, 500).save(tmp_path / "a.png")
+    keep_small_copy(open_picture(tmp_path / "a.png"), str(tmp_path / "workers"), "ab" * 32)
+    ours, theirs = tmp_path / "ours" / small_copy_name("ab" * 32), tmp_path / "workers" / small_copy_name("ab" * 32)
+    size = Size(side=300, file_bytes=9_000)
+    first = thumbnail(tmp_path / "a.png", size, ours)
+    assert ours.read_bytes() == theirs.read_bytes()
+    assert first == thumbnail(tmp_path / "a.png", size, ours) == thumbnail(tmp_path / "a.png", size, theirs)
+    assert len(first or b"") <= 9_000
+    assert opened(first).size[0] <= 300
+
+
+def test_a_kept_copy_spares_the_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from edit_eval.reporting.page import thumbnails as module
+
+    noise(700, 500).save(tmp_path / "a.png")
+    made = thumbnail(tmp_path / "a.png", SIZE, tmp_path / "kept.webp")
+    monkeypatch.setattr(module, "open_picture", None)
+    assert thumbnail(tmp_path / "a.png", SIZE, tmp_path / "kept.webp") == made
+
+
+@pytest.mark.parametrize("what", ["older", "damaged", "cut short", "a link"])
+def test_a_copy_that_is_not_to_be_trusted_is_made_again(what: str, tmp_path: Path) -> None:
+    Image.new("RGB", (80, 60), "red").save(tmp_path / "a.png")
+    kept = tmp_path / "kept.webp"
+    Image.new("RGB", (80, 60), "blue").save(kept)
+    good = kept.read_bytes()
+    if what == "older":
+        os.utime(kept, (1, 1))
+    elif what == "a link":
+        kept.rename(tmp_path / "elsewhere.webp")
+        kept.symlink_to(tmp_path / "elsewhere.webp")
+    else:
+        kept.write_bytes(good[:-9] if what == "cut short" else b"RIFF nothing")
+    made = opened(thumbnail(tmp_path / "a.png", SIZE, kept)).convert("RGB")
+    assert made.getpixel((30, 20))[0] > 200  # type: ignore[index]
+    assert not kept.is_symlink()

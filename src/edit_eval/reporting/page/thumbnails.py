@@ -27,6 +27,8 @@ NOTHING_KEPT: Mapping[Path, Path] = MappingProxyType({})
 
 _LONGEST_SIDE, _SHORTEST_SIDE = 512, 160
 _QUALITIES = (78, 62, 48)
+_TOO_MUCH = (1.2, 1.8)
+"""How many times too large a picture is at the best quality for that, and then for the next, to be tried."""
 _THREADS = 8  # Pillow works outside of Python's lock; more would only hold more pictures in memory
 
 
@@ -55,35 +57,39 @@ def thumbnail(path: Path, size: Size, kept: Path | None = None) -> bytes | None:
     try:
         if kept is None:
             return _small(open_picture(path), size)
-        data = _kept(path, kept)
-        picture = Image.open(io.BytesIO(data), formats=["WEBP"])
+        data, picture = _kept(path, kept)
         if max(picture.size) <= size.side and len(data) <= size.file_bytes:
             return data
-        return _small(picture.convert("RGB"), size)
+        # What it will take at the best quality; one that will not do is not tried.
+        expected = len(data) * min(1.0, size.side / max(picture.size)) ** 2
+        return _small(picture, size, _QUALITIES[sum(expected > factor * size.file_bytes for factor in _TOO_MUCH) :])
     except (PictureError, OSError, ValueError):  # one bad picture must not cost the report
         return None
 
 
-def _kept(path: Path, kept: Path) -> bytes:
-    """A small copy of the picture at `path`, which is the same whoever made it."""
+def _kept(path: Path, kept: Path) -> tuple[bytes, Image.Image]:
+    """A small copy of the picture at `path`, which is the same whoever made it: its file, and opened."""
     with suppress(OSError, ValueError):
         found = kept.lstat()
         if stat.S_ISREG(found.st_mode) and found.st_mtime >= path.stat().st_mtime:
             data = kept.read_bytes()
-            Image.open(io.BytesIO(data), formats=["WEBP"]).load()
-            return data
+            return data, _opened(data)
     data = small_copy(open_picture(path))
     with suppress(OSError):  # a report can be made without
         kept.parent.mkdir(parents=True, exist_ok=True)
         temporary = kept.with_name(f".{kept.name}.{os.getpid()}.tmp")
         temporary.write_bytes(data)
         temporary.replace(kept)
-    return data
+    return data, _opened(data)
 
 
-def _small(picture: Image.Image, size: Size) -> bytes:
+def _opened(data: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(data), formats=["WEBP"]).convert("RGB")
+
+
+def _small(picture: Image.Image, size: Size, qualities: Sequence[int] = _QUALITIES) -> bytes:
     picture.thumbnail((size.side, size.side), Image.Resampling.LANCZOS, reducing_gap=2.0)
-    return _encode(picture, size.file_bytes)
+    return _encode(picture, size.file_bytes, qualities)
 
 
 def thumbnails(paths: Sequence[Path], size: Size, kept: Mapping[Path, Path] = NOTHING_KEPT) -> Iterator[str | None]:
@@ -109,10 +115,10 @@ def _ahead(
         yield under_way.popleft().result()
 
 
-def _encode(picture: Image.Image, file_bytes: int) -> bytes:
+def _encode(picture: Image.Image, file_bytes: int, qualities: Sequence[int] = _QUALITIES) -> bytes:
     """WebP of at most `file_bytes`: first a lower quality, then fewer pixels."""
     while True:
-        for quality in _QUALITIES:
+        for quality in qualities:
             file = io.BytesIO()
             picture.save(file, "WEBP", quality=quality, method=2)
             if file.tell() <= file_bytes:
