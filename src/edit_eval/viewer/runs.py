@@ -116,9 +116,16 @@ class Runs(Watched):
                 card.name = name
             self.cards = found
 
+    def find_again(self) -> None:
+        """Looks for runs, unless that was done a moment ago."""
+        if time.monotonic() - self._found_at > 1.0:
+            self.find()
+
     def open(self, run: str) -> WatchedRun:
         """The run of that id, read. Raises `KeyError` for one that there is not."""
         with self._lock:
+            if run not in self.cards:
+                self.find_again()
             path = self.cards[run].path
             if run in self._open:
                 watched = self._open[run]

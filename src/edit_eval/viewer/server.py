@@ -78,6 +78,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
             raise HTTPException(404, "there is no such run") from None
 
     def list_page() -> Response:
+        runs.find_again()
         cards = [card.plain() for card in runs.cards.values()]
         return html(plain_page("list.js", "view.runs", {"runs": cards}))
 
