@@ -28,11 +28,11 @@ class Answer:
 
 
 class Viewer:
-    """One that listens on a free port of this machine."""
+    """One that listens on this machine, on a free port where none is given."""
 
-    def __init__(self, places: list[Path], *, token: str = "", anywhere: bool = False) -> None:
+    def __init__(self, places: list[Path], *, token: str = "", anywhere: bool = False, port: int = 0) -> None:
         self.runs = Runs(places)
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket = socket.create_server(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
         self.host = f"127.0.0.1:{self.port}"
         self.address = f"http://{self.host}"

@@ -1,0 +1,90 @@
+"""The viewer's pages in a real browser. A test also fails if a page raises an error or asks for anything elsewhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from edit_eval.run import Run
+from viewer.served import Viewer
+
+Open = Callable[..., Any]
+
+
+def test_from_the_list_to_a_picture_at_full_size(viewer: Viewer, open_tab: Open) -> None:
+    tab = open_tab(viewer.address)
+    tab.locator(".run-card .dot.complete").wait_for()
+    tab.click(".run-card h2 a")
+    tab.locator(".card").first.wait_for()
+    assert tab.locator("#live").is_hidden()
+    tab.locator(".card a").first.click()
+    tab.wait_for_function(
+        "() => [...document.querySelectorAll('#stage img')].every((one) => /[0-9a-f]{64}$/.test(one.src))"
+    )
+    assert tab.evaluate("document.querySelector('#stage img').naturalWidth") == 64
+    tab.keyboard.press("Escape")
+    tab.click("#language button[value=zh]")
+    assert "运行" in tab.inner_text(".masthead nav")
+    tab.locator("[data-chart=overall] svg").first.wait_for()
+
+
+def test_new_scores_change_their_card_and_no_other(folder: Path, open_tab: Open) -> None:
+    journal = folder / "first" / "replies" / "0001.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    late = [line for line in lines if json.loads(line)["sample"] == "000001"]
+    journal.write_bytes(b"".join(line for line in lines if line not in late))
+    with Viewer([folder]) as viewer:
+        tab = open_tab(f"{viewer.address}/run/{viewer.id_of('first')}")
+        tab.locator("#live .dot.stopped").wait_for()
+        assert tab.locator(".card").nth(1).locator(".score").count() == 0
+        tab.evaluate("window.before = [...document.querySelectorAll('.card')]")
+        with journal.open("ab") as file:
+            file.writelines(late)
+        tab.wait_for_function("() => document.querySelectorAll('.card')[1].querySelectorAll('.score').length === 3")
+        same = "[...document.querySelectorAll('.card')].map((one, place) => one === window.before[place])"
+        assert tab.evaluate(same) == [place != 1 for place in range(24)]
+        tab.locator("#live .dot.complete").wait_for()
+        tab.get_by_text("Update them").click()
+        tab.wait_for_function("() => document.querySelector('#live').hidden")
+
+
+def test_runs_are_ticked_and_compared(folder: Path, open_tab: Open) -> None:
+    shutil.copytree(folder / "first", folder / "second")
+    with Viewer([folder]) as viewer:
+        tab = open_tab(viewer.address, viewport={"width": 390, "height": 800})
+        tab.locator(".run-card .dot.complete").nth(1).wait_for()
+        for box in tab.locator(".run-card input").all():
+            box.check()
+        tab.get_by_role("button", name="Compare").click()
+        tab.locator("#verdict table").first.wait_for()
+        assert "same on 30" in tab.inner_text("#verdict")
+        assert tab.locator(".card").first.locator("figure").count() == 7
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out at 390 pixels"
+
+
+def test_voting_by_the_keyboard_survives_the_viewer(folder: Path, open_tab: Open) -> None:
+    with Viewer([folder]) as viewer:
+        port = viewer.port
+        tab = open_tab(f"{viewer.address}/run/{viewer.id_of('first')}/vote")
+        tab.fill("#rater", "Ann")
+        tab.keyboard.press("Enter")
+        for key, votes in (("1", 1), ("2", 2), ("t", 3), ("b", 4), ("s", 4), ("1", 5)):
+            tab.get_by_text("votes of yours").wait_for()
+            tab.locator(".vote-pictures img").nth(2).wait_for()
+            tab.keyboard.press(key)
+            tab.wait_for_function(
+                f"() => document.querySelector('.vote-head .quiet').textContent.startsWith('{votes} ')"
+            )
+    choices = [line.choice for line in Run(folder / "first").votes.lines]
+    assert choices == ["left", "right", "tie", "both_bad", "skip", "left"]
+    tab.keyboard.press("1")
+    tab.locator(".lost").wait_for()
+    with Viewer([folder], port=port):
+        tab.locator(".lost").wait_for(state="detached")
+        tab.get_by_text("not shown to you here").wait_for()
+        tab.keyboard.press("2")
+        tab.wait_for_function("() => document.querySelector('.vote-head .quiet').textContent.startsWith('6 ')")
+    assert len(Run(folder / "first").votes.lines) == 7
