@@ -61,6 +61,9 @@ def tokens_given(form: str) -> int:
     return TOKENS_GIVEN.get(form, TOKENS_GIVEN["text"])
 
 
+LEAST_MASS = 0.5
+"""The share of probability that all legal answers must have together. Below it a judge would rather have written
+something else, and what it prefers among them is no answer to the question."""
 LONGEST_ANSWER = 100_000
 """Characters, thoughts not counted. A longer text is a model that did not stop, not an answer."""
 

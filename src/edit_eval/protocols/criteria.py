@@ -19,6 +19,7 @@ import yaml
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer, excerpt
 from edit_eval.protocols.contract import Missing, Question, Score, View
+from edit_eval.protocols.objects import list_schema, number
 from edit_eval.protocols.replies import read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
@@ -91,13 +92,14 @@ class Asked:
                 raise ConfigurationError(f"prompts.{name}: there is no such question; there are {', '.join(texts)}")
             if parameters.prompts != "official":
                 loading.check_prompts(name, replaced, texts[name]["fields"])
-            texts[name].update(replaced)
+            # A wording that is not ours lays down a form of its own.
+            texts[name].update(replaced, **({"schema": ""} if "system_prompt" in replaced else {}))
         return texts
 
     @classmethod
     def load(cls, parameters: Any) -> Any:
         """The rubric as plain data."""
-        return loading.packaged(cls.rubric, "en")
+        return loading.packaged(f"{cls.rubric}.v1", "en")
 
     @classmethod
     def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -151,6 +153,7 @@ class Asked:
             user=loading.fill(text["user_prompt_template"], values),
             shows=tuple(_views(text, sample)),
             form="text" if text["reads"] else "json",
+            schema=text.get("schema", ""),
             again=text["ask_again"],
         )
 
@@ -243,6 +246,7 @@ def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str,
         "lowest": lowest,
         "highest": highest,
         "reads": [],
+        "schema": list_schema("score", number(lowest, highest, whole=True), len(question["criteria"]), "reasoning"),
     }
 
 
