@@ -57,6 +57,16 @@ class TestQuestions:
         assert not re.search(r"\bhat\b|<edit_instruction>", quality.system + quality.user)
         assert {success.form, quality.form} == {"json"}
         assert '{"reasoning": "' in success.again
+        for asked in (success, quality):
+            entries = json.loads(asked.schema)["properties"]
+            assert list(entries) == ["reasoning", "score"]
+            assert (entries["score"]["items"]["minimum"], entries["score"]["items"]["maximum"]) == (0, 10)
+            assert entries["score"]["minItems"] == entries["score"]["maxItems"] == 2
+
+    def test_a_wording_that_is_not_ours_is_held_to_no_schema_of_ours(self):
+        own = {"SC": {"system_prompt": "Two numbers."}, "PQ": {"user_prompt_template": "Look."}}
+        success, quality = protocol(prompts=own).questions(sample())
+        assert (success.schema, bool(quality.schema)) == ("", True)
 
     def test_the_edit_has_the_sources_size_or_its_own(self):
         assert [one.shows[-1].steps for one in protocol().questions(sample())] == [(("like", "source"),)] * 2

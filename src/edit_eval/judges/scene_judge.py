@@ -218,7 +218,7 @@ def _criteria(category: str, shares: Sequence[float]) -> dict[str, float]:
 
 def _letter(letters: Sequence[str], done: float) -> str:
     """Of the letters for how much was made, all of it first and nothing last, the one that is right."""
-    least = [0.9, *([0.5] if len(letters) > 3 else []), 0.1][-(len(letters) - 1) :]
+    least = [0.9, *([0.5] if len(letters) > 3 else []), 0.02][-(len(letters) - 1) :]
     return next((letter for letter, share in zip(letters, least, strict=False) if done >= share), letters[-1])
 
 

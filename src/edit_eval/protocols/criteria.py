@@ -233,6 +233,9 @@ def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str,
     parts += [rubric["quotation"]] if told else []
     fill = {"lowest": str(lowest), "highest": str(highest), "form": form}
     system = "\n\n".join(part.strip() for part in [*parts, rubric["answer"]] if part)
+    reasons, score = ('"reasoning"' in rubric["answer"], '"score"' in rubric["answer"])  # as the wording asks for it
+    entry = number(lowest, highest, whole=True)
+    schema = list_schema("score", entry, len(question["criteria"]), "reasoning" if reasons else "") if score else ""
     quoted = [f"{rubric['tells'][name]}\n<{name}>\n{{{name}}}\n</{name}>" for name in told]
     return {
         "system_prompt": loading.fill(system, fill),
@@ -246,7 +249,7 @@ def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str,
         "lowest": lowest,
         "highest": highest,
         "reads": [],
-        "schema": list_schema("score", number(lowest, highest, whole=True), len(question["criteria"]), "reasoning"),
+        "schema": schema,
     }
 
 

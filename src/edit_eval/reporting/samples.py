@@ -141,7 +141,7 @@ def _answer_facts(which: str, answer: Reading, judgement: Judgement) -> Facts:
     """One question's reply, and what is known of it that the judgement has not said."""
     if answer.text:
         yield f"answer{which}", lines_of(answer.text)
-    if answer.values and which:
+    if answer.values and which and not answer.text:
         yield f"values{which}", one_line(", ".join(f"{name} {value:.4g}" for name, value in answer.values.items()))
     if answer.mass is not None:
         known = answer.mass if isinstance(answer.mass, str) else f"{answer.mass:.3f}"

@@ -15,7 +15,12 @@ LIMITS = ("max_new_tokens", "max_tokens")
 """Parameters of judges that limit an answer, in tokens."""
 
 
-WANTED = {"score": "a bare score", "reason_then_score": "reasons and a score"}
+WANTED = {
+    "score": "a bare score",
+    "reason_then_score": "reasons and a score",
+    "json": "reasons and numbers as JSON",
+    "labels": "a letter for each criterion",
+}
 
 
 def short_limits(configuration: Configuration, experiment: Experiment) -> list[Finding]:

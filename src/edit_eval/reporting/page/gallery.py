@@ -148,11 +148,12 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
     return {
         **_fields(judgement, "judge repeat status reason"),
         "scores": dict(judgement.scores),
-        "spread": dict(judgement.spread),
+        **({"spread": dict(judgement.spread)} if judgement.spread else {}),
         "missing": {name: [status.value, reason] for name, (status, reason) in judgement.missing.items()},
         "readings": [{question: _reading(found) for question, found in one.items()} for one in judgement.readings],
     }
 
 
 def _reading(reading: Reading) -> dict[str, Any]:
-    return {**_fields(reading, "status reason text mass asked"), "values": dict(reading.values)}
+    known = {} if reading.mass is None else {"mass": reading.mass}
+    return {**_fields(reading, "status reason text asked"), "values": dict(reading.values), **known}

@@ -161,7 +161,7 @@ function value(judgement, score, tag, named) {
   const scale = scaleOf(judgement.judge, score);
   const name = named ? [sayWords('small', scale.title), ' '] : [];
   if (status !== 'ok') return make(tag, { class: 'unscored' }, ...name, say('span', `status.${status}`));
-  const spread = judgement.spread[score];
+  const spread = judgement.spread && judgement.spread[score];
   const between = spread === undefined ? [] : [' ', say('small', 'detail.spread', { spread: written(spread, scale) })];
   return make(tag, { class: 'score' }, ...name, written(judgement.scores[score], scale), ...between);
 }
@@ -180,7 +180,7 @@ function otherScores(judgement) {
 function replies(judgement) {
   const found = judgement.readings.flatMap((reading, number) => Object.entries(reading).map(([question, one]) => ({ question, number, ...one })));
   const quote = (text) => make('blockquote', { 'aria-label': words('detail.words'), 'data-text-label': 'detail.words' }, text);
-  if (found.length === 1 && found[0].mass === null) return found[0].text ? [quote(found[0].text)] : [];
+  if (found.length === 1 && found[0].mass === undefined) return found[0].text ? [quote(found[0].text)] : [];
   return found.map((one) => {
     const named = (name, number) => [...(name === one.question ? [] : [name]), Number(number.toFixed(4))].join(' ');
     const values = Object.entries(one.values).map((pair) => named(...pair)).join(', ');
