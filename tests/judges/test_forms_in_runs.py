@@ -20,8 +20,8 @@ from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import Status
 from edit_eval.reporting.samples import print_sample
 from edit_eval.reporting.tables import print_summary
-from edit_eval.run import Run
 from edit_eval.rubrics.loading import RUBRICS, load_rubrics
+from edit_eval.run import Run
 from faults.faulty_runs import Ears
 from small_benchmark import configuration, sample_id
 

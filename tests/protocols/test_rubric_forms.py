@@ -19,6 +19,8 @@ from edit_eval.rubrics.loading import LANGUAGES, RUBRICS, STEPS, load_rubrics
 
 V1, V2 = RUBRICS
 CRITERIA = load_rubrics(None, "en")["physical"].criteria
+OWN = {"causal": {"system_prompt": "Judge."}}
+UNPLACED = {"causal": {"user_prompt_template": "{edit_instruction}"}}
 EVERY = [
     {"rubric": rubric, "language": language, **form}
     for rubric in RUBRICS
@@ -36,7 +38,7 @@ EVERY = [
 
 def written(asking, limit, steps, category="physical", **more):
     """The object that a judge would write."""
-    names = [name for name in question(asking, category).gives]
+    names = question(asking, category).gives
     return json.dumps({**more, **dict(zip(names, (limit, *steps), strict=True))})
 
 
@@ -292,16 +294,13 @@ class TestOrders:
     @pytest.mark.parametrize(
         ("about", "why"),
         [
-            ({"orders": ["pictures"]}, "takes a wording that says which image is which: write `rubric: five_dimensions.v2`"),
-            (
-                {"rubric": V2, "orders": ["pictures"], "prompts": {"causal": {"user_prompt_template": "{edit_instruction}"}}},
-                r"prompts\.causal: `orders: pictures`",
-            ),
-            ({"orders": ["criteria"], "prompts": {"causal": {"system_prompt": "Judge."}}}, r"prompts\.causal: `orders: criteria` is about our criteria"),
-            ({"answer": "json", "prompts": {"causal": {"system_prompt": "Judge."}}}, r"prompts\.causal: `answer: json` is about our criteria"),
-            ({"answer": "probabilities", "asked": "one_by_one"}, "`asked: one_by_one` takes `rubric: five_dimensions.v2`"),
+            ({"orders": ["pictures"]}, "says which image is which: write `rubric: five_dimensions.v2`"),
+            ({"rubric": V2, "orders": ["pictures"], "prompts": UNPLACED}, r"prompts\.causal: `orders: pictures`"),
+            ({"orders": ["criteria"], "prompts": OWN}, r"prompts\.causal: `orders: criteria` is about our criteria"),
+            ({"answer": "json", "prompts": OWN}, r"prompts\.causal: `answer: json` is about our criteria"),
+            ({"answer": "probabilities", "asked": "one_by_one"}, "takes `rubric: five_dimensions.v2`"),
         ],
-    )  # fmt: skip
+    )
     def test_what_a_wording_cannot_be_asked_is_refused_with_the_remedy(self, about, why):
         with pytest.raises(ConfigurationError, match=why):
             protocol(**about)

@@ -21,7 +21,7 @@ UNTOUCHED = {
     "zh": "编辑没有涉及的细则算加分",
 }
 KEPT = {  # how one says that something has to stay as it was
-    "en": r"as it was|preserv|left alone|of the source|though nobody asked|without need|nothing else|that of the source",
+    "en": r"as it was|preserv|left alone|of the source|though nobody asked|without need|nothing else",
     "zh": r"原样|原图原有|延续原图|保留|无端更换|无人要求却改|一概不动",
 }
 NOT_YOURS = {"en": "is not your question", "zh": "不归你评"}

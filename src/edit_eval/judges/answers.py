@@ -52,12 +52,12 @@ SCORE_LINE = re.compile(r"\s*(?P<mark>\*{1,3}|_{1,3}|`{1,3})?(?:[0-9]\.[0-9]{3}|
 TOKENS_NEEDED = {"score": 16, "reason_then_score": 256, "json": 256, "labels": 96, "probabilities": 1, "text": 256}
 """Form -> the limit on an answer's tokens below which it may well be cut off, thoughts not counted.
 
-Counted with Qwen's vocabulary: `Score: 10.000` takes 9 tokens; five criteria with ten words each and the score take some
-120 to 150, and few judges keep to ten words; a letter for each of six items as JSON takes 51 on one line and 65 on
+Counted with Qwen's vocabulary: `Score: 10.000` takes 9 tokens; five criteria with ten words each and the score take
+some 120 to 150, and few judges keep to ten words; a letter for each of six items as JSON takes 51 on one line and 65 on
 several, with forty words of reasons and numbers instead 121 and 135, in English and Chinese alike."""
 TOKENS_GIVEN = {"score": 128, "reason_then_score": 512, "json": 512, "labels": 256, "probabilities": 8, "text": 512}
-"""Form -> the limit where the configuration names none. An answer that ends earlier costs no more for it; a label that is
-a single token, as all of ours are, takes one."""
+"""Form -> the limit where the configuration names none. An answer that ends earlier costs no more for it; a label that
+is a single token, as all of ours are, takes one."""
 
 
 def tokens_given(form: str) -> int:

@@ -163,14 +163,14 @@ class FakeJudge(_Fake):
         both = f"{request.edit_model}/{sample}"
         names = (both + question, both, sample + question, sample)
         return Reply(
-            text=_told(p.answers, names, p.default_answer or _middle(request)),
+            text=_told(p.answers, names, p.default_answer or middle_answer(request)),
             values=_told(p.values, names, dict.fromkeys(request.labels, 1 / max(1, len(request.labels)))),
             ended=Status.CUT_OFF if {*names} & {*p.cut_off} else Status.OK,
         )
 
 
-def _middle(request: JudgeRequest) -> str:
-    """An answer in the form that a request asks for."""
+def middle_answer(request: JudgeRequest) -> str:
+    """An answer in the form that a request asks for, in the middle of what it allows."""
     if request.labels:
         return ""
     return json.dumps(_example(json.loads(request.schema)), ensure_ascii=False) if request.schema else "Score: 5.000"

@@ -1,0 +1,183 @@
+"""What asking a judge costs, form by form: questions a second, and processor time a question beside the model's.
+
+    python bench/judging.py [--json] [--only fake|server|local] [--samples N]
+
+The same edits are judged with few and with many readings, so that all that is done once (starting workers, loading,
+edits, the report) cancels out: the figures are slopes a question. Three judges on one CPU worker, pictures of 64 x 48:
+`fake` answers at once, so that all of its time is the harness's; `server` is asked by `chat_endpoint`, a scripted
+server of the tests in a process of its own, eight questions at a time; `local` is Qwen3-VL with tiny random weights, one
+thread. Of each form: `questions_a_second`; `engine_ms` and `worker_ms`, processor time a question of the engine's
+process and of all others that it started; `model_ms`, of that the time in the model itself (`local`); `harness_ms`, all
+but the model's. A form that a judge does not know is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from edit_eval import evaluate
+from edit_eval.errors import ConfigurationError
+from edit_eval.testing.fake_models import middle_answer
+from overhead import write_benchmark
+
+V2 = "five_dimensions.v2"
+FORMS: dict[str, dict[str, Any]] = {
+    "score": {"answer": "score"},
+    "reason_then_score": {"answer": "reason_then_score"},
+    "json": {"answer": "json", "rubric": V2},
+    "labels": {"answer": "labels", "rubric": V2},
+    "probabilities": {"answer": "probabilities", "rubric": V2},
+    "one_by_one": {"answer": "probabilities", "asked": "one_by_one", "rubric": V2},
+}
+READINGS = {"fake": (1, 25), "server": (1, 25), "local": (1, 3)}
+"""Few and many; of the tiny model, which takes its time, less."""
+
+
+def judged(folder: Path, judge: dict[str, Any], form: str, readings: int) -> tuple[float, float, float, int, float]:
+    """Seconds of a run, of the engine's processor and of its children's, its questions, and seconds in the model."""
+    settings = {
+        "benchmark": {"data_path": str(folder / "benchmark.json"), "cache_dir": str(folder / "cache")},
+        "edit_models": {"editor": {"type": "testing", "params": {"device_ids": "cpu:1", "steps": 1}}},
+        "judges": {"judge": judge},
+        "protocol": {**FORMS[form], "retries": 0},
+        "evaluation": {"controls": 0, "readings": readings},
+        "execution": {"pilot": False, "progress": "none"},
+    }
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        run = Path(name) / "run"
+        begin, engine, others = time.perf_counter(), time.process_time(), _children()
+        made = evaluate(settings, run_dir=run, report=False)
+        seconds, engine, others = time.perf_counter() - begin, time.process_time() - engine, _children() - others
+        rows = made.results.judgements
+        questions = sum(len(reading) for one in rows for reading in one.readings)
+        return seconds, engine, others, questions, sum(one.seconds for one in rows)
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def slopes(folder: Path, kind: str, judge: dict[str, Any], form: str) -> dict[str, float]:
+    """The figures of a form, in milliseconds a question but for the questions a second."""
+    few, many = (judged(folder, judge, form, readings) for readings in READINGS[kind])
+    seconds, engine, others, questions, model = (b - a for a, b in zip(few, many, strict=True))
+    in_model = model if kind == "local" else 0.0
+    return {
+        "questions_a_second": questions / seconds,
+        "engine_ms": 1000 * engine / questions,
+        "worker_ms": 1000 * others / questions,
+        "model_ms": 1000 * in_model / questions,
+        "harness_ms": 1000 * (engine + others - in_model) / questions,
+    }
+
+
+@contextlib.contextmanager
+def scripted_server() -> Iterator[str]:
+    """The address of the tests' judge server, in a process of its own: its time is the model's, not ours."""
+    program = [sys.executable, __file__, "--serve"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        assert server.stdin is not None
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.stdin.close()  # it ends with its standard input
+            server.wait()
+
+
+def serve() -> None:
+    """Answers in the form that each request asks for, until the standard input ends."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from edit_eval.judges.contract import JudgeRequest
+    from judge_server import Asked, JudgeServer
+
+    def answer(asked: Asked) -> str:
+        wanted = (asked.body.get("response_format") or {}).get("json_schema", {}).get("schema")
+        schema = json.dumps(wanted) if wanted else _schema_of(asked.text)
+        return middle_answer(JudgeRequest(user="", schema=schema))
+
+    with JudgeServer(answer) as server:
+        print(server.base_url, flush=True)
+        sys.stdin.read()
+
+
+def _schema_of(text: str) -> str:
+    """The schema of the object that a prompt shows in a line of its own, where it shows one."""
+    from edit_eval.protocols.objects import WORDS, number, object_schema, one_of
+
+    shown = next((line for line in text.splitlines() if line.startswith('{"')), "")
+    if not shown:
+        return ""
+    slots: dict[str, Any] = {'"...': WORDS, '"LETTER': one_of("A", "B", "C"), "NUMBER": number(-1, 1)}
+    entries = [part.split('": ') for part in shown.strip("{}").split(", ")]
+    return object_schema({name.strip('"'): slots[slot.rstrip('"}')] for name, slot in entries})
+
+
+def judges(folder: Path, url: str, only: str) -> dict[str, dict[str, Any]]:
+    """The judges that are asked, as a configuration has them."""
+    here = {"device_ids": "cpu:1"}
+    found = {
+        "fake": {"type": "testing", "params": here},
+        "server": {
+            "type": "chat_endpoint",
+            "params": {**here, "model": "judge", "base_url": url, "concurrency": 8, "temperature": 0.7},
+        },
+    }
+    if only in ("", "local"):
+        from edit_eval.testing.tiny_models import build
+
+        weights = str(build(folder / "weights", ["qwen3-vl"])["qwen3-vl"])
+        params = {**here, "model_name": weights, "dtype": "float32", "max_new_tokens": 16, "temperature": 0.7}
+        found["local"] = {"type": "qwen3_vl", "params": params}
+    return {kind: judge for kind, judge in found.items() if only in ("", kind)}
+
+
+def main() -> None:
+    """Prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--only", choices=[*READINGS], default="")
+    parser.add_argument("--samples", type=int, default=30)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        serve()
+        return
+    os.environ["OMP_NUM_THREADS"] = "1"
+    figures: dict[str, dict[str, dict[str, float]]] = {}
+    with tempfile.TemporaryDirectory() as name, scripted_server() as url:
+        folder = Path(name)
+        write_benchmark(folder, arguments.samples, 64)
+        for kind, judge in judges(folder, url, arguments.only).items():
+            judged(folder, judge, "score", 1)  # what is imported and cached once is in no slope
+            for form in FORMS:
+                try:
+                    figures.setdefault(kind, {})[form] = slopes(folder, kind, judge, form)
+                except ConfigurationError as refused:  # it has no probabilities
+                    print(f"{kind}, {form}: {refused}", file=sys.stderr)
+    if arguments.json:
+        rounded = {
+            kind: {form: {name: round(value, 3) for name, value in found.items()} for form, found in forms.items()}
+            for kind, forms in figures.items()
+        }
+        print(json.dumps({"figures": rounded}))
+        return
+    for kind, forms in figures.items():
+        for form, found in forms.items():
+            print(f"{kind:7} {form:18}", "  ".join(f"{key} {value:8.2f}" for key, value in found.items()))
+
+
+if __name__ == "__main__":
+    main()
