@@ -5,8 +5,8 @@
 The same edits are judged with few and with many readings, so that all that is done once (starting workers, loading,
 edits, the report) cancels out: the figures are slopes a question. Three judges on one CPU worker, pictures of 64 x 48:
 `fake` answers at once, so that all of its time is the harness's; `server` is asked by `chat_endpoint`, a scripted
-server of the tests in a process of its own, eight questions at a time; `local` is Qwen3-VL with tiny random weights, one
-thread. Of each form: `questions_a_second`; `engine_ms` and `worker_ms`, processor time a question of the engine's
+server of the tests in a process of its own, eight questions at a time; `local` is Qwen3-VL with tiny random weights,
+one thread. Of each form: `questions_a_second`; `engine_ms` and `worker_ms`, processor time a question of the engine's
 process and of all others that it started; `model_ms`, of that the time in the model itself (`local`); `harness_ms`, all
 but the model's. A form that a judge does not know is left out.
 """
