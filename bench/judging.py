@@ -7,8 +7,8 @@ edits, the report) cancels out: the figures are slopes a question. Three judges 
 `fake` answers at once, so that all of its time is the harness's; `server` is asked by `chat_endpoint`, a scripted
 server of the tests in a process of its own, eight questions at a time; `local` is Qwen3-VL with tiny random weights,
 one thread. Of each form: `questions_a_second`; `engine_ms` and `worker_ms`, processor time a question of the engine's
-process and of all others that it started; `model_ms`, of that the time in the model itself (`local`); `harness_ms`, all
-but the model's. A form that a judge does not know is left out.
+process and of all others that it started; `model_ms`, what the same questions take in the model alone (`local`), asked
+directly in the same batches; `harness_ms`, all but that. A form that a judge does not know is left out.
 """
 
 from __future__ import annotations
@@ -26,9 +26,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 from edit_eval import evaluate
+from edit_eval.config.components import import_class
+from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
+from edit_eval.experiment import Experiment, load_samples
+from edit_eval.judges.contract import JudgeRequest
 from edit_eval.testing.fake_models import middle_answer
+from edit_eval.workers.model_class import make_parameters
 from overhead import write_benchmark
 
 V2 = "five_dimensions.v2"
@@ -40,13 +47,16 @@ FORMS: dict[str, dict[str, Any]] = {
     "probabilities": {"answer": "probabilities", "rubric": V2},
     "one_by_one": {"answer": "probabilities", "asked": "one_by_one", "rubric": V2},
 }
-READINGS = {"fake": (1, 25), "server": (1, 25), "local": (1, 3)}
+READINGS = {"fake": (1, 25), "server": (1, 25), "local": (1, 9)}
 """Few and many; of the tiny model, which takes its time, less."""
 
 
-def judged(folder: Path, judge: dict[str, Any], form: str, readings: int) -> tuple[float, float, float, int, float]:
-    """Seconds of a run, of the engine's processor and of its children's, its questions, and seconds in the model."""
-    settings = {
+BATCH = 2
+
+
+def settings(folder: Path, judge: dict[str, Any], form: str, readings: int = 1) -> dict[str, Any]:
+    """The configuration of a run."""
+    return {
         "benchmark": {"data_path": str(folder / "benchmark.json"), "cache_dir": str(folder / "cache")},
         "edit_models": {"editor": {"type": "testing", "params": {"device_ids": "cpu:1", "steps": 1}}},
         "judges": {"judge": judge},
@@ -54,14 +64,40 @@ def judged(folder: Path, judge: dict[str, Any], form: str, readings: int) -> tup
         "evaluation": {"controls": 0, "readings": readings},
         "execution": {"pilot": False, "progress": "none"},
     }
+
+
+def judged(folder: Path, judge: dict[str, Any], form: str, readings: int) -> tuple[float, float, float, int]:
+    """Seconds of a run, of the engine's processor and of its children's, and its questions."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
         run = Path(name) / "run"
         begin, engine, others = time.perf_counter(), time.process_time(), _children()
-        made = evaluate(settings, run_dir=run, report=False)
+        made = evaluate(settings(folder, judge, form, readings), run_dir=run, report=False)
         seconds, engine, others = time.perf_counter() - begin, time.process_time() - engine, _children() - others
-        rows = made.results.judgements
-        questions = sum(len(reading) for one in rows for reading in one.readings)
-        return seconds, engine, others, questions, sum(one.seconds for one in rows)
+        questions = sum(len(reading) for one in made.results.judgements for reading in one.readings)
+        return seconds, engine, others, questions
+
+
+def in_the_model(folder: Path, judge: dict[str, Any], form: str) -> float:
+    """Seconds of the processor that a question takes in a local judge, without a run around it."""
+    configuration = load_configuration(settings(folder, judge, form))
+    experiment = Experiment.of(configuration, load_samples(configuration))
+    section, (asked,) = configuration.judges["judge"], experiment.judges
+    judge_class: Any = import_class("judge", section.class_path, folder)
+    local = judge_class(make_parameters(judge_class, section.parameters))
+    local.load(["cpu"])
+    requests = []
+    for sample in experiment.samples:
+        with Image.open(sample.source) as opened:
+            picture = opened.convert("RGB")
+        for one in asked.protocol.questions(sample):
+            told = {name: getattr(one, name) for name in ("system", "user", "form", "labels", "schema")}
+            requests.append(JudgeRequest(pictures={view.name: picture for view in one.shows}, **told))
+    batches = [requests[place : place + BATCH] for place in range(0, len(requests), BATCH)]
+    local.judge(batches[0])
+    begin = time.process_time()
+    for batch in batches:
+        local.judge(batch)
+    return (time.process_time() - begin) / len(requests)
 
 
 def _children() -> float:
@@ -72,15 +108,11 @@ def _children() -> float:
 def slopes(folder: Path, kind: str, judge: dict[str, Any], form: str) -> dict[str, float]:
     """The figures of a form, in milliseconds a question but for the questions a second."""
     few, many = (judged(folder, judge, form, readings) for readings in READINGS[kind])
-    seconds, engine, others, questions, model = (b - a for a, b in zip(few, many, strict=True))
-    in_model = model if kind == "local" else 0.0
-    return {
-        "questions_a_second": questions / seconds,
-        "engine_ms": 1000 * engine / questions,
-        "worker_ms": 1000 * others / questions,
-        "model_ms": 1000 * in_model / questions,
-        "harness_ms": 1000 * (engine + others - in_model) / questions,
-    }
+    seconds, engine, others, questions = (b - a for a, b in zip(few, many, strict=True))
+    found = {"engine_ms": engine / questions, "worker_ms": others / questions}
+    found["model_ms"] = in_the_model(folder, judge, form) if kind == "local" else 0.0
+    found["harness_ms"] = found["engine_ms"] + found["worker_ms"] - found["model_ms"]
+    return {"questions_a_second": questions / seconds, **{name: 1000 * value for name, value in found.items()}}
 
 
 @contextlib.contextmanager
@@ -139,7 +171,14 @@ def judges(folder: Path, url: str, only: str) -> dict[str, dict[str, Any]]:
         from edit_eval.testing.tiny_models import build
 
         weights = str(build(folder / "weights", ["qwen3-vl"])["qwen3-vl"])
-        params = {**here, "model_name": weights, "dtype": "float32", "max_new_tokens": 16, "temperature": 0.7}
+        params = {
+            **here,
+            "model_name": weights,
+            "dtype": "float32",
+            "max_new_tokens": 16,
+            "temperature": 0.7,
+            "batch_size": BATCH,
+        }
         found["local"] = {"type": "qwen3_vl", "params": params}
     return {kind: judge for kind, judge in found.items() if only in ("", kind)}
 
