@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from judged import judged, sample
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.contract import fault
+from edit_eval.protocols.contract import fault, scoring
 from edit_eval.protocols.criteria import Criteria
 from edit_eval.protocols.imgedit import ImgEdit
 from edit_eval.protocols.kris import Kris
@@ -88,7 +88,8 @@ class TestRubric:
 
     def test_its_score_is_the_mean(self, tmp_path):
         row = judged(own(tmp_path), sample(category="x"), {"add": '{"score": [1, 4]}', "look": '{"score": [5]}'})
-        assert row.scores == {"score": 10 / 3}
+        assert row.scores == {"score": 10 / 3, "a": 1, "b": 4, "c": 5}
+        assert scoring("criteria", own(tmp_path)).parts == ("a", "b", "c")
 
     @pytest.mark.parametrize(
         ("text", "said"),

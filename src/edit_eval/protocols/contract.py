@@ -8,7 +8,7 @@ that question again, a changed score asks nobody."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from typing import Protocol as Shape
@@ -108,6 +108,11 @@ class Score:
     """Pure. May raise `Missing`; anything else that it raises makes the score `undefined`, too."""
     part: bool = False
     """It is a part of the headline (one criterion of several): tables of results show it beneath, not on its own."""
+
+
+def parts(names: Iterable[str], scale: Scale) -> dict[str, Score]:
+    """A score for each of these values by itself, as parts of the headline."""
+    return {name: Score(scale=scale, needs=(name,), part=True) for name in names}
 
 
 class Protocol(Shape):

@@ -18,7 +18,7 @@ import yaml
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer, excerpt
-from edit_eval.protocols.contract import Missing, Question, Score, View
+from edit_eval.protocols.contract import Missing, Question, Score, View, parts
 from edit_eval.protocols.objects import list_schema, number
 from edit_eval.protocols.replies import read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
@@ -211,9 +211,9 @@ class Criteria(Asked):
         if len(ranges) != 1:
             raise ConfigurationError("protocol.rubric: its questions have different ranges; give all of them the same")
         ((lowest, highest),) = ranges
-        self.scores: Mapping[str, Score] = {
-            "score": Score(scale=Scale(lowest=lowest, highest=highest, mean_over="categories"))
-        }
+        scale = Scale(lowest=lowest, highest=highest, mean_over="categories")
+        given = dict.fromkeys(name for text in texts.values() for name in text["gives"] if name != self.headline)
+        self.scores: Mapping[str, Score] = {self.headline: Score(scale=scale), **parts(given, scale)}
 
 
 def worded(rubric: Mapping[str, Any]) -> dict[str, Any]:

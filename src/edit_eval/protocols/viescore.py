@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.contract import Missing, Question, Score, Values, View
+from edit_eval.protocols.contract import Missing, Question, Score, Values, View, parts
 from edit_eval.protocols.objects import list_schema, number
 from edit_eval.protocols.replies import read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
@@ -84,6 +84,7 @@ class VIEScore:
         "SC": Score(scale=_SCALE, needs=GIVES["SC"], of=_least),
         "PQ": Score(scale=_SCALE, needs=GIVES["PQ"], of=_least),
         "O": Score(scale=_SCALE, needs=GIVES["SC"] + GIVES["PQ"], of=_overall),
+        **parts(GIVES["SC"] + GIVES["PQ"], _SCALE),
     }
 
     @staticmethod
@@ -121,7 +122,7 @@ class VIEScore:
         edit = View(picture="edit", steps=steps)
         self._shows = {"SC": (View(picture="source"), edit), "PQ": (edit,)}
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            f"G_{name}": partial(_published, name, parameters.guess_seed) for name in self.scores
+            f"G_{name}": partial(_published, name, parameters.guess_seed) for name in (*GIVES, self.headline)
         }
 
     def questions(self, sample: Sample) -> Sequence[Question]:
