@@ -15,7 +15,8 @@ from edit_eval.execution.run_folders import damaged, recorded
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Judgement, Results, Status
-from edit_eval.statistics.people import people_agreement, read_people_file
+from edit_eval.statistics.people import people_agreement
+from edit_eval.statistics.people_scores import read_people
 from edit_eval.statistics.summary import judges_document, summarise
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.matrix import Matrix
@@ -121,7 +122,7 @@ class Run:
         By their headlines, or by the `score` of that name.
         """
         document = judges_document(self.results, min_coverage=self._min_coverage, score=score)
-        against = None if people is None else people_agreement(self.results, read_people_file(people), score=score)
+        against = None if people is None else people_agreement(self.results, read_people(people), score=score)
         return {**document, "people": against}
 
     @property
