@@ -6,206 +6,33 @@ Each verb imports what it needs when it runs, so that `--help` answers at once.
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
-import json
-import os
-import re
 import sys
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from edit_eval.command_line import Debug, answer, app, main, print_json, verb, wants_json, words
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
-from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
 
 if TYPE_CHECKING:
     from edit_eval.config.loading import LoadingOptions as Options
 else:
     Options = dict  # imported, it would hold up `--help`
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+__all__ = ["app", "main"]
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file, or a name that `list` shows.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
-
-
-_document: Any = None
-"""Where a verb's JSON goes if it was asked for; whatever else is printed meanwhile, by whomever, goes to stderr."""
-
-
-def _set_document_apart(context: typer.Context, wanted: bool) -> None:
-    global _document
-    _document = context.with_resource(set_apart()) if wanted else None
-
-
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-
-
-def _flags_of_all(
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", callback=_set_document_apart, help="Print one JSON document; all else goes to stderr."),
-    ] = False,
-    debug: Debug = False,
-) -> None:
-    """What every verb takes; no verb looks at them."""
-
-
-def _options(
-    limit: Annotated[int | None, typer.Option(help="Take the first N samples of each category.")] = None,
-    categories: Annotated[str | None, typer.Option(metavar="A,B", help="Take only these categories.")] = None,
-    difficulty: Annotated[str | None, typer.Option(metavar="A,B", help="Take only these difficulties.")] = None,
-    tags: Annotated[str | None, typer.Option(metavar="A,B", help="Take only samples with one of these tags.")] = None,
-    sample_ids: Annotated[str | None, typer.Option(metavar="A,B", help="Take only these samples.")] = None,
-    devices: Annotated[
-        str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace every model's devices.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Replace one value of the YAML, by dotted key."),
-    ] = None,
-) -> Options:
-    return {
-        "limit": limit,
-        "categories": _words(categories),
-        "difficulty": _words(difficulty),
-        "tags": _words(tags),
-        "sample_ids": _words(sample_ids),
-        "devices": devices,
-        "overrides": set_ or (),
-    }
-
-
-def verb(**shown: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Makes a function a verb with the flags of all; those of `_options` stand for its parameter `options`.
-
-    `shown`: keywords of `app.command`.
-    """
-
-    def make(function: Callable[..., None]) -> Callable[..., None]:
-        parts = (inspect.signature(each, eval_str=True).parameters for each in (function, _options, _flags_of_all))
-        own, shared, of_all = parts
-
-        @functools.wraps(function)
-        def with_flags(**given: Any) -> None:
-            values = {name: value for name, value in given.items() if name in own}
-            if "options" in own:
-                values["options"] = _options(**{name: given[name] for name in shared})
-            function(**values)
-
-        flat = [p for name in own for p in (shared.values() if name == "options" else [own[name]])]
-        keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*flat, *of_all.values())]
-        with_flags.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
-        return app.command(**shown)(with_flags)
-
-    return make
-
-
-LISTS = ("--categories", "--difficulty", "--tags", "--sample-ids", "--devices", "--retry")
-"""Flags that take several words."""
-UsageError: Any = typer.BadParameter.__mro__[1]
-"""What typer raises for a command line that it cannot read; it has no public name."""
-READABLE = (
-    (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),
-    (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
-    (r"^Invalid value for '?(.*?)'?: ", r"\1: "),
-    (r"Input should be a valid integer.*", "must be a whole number"),
-    (r"Input should be a valid number.*", "must be a number"),
-    (r"'(\S+?)'", r"\1"),
-    (r"\.$", ""),
-)
-"""Typer's way of saying it, and ours."""
-
-
-def main() -> None:
-    """Runs the command line and ends the process with the right exit code."""
-    if sys.getfilesystemencoding() != "utf-8":  # a sample's id may be Chinese, and becomes a file's name
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONUTF8": "1"})
-    sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
-    try:
-        code = app(standalone_mode=False)
-        if code == 130:  # so typer passes a Ctrl-C on
-            print("interrupted", file=sys.stderr)
-        sys.exit(code)
-    except UsageError as error:
-        _fail_to_read(error)
-    except EditEvalError as error:
-        _fail(error, error.exit_code)
-    except Exception as error:
-        _fail(error, 1)
-
-
-def _fail(error: Exception, code: int) -> None:
-    if "--debug" in sys.argv:
-        traceback.print_exception(error)
-    text = str(error) if isinstance(error, EditEvalError) else f"{type(error).__name__}: {error}"
-    text = " ".join(text.split())
-    faults = getattr(error, "faults", ())
-    for fault in faults[:20] if len(faults) > 1 else ():  # the first is in the error's own line
-        print(f"  {fault}", file=sys.stderr)
-    if not isinstance(error, EditEvalError):
-        text += " (a fault of edit-eval; `--debug` shows the trace)"
-    print(f"error: {text}", file=sys.stderr)
-    for note in getattr(error, "__notes__", ()):
-        print(f"  {note}", file=sys.stderr)
-    sys.exit(code)
-
-
-def _fail_to_read(error: Any) -> None:
-    """A command line that cannot be read gets one line, as every error."""
-    if type(error).__name__ == "NoArgsIsHelpError":
-        error.show()
-        sys.exit(2)
-    from edit_eval.config.base_system import FLAGS
-
-    text = error.format_message()
-    for theirs, ours in READABLE:
-        text = re.sub(theirs, ours, text)
-    command = error.ctx.command_path if error.ctx else "edit-eval"
-    rest = "" if "did you mean" in text else f"; `{command} --help` shows what there is"
-    unknown = re.match(r"No such option: (--[\w-]+)", text, re.IGNORECASE)
-    if unknown and unknown[1] in FLAGS:
-        text, rest = unknown[0], f"; {FLAGS[unknown[1]]}"
-    elif "unexpected extra argument" in text and set(LISTS) & set(sys.argv):
-        rest = f"; a list is written with commas: `{next(flag for flag in LISTS if flag in sys.argv)} A,B`"
-    print(f"error: {text[:1].lower()}{text[1:]}{rest}", file=sys.stderr)
-    sys.exit(2)
-
-
-def _words(text: str | None) -> list[str] | None:
-    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _print_json(document: Any) -> None:
-    escaped = not (_document.encoding or "").lower().startswith("utf")
-    print(json.dumps(document, ensure_ascii=escaped, indent=2, allow_nan=False), file=_document, flush=True)
 
 
 def _print_what_is_there(run_dir: Path | None) -> None:
     """The document of a run that ended early; nothing where nobody asked for it, or nothing was recorded yet."""
     from edit_eval.run import Run
 
-    if _document and run_dir is not None:
+    if wants_json() and run_dir is not None:
         with contextlib.suppress(EditEvalError):
-            _print_json(Run(run_dir).summary)
-
-
-def _answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
-    """Prints the document where JSON was asked for; else does what shows it to a person."""
-    if _document:
-        _print_json(document())
-    else:
-        show()
+            print_json(Run(run_dir).summary)
 
 
 def _print_numbers(run: Any, *, drawn: bool = True) -> None:
@@ -221,7 +48,7 @@ def _print_numbers(run: Any, *, drawn: bool = True) -> None:
         if drawn:
             print(f"report: {run.page}")
 
-    _answer(lambda: run.summary, show)
+    answer(lambda: run.summary, show)
 
 
 def _show_version(wanted: bool) -> None:
@@ -284,7 +111,7 @@ def run(
             configuration,
             run_dir=run_dir,
             reuse_from=reuse or (),
-            retry=_words(retry) or (),
+            retry=words(retry) or (),
             verify=verify,
             strict_environment=strict_environment,
             command=("edit-eval", *sys.argv[1:]),
@@ -340,7 +167,7 @@ def plan(
     from edit_eval.reporting.terminal_text import stdout_console
 
     made = make(config, gpus=gpus, gpu_memory=gpu_memory, samples=samples, from_run=from_, **options)
-    _answer(made.as_plain, lambda: print_plan(made, stdout_console()))
+    answer(made.as_plain, lambda: print_plan(made, stdout_console()))
 
 
 @verb(short_help="Compare runs, or the edit models of one run.")
@@ -375,7 +202,7 @@ def compare(
     made = [Run(run) for run in runs]
     comparison = compare_runs(made, score=score, detect=detect, margin=margin)
     language = made[0].language
-    _answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
+    answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
     if fail_if_worse:
         for line in gate_lines(comparison.gate, language=language):
             print(line, file=sys.stderr)
@@ -400,7 +227,7 @@ def agreement(
 
     made = Run(run)
     document = made.agreement(people, score)
-    _answer(lambda: document, lambda: print_agreement(document, language=made.language))
+    answer(lambda: document, lambda: print_agreement(document, language=made.language))
 
 
 @verb()
@@ -415,9 +242,9 @@ def status(
 
     results = Run(run).results
     if sample is None:
-        _answer(lambda: status_document(results), lambda: print_status(results))
+        answer(lambda: status_document(results), lambda: print_status(results))
     else:
-        _answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
+        answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
 
 
 @verb(name="list", short_help="List what a configuration can name.")
@@ -425,7 +252,7 @@ def list_() -> None:
     """List benchmarks, edit models, judges and protocols by their names, and configurations to start from."""
     from edit_eval.reporting.components import components_document, print_components
 
-    _answer(components_document, print_components)
+    answer(components_document, print_components)
 
 
 @verb(short_help="Show the parameters of a benchmark, model, judge or protocol.")
@@ -435,7 +262,7 @@ def describe(
     """Show the parameters of a benchmark, an edit model, a judge or a protocol; and a protocol's scores."""
     from edit_eval.reporting.components import description_document, print_description
 
-    _answer(lambda: description_document(type_), lambda: print_description(type_))
+    answer(lambda: description_document(type_), lambda: print_description(type_))
 
 
 @verb(short_help="Check whether a configuration would run here.")
@@ -449,7 +276,7 @@ def doctor(
     from edit_eval.reporting.examination import print_findings
 
     findings = examine(config, **options)
-    _answer(lambda: [finding.as_plain() for finding in findings], lambda: print_findings(findings))
+    answer(lambda: [finding.as_plain() for finding in findings], lambda: print_findings(findings))
     if any(finding.stops for finding in findings):
         sys.exit(3)
 
@@ -466,9 +293,9 @@ def fetch(config: Config, *, options: Options) -> None:
     found = []
     for each in fetch_all(config, **options):
         found.append(each)
-        if not _document:
+        if not wants_json():
             print(f"{each.what}: {each.name}: {memory(each.bytes)} in {each.path}")
-    _answer(lambda: [each.as_plain() for each in found], lambda: None)
+    answer(lambda: [each.as_plain() for each in found], lambda: None)
 
 
 env = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Environments for models.")

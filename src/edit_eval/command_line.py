@@ -1,0 +1,197 @@
+"""How a command line is read: what makes a function a verb, the flags that verbs share, one line for an error."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from edit_eval.errors import EditEvalError
+from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
+
+if TYPE_CHECKING:
+    from edit_eval.config.loading import LoadingOptions as Options
+else:
+    Options = dict  # imported, it would hold up `--help`
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_document: Any = None
+"""Where a verb's JSON goes if it was asked for; whatever else is printed meanwhile, by whomever, goes to stderr."""
+
+
+def _set_document_apart(context: typer.Context, wanted: bool) -> None:
+    global _document
+    _document = context.with_resource(set_apart()) if wanted else None
+
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def _flags_of_all(
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", callback=_set_document_apart, help="Print one JSON document; all else goes to stderr."),
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """What every verb takes; no verb looks at them."""
+
+
+def _options(
+    limit: Annotated[int | None, typer.Option(help="Take the first N samples of each category.")] = None,
+    categories: Annotated[str | None, typer.Option(metavar="A,B", help="Take only these categories.")] = None,
+    difficulty: Annotated[str | None, typer.Option(metavar="A,B", help="Take only these difficulties.")] = None,
+    tags: Annotated[str | None, typer.Option(metavar="A,B", help="Take only samples with one of these tags.")] = None,
+    sample_ids: Annotated[str | None, typer.Option(metavar="A,B", help="Take only these samples.")] = None,
+    devices: Annotated[
+        str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace every model's devices.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Replace one value of the YAML, by dotted key."),
+    ] = None,
+) -> Options:
+    return {
+        "limit": limit,
+        "categories": words(categories),
+        "difficulty": words(difficulty),
+        "tags": words(tags),
+        "sample_ids": words(sample_ids),
+        "devices": devices,
+        "overrides": set_ or (),
+    }
+
+
+def verb(**shown: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a function a verb with the flags of all; those of `_options` stand for its parameter `options`.
+
+    `shown`: keywords of `app.command`.
+    """
+
+    def make(function: Callable[..., None]) -> Callable[..., None]:
+        parts = (inspect.signature(each, eval_str=True).parameters for each in (function, _options, _flags_of_all))
+        own, shared, of_all = parts
+
+        @functools.wraps(function)
+        def with_flags(**given: Any) -> None:
+            values = {name: value for name, value in given.items() if name in own}
+            if "options" in own:
+                values["options"] = _options(**{name: given[name] for name in shared})
+            function(**values)
+
+        flat = [p for name in own for p in (shared.values() if name == "options" else [own[name]])]
+        keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*flat, *of_all.values())]
+        with_flags.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+        return app.command(**shown)(with_flags)
+
+    return make
+
+
+LISTS = ("--categories", "--difficulty", "--tags", "--sample-ids", "--devices", "--retry")
+"""Flags that take several words."""
+UsageError: Any = typer.BadParameter.__mro__[1]
+"""What typer raises for a command line that it cannot read; it has no public name."""
+READABLE = (
+    (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),
+    (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
+    (r"^Invalid value for '?(.*?)'?: ", r"\1: "),
+    (r"Input should be a valid integer.*", "must be a whole number"),
+    (r"Input should be a valid number.*", "must be a number"),
+    (r"'(\S+?)'", r"\1"),
+    (r"\.$", ""),
+)
+"""Typer's way of saying it, and ours."""
+
+
+def main() -> None:
+    """Runs the command line and ends the process with the right exit code."""
+    if sys.getfilesystemencoding() != "utf-8":  # a sample's id may be Chinese, and becomes a file's name
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONUTF8": "1"})
+    sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
+    try:
+        code = app(standalone_mode=False)
+        if code == 130:  # so typer passes a Ctrl-C on
+            print("interrupted", file=sys.stderr)
+        sys.exit(code)
+    except UsageError as error:
+        _fail_to_read(error)
+    except EditEvalError as error:
+        _fail(error, error.exit_code)
+    except Exception as error:
+        _fail(error, 1)
+
+
+def _fail(error: Exception, code: int) -> None:
+    if "--debug" in sys.argv:
+        traceback.print_exception(error)
+    text = str(error) if isinstance(error, EditEvalError) else f"{type(error).__name__}: {error}"
+    text = " ".join(text.split())
+    faults = getattr(error, "faults", ())
+    for fault in faults[:20] if len(faults) > 1 else ():  # the first is in the error's own line
+        print(f"  {fault}", file=sys.stderr)
+    if not isinstance(error, EditEvalError):
+        text += " (a fault of edit-eval; `--debug` shows the trace)"
+    print(f"error: {text}", file=sys.stderr)
+    for note in getattr(error, "__notes__", ()):
+        print(f"  {note}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _fail_to_read(error: Any) -> None:
+    """A command line that cannot be read gets one line, as every error."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        sys.exit(2)
+    from edit_eval.config.base_system import FLAGS
+
+    text = error.format_message()
+    for theirs, ours in READABLE:
+        text = re.sub(theirs, ours, text)
+    command = error.ctx.command_path if error.ctx else "edit-eval"
+    rest = "" if "did you mean" in text else f"; `{command} --help` shows what there is"
+    unknown = re.match(r"No such option: (--[\w-]+)", text, re.IGNORECASE)
+    if unknown and unknown[1] in FLAGS:
+        text, rest = unknown[0], f"; {FLAGS[unknown[1]]}"
+    elif "unexpected extra argument" in text and set(LISTS) & set(sys.argv):
+        rest = f"; a list is written with commas: `{next(flag for flag in LISTS if flag in sys.argv)} A,B`"
+    print(f"error: {text[:1].lower()}{text[1:]}{rest}", file=sys.stderr)
+    sys.exit(2)
+
+
+def words(text: str | None) -> list[str] | None:
+    """The parts of a list that is written with commas; None where nothing was given."""
+    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+
+
+def print_json(document: Any) -> None:
+    """Prints the one document of a verb that was asked for JSON."""
+    escaped = not (_document.encoding or "").lower().startswith("utf")
+    print(json.dumps(document, ensure_ascii=escaped, indent=2, allow_nan=False), file=_document, flush=True)
+
+
+def wants_json() -> bool:
+    """Whether JSON was asked for."""
+    return _document is not None
+
+
+def answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
+    """Prints the document where JSON was asked for; else does what shows it to a person."""
+    if _document:
+        print_json(document())
+    else:
+        show()

@@ -1,0 +1,260 @@
+"""The passport of a judge: what its audit found, in a file for each way in which it is asked.
+
+A judge that is asked otherwise is another judge: other weights or parameters, another wording, form of answer, order of
+pictures or language each have a passport of their own. `edit-eval audit` writes them; whoever uses the judge reads
+them. The file's schema is in docs/records.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from edit_eval.config.identity import digest
+from edit_eval.errors import ConfigurationError
+from edit_eval.pictures import write_durably
+from edit_eval.protocols.asked import AskedJudge
+from edit_eval.statistics.audit.measure import Measure
+from edit_eval.user_cache import cache_folder
+
+SCHEMA = 1
+VERDICTS = ("passed", "limited", "failed")
+Verdict = Literal["passed", "limited", "failed"]
+LANGUAGES = {"en": "English", "zh": "Chinese"}
+IN_LANGUAGE = ("language", "prompts", "measures")
+"""Parameters of a protocol that a passport does not tell apart: language is a field of its own, prompts are in the
+wording, and what a judge measures is the judge's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """Who was examined, and how it was asked: what a passport is about."""
+
+    judge: Mapping[str, Any]
+    """`type`, `revision` and `parameters`, as in the keys of its replies."""
+    protocol: str
+    """Registered name, or the class of the user's own."""
+    parameters: Mapping[str, Any]
+    """Of the protocol, the language apart: among them form and pictures, where it lets one choose."""
+    wording: str
+    """SHA-256 of the protocol's texts."""
+    language: str
+    """Of the instructions: `en` or `zh`."""
+
+    @classmethod
+    def of(cls, asked: AskedJudge, language: str) -> Subject:
+        """A run's judge, as it is asked about instructions in that language."""
+        model = asked.model
+        return cls(
+            judge={"type": model.type, "revision": model.revision, "parameters": dict(model.parameters)},
+            protocol=asked.protocol_name,
+            parameters={k: v for k, v in asked.section.parameters.items() if k not in IN_LANGUAGE},
+            wording=digest(dict(asked.texts)),
+            language=language,
+        )
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over all of it; by it a passport is found."""
+        return digest(self.as_plain())
+
+    def is_but_for_language(self, other: Subject) -> bool:
+        """Whether it is the same judge, asked the same way in another language: of the wording nobody can tell."""
+        mine, theirs = (digest([one.judge, one.protocol, one.parameters]) for one in (self, other))
+        return mine == theirs and self.language != other.language
+
+    def as_plain(self) -> dict[str, Any]:
+        return {
+            "judge": dict(self.judge),
+            "protocol": self.protocol,
+            "parameters": dict(self.parameters),
+            "wording": self.wording,
+            "language": self.language,
+        }
+
+
+class Anchor(NamedTuple):
+    """One edit of the audit that is to be judged again where somebody asks whether the judge is still the same."""
+
+    sample: str
+    """The id of its sample in the audit's benchmark, which draws it again by the passport's `benchmark`."""
+    scene: str
+    """Which scene it is of."""
+    rung: str
+    category: str
+    pixels: str
+    """The digest of the edit's pixels (`pictures.pixel_digest`): another one is another edit."""
+    score: float
+    """The headline."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passport:
+    """What an audit found."""
+
+    subject: Subject
+    name: str
+    """What the configuration called the judge."""
+    form: tuple[str, ...]
+    """The forms in which it was to answer (`protocols.contract.Question.form`)."""
+    pictures: tuple[str, ...]
+    """What it was shown, in this order."""
+    headline: str
+    """The score that was examined."""
+    scale: Mapping[str, Any]
+    """Its `lowest`, `highest` and `higher_is_better`."""
+    date: str
+    """The day on which the audit ended: `2026-11-21`, by UTC."""
+    version: str
+    """Of edit-eval."""
+    benchmark: Mapping[str, Any]
+    """The `benchmark:` section that draws the audit's edits again."""
+    verdict: Verdict
+    measures: Mapping[str, Measure]
+    """By name, in the order in which they are shown."""
+    categories: Mapping[str, Mapping[str, Measure]]
+    """For each category its measures."""
+    smallest_difference: float | None
+    """The smallest difference between two single scores that is more than the judge's own noise, in points:
+    1.96 sqrt(2) times its retest standard deviation; None where nobody could tell."""
+    retest_sd: float | None
+    """The standard deviation of one edit's scores when it is asked again, in points."""
+    anchors: tuple[Anchor, ...]
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """What it did not pass, by name: `words`, or `order (causal)` for a measure of a category."""
+        found = [name for name, one in self.measures.items() if one.passed is False]
+        for category, measures in self.categories.items():
+            found += [f"{name} ({category})" for name, one in measures.items() if one.passed is False]
+        return tuple(found)
+
+    def as_plain(self) -> dict[str, Any]:
+        """The file's content."""
+        return {
+            "schema": SCHEMA,
+            "verdict": self.verdict,
+            "date": self.date,
+            "version": self.version,
+            "name": self.name,
+            **self.subject.as_plain(),
+            "form": list(self.form),
+            "pictures": list(self.pictures),
+            "headline": self.headline,
+            "scale": dict(self.scale),
+            "measures": {name: one.as_plain() for name, one in self.measures.items()},
+            "categories": {
+                category: {name: one.as_plain() for name, one in measures.items()}
+                for category, measures in self.categories.items()
+            },
+            "smallest_difference": self.smallest_difference,
+            "retest_sd": self.retest_sd,
+            "benchmark": dict(self.benchmark),
+            "anchors": [one._asdict() for one in self.anchors],
+        }
+
+    @classmethod
+    def of_plain(cls, plain: Mapping[str, Any]) -> Passport:
+        """What `as_plain` has written. Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` for anything
+        else."""
+        if plain["schema"] != SCHEMA:
+            raise ValueError(f"schema {plain['schema']!r}")
+        if plain["verdict"] not in VERDICTS:
+            raise ValueError(f"no verdict: {plain['verdict']!r}")
+
+        def number(key: str) -> float | None:
+            return None if plain[key] is None else float(plain[key])
+
+        return cls(
+            subject=Subject(
+                judge=dict(plain["judge"]),
+                protocol=str(plain["protocol"]),
+                parameters=dict(plain["parameters"]),
+                wording=str(plain["wording"]),
+                language=str(plain["language"]),
+            ),
+            form=tuple(map(str, plain["form"])),
+            pictures=tuple(map(str, plain["pictures"])),
+            scale=dict(plain["scale"]),
+            benchmark=dict(plain["benchmark"]),
+            verdict=plain["verdict"],
+            measures={name: Measure.read(one) for name, one in plain["measures"].items()},
+            categories={
+                category: {name: Measure.read(one) for name, one in measures.items()}
+                for category, measures in plain["categories"].items()
+            },
+            anchors=tuple(Anchor(**{**one, "score": float(one["score"])}) for one in plain["anchors"]),
+            name=str(plain["name"]),
+            headline=str(plain["headline"]),
+            date=str(plain["date"]),
+            version=str(plain["version"]),
+            smallest_difference=number("smallest_difference"),
+            retest_sd=number("retest_sd"),
+        )
+
+
+def passport_folder() -> Path:
+    """Where passports lie where nobody says otherwise: `passports` in the user's cache."""
+    return cache_folder() / "passports"
+
+
+def write(passport: Passport, folder: Path) -> Path:
+    """Writes the passport, in the place of an earlier one of the same subject; returns its file.
+
+    Raises `ConfigurationError` where the folder cannot be written.
+    """
+    path = folder / f"{passport.subject.key}.json"
+    text = json.dumps(passport.as_plain(), ensure_ascii=False, indent=1, allow_nan=False)
+    try:
+        write_durably(text.encode("utf-8"), path)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the passport cannot be written to {folder} ({error.strerror or error}); give `--passports DIR`"
+        ) from error
+    return path
+
+
+def read_file(path: Path) -> Passport | None:
+    """The passport in a file; None where there is none that this version can read."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Passport.of_plain(json.loads(path.read_text("utf-8")))
+    return None
+
+
+def read(folder: Path, asked: AskedJudge, language: str) -> Passport | None:
+    """The passport of a judge as a run asks it; failing that, the newest of the same judge in another language.
+
+    None where it was never examined. `line` says which of these it is.
+    """
+    subject = Subject.of(asked, language)
+    found = read_file(folder / f"{subject.key}.json")
+    if found is not None and found.subject.key == subject.key:  # a file may have been renamed
+        return found
+    alike = [one for one in _all(folder) if one.subject.is_but_for_language(subject)]
+    return max(alike, key=lambda one: one.date, default=None)
+
+
+def _all(folder: Path) -> Iterator[Passport]:
+    for path in sorted(folder.glob("*.json")):
+        found = read_file(path)
+        if found is not None:
+            yield found
+
+
+def line(passport: Passport | None, language: str) -> str:
+    """What a reader is told of a judge that is asked about instructions in that language.
+
+    `examined 2026-11-21: passed; unexamined for Chinese`, or `unexamined`.
+    """
+    if passport is None:
+        return "unexamined"
+    said = f"examined {passport.date}: {passport.verdict}"
+    if passport.failed:
+        said += f" ({', '.join(passport.failed)})"
+    if passport.subject.language != language:
+        said += f"; unexamined for {LANGUAGES.get(language, language)}"
+    return said

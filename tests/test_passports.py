@@ -1,0 +1,112 @@
+"""A passport is found again by who was asked what, and by nothing else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from edit_eval import passports
+from edit_eval.config.loading import load_configuration
+from edit_eval.errors import ConfigurationError
+from edit_eval.passports import Anchor, Passport, Subject
+from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.statistics.audit.measure import Measure
+
+
+def judge(language: str = "en", **protocol: object) -> AskedJudge:
+    configuration = load_configuration(
+        {
+            "benchmark": {"type": "scenes", "language": language},
+            "edit_models": {"editor": {"type": "scene_editor"}},
+            "judges": {"mine": {"type": "scene_judge", "protocol": protocol}},
+        }
+    )
+    return asked_judges(configuration)[0]
+
+
+def passport(asked: AskedJudge, language: str = "en", **changes: object) -> Passport:
+    made = Passport(
+        subject=Subject.of(asked, language),
+        name="mine",
+        form=("score",),
+        pictures=("source", "edit"),
+        headline="score",
+        scale={"lowest": 0.0, "highest": 10.0, "higher_is_better": True},
+        date="2026-11-21",
+        version="2",
+        benchmark={"type": "ladder", "seed": 3},
+        verdict="limited",
+        measures={
+            "order": Measure(value=0.93, ci95=(0.91, 0.95), floor=0.85, passed=True, n=2000, scenes=200),
+            "words": Measure(value=0.2, ci95=(0.1, 0.3), floor=0.03, bound="at_most", passed=False, n=50, scenes=50),
+            "retest": Measure(value=None, reason="nobody asked twice"),
+        },
+        categories={"causal": {"order": Measure(value=0.7, ci95=(0.6, 0.8), floor=0.75, passed=False, n=9, scenes=4)}},
+        smallest_difference=0.5,
+        retest_sd=0.18,
+        anchors=(Anchor("causal-03.right", "causal-03", "right", "causal", "ab" * 32, 9.5),),
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_it_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    made = passport(judge())
+    path = passports.write(made, tmp_path / "new")
+    assert passports.read_file(path) == made
+    assert passports.read(tmp_path / "new", judge(), "en") == made
+
+
+@pytest.mark.parametrize(
+    "other", [{"answer": "reason_then_score"}, {"images": ["edited", "source"]}, {"images": ["edited"]}]
+)
+def test_a_judge_that_is_asked_otherwise_has_none(tmp_path: Path, other: dict[str, object]) -> None:
+    passports.write(passport(judge()), tmp_path)
+    assert passports.read(tmp_path, judge(**other), "en") is None
+
+
+def test_another_wording_or_other_parameters_are_another_judge(tmp_path: Path) -> None:
+    passports.write(passport(judge()), tmp_path)
+    asked = judge()
+    assert passports.read(tmp_path, replace(asked, texts={**asked.texts, "more": 1}), "en") is None
+    assert passports.read(tmp_path, replace(asked, model=replace(asked.model, revision="2")), "en") is None
+    assert passports.read(tmp_path, replace(asked, model=replace(asked.model, name="another name")), "en") is not None
+
+
+def test_of_another_language_it_says_so(tmp_path: Path) -> None:
+    english = passport(judge(), verdict="passed", measures={}, categories={})
+    passports.write(english, tmp_path)
+    found = passports.read(tmp_path, judge("zh"), "zh")
+    assert found == english
+    assert passports.line(found, "zh") == "examined 2026-11-21: passed; unexamined for Chinese"
+    assert passports.line(found, "en") == "examined 2026-11-21: passed"
+    passports.write(passport(judge("zh"), "zh"), tmp_path)
+    assert passports.read(tmp_path, judge("zh"), "zh") == passport(judge("zh"), "zh")
+
+
+def test_the_line_names_what_it_did_not_pass() -> None:
+    assert passports.line(passport(judge()), "en") == "examined 2026-11-21: limited (words, order (causal))"
+    assert passports.line(None, "en") == "unexamined"
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '{"schema": 99}', "null", '{"schema": 1}'])
+def test_a_damaged_file_is_none(tmp_path: Path, damage: str) -> None:
+    path = passports.write(passport(judge()), tmp_path)
+    path.write_text(damage, "utf-8")
+    assert passports.read(tmp_path, judge(), "en") is None
+
+
+def test_a_file_of_another_judge_under_this_name_is_none(tmp_path: Path) -> None:
+    mine = passports.write(passport(judge()), tmp_path)
+    plain = json.loads(mine.read_text("utf-8"))
+    plain["judge"]["revision"] = "another"
+    mine.write_text(json.dumps(plain), "utf-8")
+    assert passports.read(tmp_path, judge(), "en") is None
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match="give `--passports DIR`"):
+        passports.write(passport(judge()), tmp_path / "file")
