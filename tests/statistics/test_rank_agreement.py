@@ -70,7 +70,7 @@ def drawn_scores(models: int, items: int, seed: int = 0):
 
 
 def test_weighted_rows_are_those_of_a_resampled_set():
-    """A weight of 2 is an edit that is there twice: what the vectorised form gives is what scipy gives of the copies."""
+    """A weight of 2 is an edit that is there twice, as scipy sees it."""
     one, other = drawn_scores(5, 30, 1), drawn_scores(5, 30, 2)
     samples = Samples([one], resamples=0)
     weights = np.random.default_rng(3).integers(0, 4, size=(7, 30)).astype(float)
@@ -108,7 +108,7 @@ def test_the_interval_of_models_holds_the_truth():
 
 
 def test_the_interval_is_clustered_on_the_source_image():
-    """Twenty images with nine samples each that share their fate: taken for 180 images the interval is far too narrow."""
+    """Twenty images, nine samples each that share their fate: taken for 180 images they seem far too sure."""
     generator = np.random.default_rng(5)
     of_image = generator.normal(size=(20, 2)) @ np.array([[1, 0.5], [0, 0.8]])
     noise = generator.normal(size=(180, 2)) * 0.2

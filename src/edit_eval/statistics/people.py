@@ -16,6 +16,7 @@ import numpy as np
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Judgement, Results
+from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.calibration import Pairs, calibration
 from edit_eval.statistics.corrections import holm
 from edit_eval.statistics.intervals import (
@@ -104,25 +105,35 @@ def people_measures(
     judge: str | None = None,
     score: str | None = None,
     resamples: int = 1_000,
-) -> dict[str, dict[str, Any]]:
-    """What an audit asks of people: `{NAME: {"value", "ci95", "floor", "passed"}}` of one judge, the first by default.
+) -> dict[str, Measure]:
+    """What an audit asks of people about one judge, the first by default.
 
     `as_one_person`: its agreement with one person over that of one person with another. `pairs_ordered`: of the pairs
-    of edit models that people separate the share that it orders as they do. Passed where the interval's lower end
-    reaches the floor; `passed` is None where there is no interval (one person; no two models that people separate).
+    of edit models that people separate the share that it orders as they do. Raises `ConfigurationError` where not one
+    of the people's scores is about an edit of these results.
     """
     found = people_agreement(results, people, score=score, resamples=resamples)["judges"]
-    one = found[judge] if judge is not None else next(iter(found.values()))
-    parts = {"as_one_person": one["as_one_person"], "pairs_ordered": one["between_models"]["pairs_ordered"]}
-    return {
-        name: {
-            "value": part["value"],
-            "ci95": part["ci95"],
-            "floor": FLOORS[name],
-            "passed": None if part["ci95"] is None else part["ci95"][0] >= FLOORS[name],
-        }
-        for name, part in parts.items()
-    }
+    name = judge if judge is not None else next(iter(found))
+    one, between = found[name], found[name]["between_models"]
+    images = len({sample.cluster for sample in results.samples})
+    as_one = _measure("as_one_person", one["as_one_person"], one["n"], images, "only one person has scored these edits")
+    apart = "people do not tell any two edit models apart"
+    ordered = _measure("pairs_ordered", between["pairs_ordered"], between["separated"], images, apart)
+    return {"as_one_person": as_one, "pairs_ordered": ordered}
+
+
+def _measure(name: str, found: Mapping[str, Any], n: int, images: int, none: str) -> Measure:
+    """Passed where the lower end of the interval reaches the floor; nothing is asked where there is no interval."""
+    ci95 = found["ci95"]
+    return Measure(
+        value=found["value"],
+        ci95=None if ci95 is None else (ci95[0], ci95[1]),
+        floor=FLOORS[name],
+        passed=None if ci95 is None else ci95[0] >= FLOORS[name],
+        n=n,
+        scenes=images,
+        reason=none if found["value"] is None else "",
+    )
 
 
 def _scores(judgements: Sequence[Judgement], judge: str, of: Series) -> dict[str, dict[Item, float]]:
