@@ -212,10 +212,19 @@ def compare(
 
 @verb(short_help="How far judges agree with each other and with people.")
 def agreement(
-    run: RunFolder,
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="A run directory; more add their judges of the same edits.")
+    ],
     people: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="People's scores as CSV: sample_id, edit_model, score, perhaps rater."),
+        typer.Option(
+            metavar="FILE",
+            help="People's scores: CSV (sample_id, edit_model, score, rater), or VIEScore's folder.",
+        ),
+    ] = None,
+    bridge: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="OLD NEW", help="Map scores of judge OLD to the scale of judge NEW."),
     ] = None,
     score: Annotated[
         str | None, typer.Option(metavar="NAME", help="Look at this score instead of the headline.")
@@ -225,8 +234,8 @@ def agreement(
     from edit_eval.reporting.agreement import print_agreement
     from edit_eval.run import Run
 
-    made = Run(run)
-    document = made.agreement(people, score)
+    made, *others = [Run(run) for run in runs]
+    document = made.agreement(people, score, others=others, bridge=bridge)
     answer(lambda: document, lambda: print_agreement(document, language=made.language))
 
 

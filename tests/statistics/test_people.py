@@ -8,7 +8,7 @@ import pytest
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.statistics.people import people_agreement
+from edit_eval.statistics.people import people_agreement, people_measures, separated_pairs
 from edit_eval.statistics.people_scores import PersonScore, read_people_scores
 
 
@@ -94,3 +94,26 @@ def test_scores_of_people_about_another_score_are_refused(make_sample, make_resu
     only = [one for one in people if one.score_name == "O"]
     with pytest.raises(ConfigurationError, match="not one of 12 scores of people is about loss; they are about O"):
         people_agreement(run, only, score="loss")
+
+
+def test_people_who_do_not_agree_are_no_yardstick(make_sample, make_results):
+    generator = np.random.default_rng(0)
+    samples = [make_sample(index) for index in range(40)]
+    run = make_results(samples, {("m", "j"): [[float(generator.uniform(0, 10))] for _ in samples]})
+    people = [PersonScore(of.id, "m", float(generator.uniform()), rater) for of in samples for rater in ("ann", "bo")]
+    measure = people_measures(run, people, resamples=100)["as_one_person"]
+    assert (measure.value, measure.ci95, measure.passed) == (None, None, None)
+    assert measure.reason == "these edits do not show that two people agree"
+
+
+def test_pairs_of_models_that_people_separate(make_sample):
+    """Of four models two are alike to people, who need enough source images to tell any apart."""
+    generator = np.random.default_rng(1)
+    level = {"a": 0.0, "b": 1.0, "c": 1.0, "d": 3.0}
+    people = {
+        model: {(f"s{n}", 0): of + float(generator.normal(0, 0.5)) for n in range(40)} for model, of in level.items()
+    }
+    sources = {f"s{n}": f"image {n}" for n in range(40)}
+    found = separated_pairs(people, sources, level)
+    assert found == [("a", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")]
+    assert separated_pairs(people, {name: f"image {int(name[1:]) % 2}" for name in sources}, level) == []

@@ -116,7 +116,9 @@ def people_measures(
     name = judge if judge is not None else next(iter(found))
     one, between = found[name], found[name]["between_models"]
     images = len({sample.cluster for sample in results.samples})
-    as_one = _measure("as_one_person", one["as_one_person"], one["n"], images, "only one person has scored these edits")
+    as_one = _measure(
+        "as_one_person", one["as_one_person"], one["n"], images, "these edits do not show that two people agree"
+    )
     apart = "people do not tell any two edit models apart"
     ordered = _measure("pairs_ordered", between["pairs_ordered"], between["separated"], images, apart)
     return {"as_one_person": as_one, "pairs_ordered": ordered}
@@ -300,10 +302,16 @@ class _Judge:
 
 
 def _ratio(judge: Mean, raters: Mean, samples: Samples) -> dict[str, Any]:
-    """`{"value", "ci95"}`: one agreement over another, over the same draws."""
-    value = none_for_nan(judge(samples.once)[0] / raters(samples.once)[0])
-    drawn = samples.drawn(lambda weights: judge(weights) / raters(weights))
-    return {"value": value, "ci95": percentiles(drawn) if value is not None else None}
+    """`{"value", "ci95"}`: one agreement over another, over the same draws.
+
+    Neither where people are not shown to agree with each other at all: over what may be nothing there is no share.
+    """
+    one, other = samples.drawn(judge), samples.drawn(raters)
+    seen = raters(samples.once)[0]
+    low = percentiles(other)
+    if math.isnan(seen) or (seen if low is None else low[0]) <= 0:
+        return {"value": None, "ci95": None}
+    return {"value": none_for_nan(judge(samples.once)[0] / seen), "ci95": percentiles(one / other)}
 
 
 def _two_judges(a: _Judge, b: _Judge, samples: Samples) -> dict[str, Any]:

@@ -151,9 +151,8 @@ class Between:
         of_edits = weights[:, self._samples]
         with np.errstate(invalid="ignore"):
             totals = of_edits @ self._of_model
-            found = [(of_edits * values) @ self._of_model / totals for values in (self._one, self._other)]
-        # What is equal but for the order of its sums is equal.
-        return tuple(np.round(one, 12) for one in found)  # type: ignore[return-value]
+            one, other = ((of_edits * values) @ self._of_model / totals for values in (self._one, self._other))
+        return np.round(one, 12), np.round(other, 12)  # what is equal but for the order of its sums is equal
 
     def __call__(self, weights: FloatArray) -> FloatArray:
         """The correlation for each row of weights; NaN with fewer than four models, and where means are all equal."""
@@ -253,7 +252,7 @@ def spearman_bounds(scores: FloatArray, other: FloatArray) -> tuple[float, float
         return None
     of_known = levels(scores[known])
     sizes = np.bincount(of_known).astype(np.float64) if known.any() else np.zeros(0)
-    sums = np.bincount(of_known, ranks[known]) if known.any() else np.zeros(0)
+    sums = np.asarray(np.bincount(of_known, ranks[known]) if known.any() else [], dtype=np.float64)
     # Sums of squares of midranks: all missing apart, or all tied with the largest group (Kendall, 1945).
     largest = max(sizes.max(initial=0.0), 1.0)
     apart = (n**3 - n - float((sizes**3 - sizes).sum())) / 12
@@ -279,7 +278,7 @@ def _largest_sum(sizes: FloatArray, sums: FloatArray, missing: FloatArray) -> fl
     def with_missing(best: FloatArray, placed: float) -> FloatArray:
         """Any number of missing ones put next: a running maximum of what it was worth to stop before them."""
         added = np.concatenate([[0.0], np.cumsum((placed + places[1:]) * missing)])
-        return np.maximum.accumulate(best - added) + added
+        return np.asarray(np.maximum.accumulate(best - added) + added, dtype=np.float64)
 
     start = np.full(len(places), -math.inf)
     start[0] = 0.0

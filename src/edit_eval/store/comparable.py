@@ -80,7 +80,7 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
     columns: list[Column] = []
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}
-        identities = {judge.name: _identity(run, judge) for judge in run.experiment.judges}
+        identities = {judge.name: judge_identity(run, judge) for judge in run.experiment.judges}
         asked = {judge.name: _asked(run, judge) for judge in run.experiment.judges if judge.name in labels}
         columns += [
             replace(
@@ -141,7 +141,8 @@ def _column_name(run_name: str, edit_model: str, run: Results, *, alone: bool) -
 # -- what must be equal --
 
 
-def _identity(run: Made, judge: AskedJudge) -> dict[str, object]:
+def judge_identity(run: Made, judge: AskedJudge) -> dict[str, object]:
+    """All of a judge that must be equal for its scores to be comparable: what it is, how it is asked, the language."""
     of_model = {key: getattr(judge.model, key) for key in ("type", "revision", "parameters")}
     protocol = {"type": judge.protocol_name, **without_secrets(judge.question_parameters())}
     return {
@@ -166,7 +167,7 @@ def _asked(run: Made, judge: AskedJudge) -> dict[str, dict[str, str]]:
 
 def _shared_judges(runs: Sequence[Made], names: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
     """The judges that all runs have: for each its name in every run. And a line for each that is left out."""
-    left = [{judge.name: _identity(run, judge) for judge in run.experiment.judges} for run in runs]
+    left = [{judge.name: judge_identity(run, judge) for judge in run.experiment.judges} for run in runs]
     whole = [dict(judges) for judges in left]
     shared: list[tuple[str, ...]] = []
     for name, identity in whole[0].items():
