@@ -31,6 +31,8 @@ class Status(str, Enum):
         return self.value
 
 
+CONTROL = "control:"
+"""What the `edit_model` of a judgement begins with that is about no edit; behind it stands what is judged."""
 NO_EDIT = (Status.EDIT_FAILED, Status.EDIT_REFUSED)
 """Why there is no edit; of an edit, and of all that would have been judged of it."""
 

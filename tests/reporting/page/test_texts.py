@@ -10,6 +10,7 @@ from edit_eval.reporting.page.texts import LANGUAGES, name_of, short_category, t
 FAMILIES = (
     *("status.", "kind.", "difficulty.", "language.", "flag.", "sort.", "view.", "theme.", "chart.", "axis."),
     *("compare.note.", "compare.failures.", "gate.", "agreement.no_alpha.", "scale.", "mean.over.", "published."),
+    "control.",
 )
 """Their keys are put together from a word of the records or of a template."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from edit_eval.records import Results
 from edit_eval.reporting import formats
+from edit_eval.reporting.controls import control_lines
 from edit_eval.reporting.page.entries import Entry
 from edit_eval.reporting.page.rendering import template_environment, told_of
 from edit_eval.reporting.page.texts import name_of, scale_words, score_name, text
@@ -29,7 +30,9 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         scale_words=lambda part: scale_words(part.scale, language),
     )
     environment.filters["score_name"] = of_score
-    return environment.get_template("report.md.j2").render(**told_of(results, summary))
+    return environment.get_template("report.md.j2").render(
+        **told_of(results, summary), without_sight=control_lines(summary, language)
+    )
 
 
 def inline(words: object) -> str:

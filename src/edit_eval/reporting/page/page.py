@@ -28,6 +28,7 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.records import Results
 from edit_eval.reporting import formats
+from edit_eval.reporting.controls import control_lines
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import charts, histogram_hint, most_tags
 from edit_eval.reporting.page.entries import Entry
@@ -96,6 +97,7 @@ def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[A
     script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
     early, drawing = _asset(_EARLY), vega()
     results: Results = told["results"]
+    both = {one: control_lines(told["summary"], one) for one in LANGUAGES}
     parts: list[Entry] = told["parts"]
     return (
         _templates(language)
@@ -108,6 +110,9 @@ def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[A
             vega=Markup(drawing),
             policy=_policy(style, (early, script, drawing)),
             title=title,
+            without_sight=[
+                {one: lines[number] for one, lines in both.items()} for number in range(len(both[language]))
+            ],
             made=_made(drawn),
             histogram_hint=histogram_hint,
             judges_have_one_scale=have_one_scale(results),

@@ -1,0 +1,35 @@
+"""What is said of a judge that does not put controls last; the rows themselves stand in the tables of the results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from edit_eval.records import Scale
+from edit_eval.reporting import formats
+from edit_eval.reporting.page.entries import judges_without_sight
+from edit_eval.reporting.page.texts import text
+
+
+def control_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+    """A line for each judge that is not shown to put all controls below edits."""
+    scales = {one["judge"]: Scale(**one["scores"][one["headline"]]["scale"]) for one in summary["results"]}
+    lines = []
+    for judge, kinds in judges_without_sight(summary):
+        digits = formats.decimals(scales[judge], max(abs(beside["edits"]) for _, beside in kinds))
+        parts = [
+            text(
+                "controls.part",
+                language,
+                kind=text(f"control.{kind}", language),
+                control=formats.score(beside["control"], digits),
+                edits=formats.score(beside["edits"], digits),
+                model=beside["edit_model"],
+                interval=formats.bracketed(beside["ci95"], digits),
+                samples=beside["n"],
+            )
+            for kind, beside in kinds
+        ]
+        separator = text("list.separator", language)
+        lines.append(text("controls.not_last", language, judge=judge, parts=separator.join(parts)))
+    return lines
