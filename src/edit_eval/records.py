@@ -140,6 +140,8 @@ class Reply:
     """As it came, to the end that it had. Where the judge failed (`judge_error`): why."""
     values: Mapping[str, float] = field(default_factory=dict)
     """What was measured, or raw probabilities by label: their sum is the mass. No NaN, no infinity."""
+    normalised: bool = False
+    """The probabilities were divided by their sum before anybody saw them: nobody knows the mass."""
     ended: Status = Status.OK
     """`ok`: by itself; `cut_off`: by a limit on its length; `refused`: the judge's server withheld it, or the rest;
     `judge_error`: the judge raised, died or timed out."""
@@ -168,6 +170,8 @@ class Reading:
     """Why there are no values; where there are some, the judge's words besides them."""
     text: str = ""
     """The reply that decided, or the last one."""
+    mass: float | Literal["unknown"] | None = None
+    """Of probabilities: how much of it the judge gave to all legal answers, 0 to 1; None in all other forms."""
     asked: int = 0
     """How often the judge was asked."""
 

@@ -22,6 +22,10 @@ class JudgeRequest:
     """RGB, in the order in which they are to be shown: `source`, `edit`, `reference`, `mask`, or a view's own label."""
     form: str = "text"
     """How it is told to answer (`edit_eval.protocols.contract.Question.form`)."""
+    labels: tuple[str, ...] = ()
+    """With the form `probabilities`: the legal answers, of which the reply's `values` give the probabilities."""
+    schema: str = ""
+    """With the forms `json` and `labels`: the JSON schema, as JSON, to hold the answer to where the judge can."""
     seed: int = 0
     """For a judge that samples its answers; one that does not has no use for it."""
     question: str = ""
@@ -55,6 +59,12 @@ class Judge(Protocol):
     pictures without which there is no such value (or `target_caption`, a fact that is handed over as `user`); the first
     is the headline. Its protocol is `numbers`. A value that
     is not defined for a pair of pictures is left out of `values`, and the reply's text says why.
+
+    A class that can say how likely each of a request's `labels` is (the form `probabilities`) has an attribute
+    `probabilities = True`, and gives in `values` for each label the probability that the whole answer is this label,
+    before anything is left out of the vocabulary: their sum, the mass, tells whether it answers in form at all. Where
+    only their ratios are known (a server that divides by the sum), the reply is `normalised`. A label whose probability
+    is not known is left out of `values`. No other class is asked such a question: that is refused at the start.
 
     A class whose replies were given elsewhere has `replays = True`: its replies are known by their address (sample,
     edit model, edit seed, question, repeat, reading), not by what is shown, so it is shown nothing.

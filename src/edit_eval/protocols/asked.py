@@ -119,7 +119,7 @@ def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[Asked, ...]:
     pictures["edit"] = "edit"
     found = []
     for one in protocol.questions(sample):
-        kind = one.name, one.gives, one.shows, one.form, one.after, one.again
+        kind = one.name, one.gives, one.shows, one.form, one.after, one.again, one.labels, one.schema
         known = light.get(kind)
         if known is None:
             known = light[kind] = replace(one, system="", user=""), *_views(one.shows)
@@ -142,7 +142,10 @@ def asked_digest(question: Question, pictures: Mapping[str, str]) -> str:
 
 def _digest(question: Question, names: tuple[str, ...], steps: str, pictures: Mapping[str, str]) -> str:
     views = ",".join([pictures.get(name, "") for name in names])
-    return digest_of_text(f"{_system_digest(question.system)}{question.form}\n{steps}\n{views}\n{question.user}")
+    form = question.form
+    if question.labels or question.schema:
+        form = canonical_json([form, question.labels, question.schema])
+    return digest_of_text(f"{_system_digest(question.system)}{form}\n{steps}\n{views}\n{question.user}")
 
 
 def _views(shows: tuple[View, ...]) -> tuple[tuple[str, ...], str]:

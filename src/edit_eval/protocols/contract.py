@@ -23,6 +23,8 @@ encodes it with that quality and decodes it again."""
 
 MEASURED = "measured"
 """The form of a question that is put to a judge that measures."""
+PROBABILITIES = "probabilities"
+"""The form of a question whose answer is a distribution over `labels`."""
 
 
 class Missing(Exception):
@@ -65,8 +67,15 @@ class Question:
     shows: tuple[View, ...] = (View(picture="source"), View(picture="edit"))
     """In the order in which they are shown."""
     form: str = "text"
-    """What the judge is held to: `score` (a bare number of three decimals), `reason_then_score`, `json`, `text`,
-    `measured` (nobody is asked). A judge may end an answer early, or limit its length, by it."""
+    """What the judge is held to: `score` (a bare number of three decimals), `reason_then_score`, `json`, `labels` (one
+    a criterion, as JSON), `text`, `probabilities` (of each of `labels`; nothing is written), `measured` (nobody is
+    asked). A judge may end an answer early, or limit its length, by it."""
+    labels: tuple[str, ...] = ()
+    """With `probabilities`: the answers that are legal, all of them, as they would be written. `read` is handed the
+    probability of each in the reply's `values`, their sum 1; `user` tells the judge to answer with one of them."""
+    schema: str = ""
+    """With `json` and `labels`: the JSON schema, as JSON, that a judge which can is to hold its answer to. What it
+    wrote is read by `read` all the same."""
     after: tuple[str, ...] = ()
     """Earlier questions; the text of the reply to one stands where `user` has `{its name}`."""
     again: str = ""
@@ -140,9 +149,11 @@ def fault(protocol: Protocol, sample: Sample) -> str:
     for number, question in enumerate(questions):
         if unknown := next((name for name in question.after if name not in names[:number]), ""):
             return f"its question `{question.name}` comes after `{unknown}`, which is not asked before it"
-        labels = [view.name for view in question.shows]
-        if twice := next((name for name in labels if labels.count(name) > 1), ""):
+        shown = [view.name for view in question.shows]
+        if twice := next((name for name in shown if shown.count(name) > 1), ""):
             return f"its question `{question.name}` shows `{twice}` twice; give one of the views a `label`"
+        if question.form == PROBABILITIES and (len({*question.labels}) < 2 or "" in question.labels):
+            return f"its question `{question.name}` asks for probabilities and has no two `labels`"
     if not given or not {*protocol.scores[protocol.headline].needs} <= {*given}:
         return f"none of its questions gives the score `{protocol.headline}`"
     return ""

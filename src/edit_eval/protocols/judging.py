@@ -7,13 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from edit_eval.judges.answers import WAS_CUT_OFF, whole_before_the_cut
-from edit_eval.protocols.contract import Missing, Protocol, Question, mean
+from edit_eval.protocols.contract import PROBABILITIES, Missing, Protocol, Question, mean
 from edit_eval.records import Reading, Reply, Sample, Status
 
 SHOWN = 200  # characters of a refusal
+ROUNDING = 0.01  # by which probabilities in the judge's own dtype may exceed 1 together
+LEAST_MASS = 0.5
+"""Below it a judge would rather have written something else than one of the legal answers: what it prefers among those
+is no answer to the question."""
 NOT_ASKED = Reading(status=Status.PENDING, reason="not asked yet")
 
 
@@ -62,6 +66,13 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
             reason = stop if reply.length else WAS_CUT_OFF
             return Reading(status=Status.CUT_OFF, reason=reason, text=text, asked=count)
         reply = replace(reply, text=line, ended=Status.OK)  # it was whole before it was cut
+    mass: float | Literal["unknown"] | None = None
+    if question.form == PROBABILITIES:
+        if wrong := _no_distribution(question, reply):
+            return Reading(status=Status.UNPARSEABLE, reason=wrong, text=text, asked=count)
+        total = math.fsum(reply.values.values())
+        mass = "unknown" if reply.normalised else min(total, 1.0)
+        reply = replace(reply, values={label: reply.values[label] / total for label in question.labels})
     try:
         found = protocol.read(question, reply)
     except Exception as error:  # a protocol of the user's own
@@ -70,7 +81,21 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
         )
     if found.status is Status.OK and (wrong := _wrong(question, found.values)):
         found = Reading(status=Status.UNPARSEABLE, reason=wrong)
-    return Reading(values=found.values, status=found.status, reason=found.reason, text=text, asked=count)
+    return Reading(values=found.values, status=found.status, reason=found.reason, text=text, mass=mass, asked=count)
+
+
+def _no_distribution(question: Question, reply: Reply) -> str:
+    """Why a reply is no distribution over the question's labels; empty where it is one."""
+    if not reply.values:
+        return "the judge gave no probabilities"
+    if unlike := sorted({*reply.values} ^ {*question.labels}):
+        return f"the probability of `{unlike[0]}` is {'not known' if unlike[0] in question.labels else 'not asked for'}"
+    total = math.fsum(reply.values.values())
+    if min(reply.values.values()) < 0 or not 0 < total < 1 + ROUNDING:
+        return f"its probabilities are none: they sum up to {total:.6g}"
+    if total < LEAST_MASS and not reply.normalised:
+        return f"the judge would say something else: the legal answers have {total:.3g} of the probability"
+    return ""
 
 
 def _wrong(question: Question, values: Mapping[str, float]) -> str:

@@ -132,6 +132,8 @@ def _examine(order: dict[str, Any], say: Say) -> None:
         return
     say(doing="asking it about a drawn scene")
     about = dict(order["request"])
+    if "labels" in about:
+        about["labels"] = tuple(about["labels"])
     there = example_pictures()
     edits = "edit" in order["methods"]
     shows = ["source"] if edits else about.pop("shows", list(there))

@@ -8,9 +8,9 @@ when its pipe does; see also `edit_eval.workers.lifetime`.
 What a task is about is in `edit_eval.workers.requests`. What comes of it:
 
 of a task to edit    one result: `pixels`, `width`, `height`, `file_bytes`, `flags`
-of a task to judge   one result a request, in order: `text` (with `values`, `ended`, `final` and `length` as in
-                     `edit_eval.workers.replies`, and `halved_to` where the batch did not fit into memory), or
-                     `damaged` (an edit's file is no longer what it was)
+of a task to judge   one result a request, in order: `text` (with `values`, `normalised`, `ended`, `final` and
+                     `length` as in `edit_eval.workers.replies`, and `halved_to` where the batch did not fit into
+                     memory), or `damaged` (an edit's file is no longer what it was)
 """
 
 from __future__ import annotations

@@ -236,6 +236,8 @@ def _request(question: protocols.Question, sample: Sample) -> dict[str, Any]:
         "user": question.user,
         "question": question.name,
         "form": question.form,
+        "labels": question.labels,
+        "schema": question.schema,
         "shows": [view.picture for view in question.shows],
         "sample_id": sample.id,
         "instruction": sample.instruction,
