@@ -23,6 +23,9 @@ else:
 __all__ = ["app", "main"]
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file, or a name that `list` shows.")]
+Passports = Annotated[
+    Path | None, typer.Option("--passports", metavar="DIR", help="Where judges' passports lie. Default: your cache.")
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 
 
@@ -90,6 +93,10 @@ def run(
             "--strict-environment", help="Refuse libraries or GPUs that have changed since, and workers that differ."
         ),
     ] = False,
+    passports: Passports = None,
+    anchors: Annotated[
+        bool, typer.Option("--anchors", help="Judge the passport's anchor edits again: has the judge drifted?")
+    ] = False,
     progress: Annotated[
         str | None,
         typer.Option(
@@ -115,6 +122,7 @@ def run(
             verify=verify,
             strict_environment=strict_environment,
             command=("edit-eval", *sys.argv[1:]),
+            passports=passports,
         )
     except RunInterrupted as end:
         from edit_eval.reporting.status import in_folder
@@ -130,6 +138,10 @@ def run(
     except NotDrawn as unwritten:
         _print_numbers(Run(unwritten.run_dir), drawn=False)
         raise
+    if anchors:
+        from edit_eval.anchors import judge_anchors
+
+        made = judge_anchors(configuration, made)
     _print_numbers(made)
     made.check_coverage()
 
@@ -188,26 +200,34 @@ def compare(
         float | None,
         typer.Option(metavar="D", help="With --fail-if-worse: also exit with 3 unless all are shown within D points."),
     ] = None,
+    passports: Passports = None,
+    allow_drift: Annotated[
+        bool, typer.Option("--allow-drift", help="Do not exit with 3 where a judge has drifted between the runs.")
+    ] = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values, ranks with ties; of runs, or of models within one."""
     from edit_eval.evaluation import compare as compare_runs
+    from edit_eval.passports import passport_folder
     from edit_eval.reporting.comparison import comparison_document, print_comparison
-    from edit_eval.reporting.gate import gate_lines
+    from edit_eval.reporting.gate import drift_lines, gate_lines
     from edit_eval.run import Run
 
     if margin is not None and not fail_if_worse:
         raise ConfigurationError("--margin needs --fail-if-worse: give both, or neither")
     if score is not None and fail_if_worse:
         raise ConfigurationError("--fail-if-worse holds the headline against the first; leave out --score")
-    made = [Run(run) for run in runs]
+    made = [Run(run, passports or passport_folder()) for run in runs]
     comparison = compare_runs(made, score=score, detect=detect, margin=margin)
     language = made[0].language
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
     if fail_if_worse:
         for line in gate_lines(comparison.gate, language=language):
             print(line, file=sys.stderr)
-        if not comparison.gate.passed:
-            sys.exit(3)
+    drifted = [] if allow_drift else drift_lines(comparison)
+    for line in drifted:
+        print(line, file=sys.stderr)
+    if drifted or (fail_if_worse and not comparison.gate.passed):
+        sys.exit(3)
 
 
 @verb(short_help="How far judges agree with each other and with people.")

@@ -379,6 +379,8 @@ class Results:
     """Versions, devices, revisions, as recorded by the last start."""
     about: Mapping[str, str] = field(default_factory=dict)
     """What the benchmark says of itself: `source`, `licence`, and what else a reader should know."""
+    examined: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """For each judge that an audit could examine what its passport says: see docs/records.md (`judges`)."""
     notes: tuple[str, ...] = ()
     """What a reader must know: what is odd about the samples, damaged lines, changed libraries, mixed GPUs."""
 

@@ -19,6 +19,7 @@ from edit_eval.statistics.judge_pairs import bridge_document
 from edit_eval.statistics.people import people_agreement
 from edit_eval.statistics.people_scores import read_people
 from edit_eval.statistics.summary import judges_document, summarise
+from edit_eval.store.examined import Examined, examined
 from edit_eval.store.joined import joined
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.matrix import Matrix
@@ -42,6 +43,13 @@ class Run:
     """An evaluation in its run directory. Everything is read from the records alone."""
 
     path: Path
+    passports: Path | None = None
+    """Where passports of its judges are looked for besides its own copies."""
+
+    @cached_property
+    def examined(self) -> dict[str, Examined]:
+        """For each judge that could be examined what is known of it."""
+        return examined(self.experiment, self.path, self.passports)
 
     @cached_property
     def _directory(self) -> RunDirectory:
@@ -94,6 +102,7 @@ class Run:
             resolved=directory.resolved(),
             environment=directory.environment(),
             about=self.experiment.about,
+            examined={judge: one.as_plain() for judge, one in self.examined.items()},
             notes=tuple(filter(None, (*self.experiment.notes, directory.damage.note, *mixed_environments(directory)))),
         )
 

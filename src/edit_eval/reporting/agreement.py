@@ -11,7 +11,7 @@ from rich.text import Text
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.bridge import print_bridge
-from edit_eval.reporting.comparison import signed, signed_span
+from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.entries import entries
 from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.people import print_people

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.comparison import signed
+from edit_eval.reporting.formats import signed
 from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table, print_beside, print_dim
 

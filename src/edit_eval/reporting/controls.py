@@ -9,6 +9,12 @@ from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.page.entries import judges_without_sight
 from edit_eval.reporting.page.texts import text
+from edit_eval.reporting.passports import drift_lines
+
+
+def wrong_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+    """All that keeps a judge's scores from being believed: its drift, and controls that it does not put last."""
+    return [*drift_lines(summary, language), *control_lines(summary, language)]
 
 
 def control_lines(summary: Mapping[str, Any], language: str) -> list[str]:

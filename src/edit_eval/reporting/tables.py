@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.controls import control_lines
+from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.page.entries import (
     ControlRow,
     Entry,
@@ -23,6 +23,7 @@ from edit_eval.reporting.page.entries import (
     refusals,
 )
 from edit_eval.reporting.page.texts import judgement_status, name_of, score_line, short_category, text
+from edit_eval.reporting.passports import passport_lines
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table
 
 _PROBLEM, _WRONG = "yellow", "red"
@@ -36,7 +37,9 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
         console.print(_plain(text("coverage.refused", language, **refused)))
     for note in summary.get("notes") or ():
         console.print(_plain(text("compare.note", language) + one_line(note)), style=_PROBLEM)
-    for line in control_lines(summary, language):
+    for line in passport_lines(summary, language):
+        console.print(_plain(line), style="dim")
+    for line in wrong_lines(summary, language):
         console.print(_plain(line), style=_WRONG)
     if controls_are_off(summary):
         console.print(_plain(text("controls.off", language)), style="dim")

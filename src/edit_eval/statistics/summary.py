@@ -52,6 +52,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
             "required": float(min_coverage),
             "reached": all(entry["coverage"]["reached"] for entry in entries),
         },
+        "judges": dict(results.examined),
         "controls": _controls(results),
         "results": entries,
         "edits": list(edits_by_model(results)),

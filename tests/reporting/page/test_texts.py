@@ -11,6 +11,7 @@ FAMILIES = (
     *("status.", "kind.", "difficulty.", "language.", "flag.", "sort.", "view.", "theme.", "chart.", "axis."),
     *("compare.note.", "compare.failures.", "gate.", "agreement.no_alpha.", "scale.", "mean.over.", "published."),
     "control.",
+    "verdict.",
 )
 """Their keys are put together from a word of the records or of a template."""
 

@@ -28,7 +28,7 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.controls import control_lines
+from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import charts, histogram_hint, most_tags
 from edit_eval.reporting.page.entries import Entry
@@ -37,6 +37,7 @@ from edit_eval.reporting.page.rendering import template_environment, told_of
 from edit_eval.reporting.page.texts import LANGUAGES, name_of, scale_words, score_name, text, texts
 from edit_eval.reporting.page.thumbnails import size_for, thumbnails
 from edit_eval.reporting.page.vega import vega
+from edit_eval.reporting.passports import passport_lines
 
 _STYLES = ("page.css", "results.css", "gallery.css", "detail.css")
 _EARLY = "early.js"
@@ -97,7 +98,8 @@ def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[A
     script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
     early, drawing = _asset(_EARLY), vega()
     results: Results = told["results"]
-    both = {one: control_lines(told["summary"], one) for one in LANGUAGES}
+    wrong = {one: wrong_lines(told["summary"], one) for one in LANGUAGES}
+    examined = {one: passport_lines(told["summary"], one) for one in LANGUAGES}
     parts: list[Entry] = told["parts"]
     return (
         _templates(language)
@@ -110,9 +112,8 @@ def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[A
             vega=Markup(drawing),
             policy=_policy(style, (early, script, drawing)),
             title=title,
-            without_sight=[
-                {one: lines[number] for one, lines in both.items()} for number in range(len(both[language]))
-            ],
+            wrong=_by_line(wrong),
+            examined=_by_line(examined),
             made=_made(drawn),
             histogram_hint=histogram_hint,
             judges_have_one_scale=have_one_scale(results),
@@ -126,6 +127,11 @@ def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[A
             thumbnails_here=Markup(_THUMBNAILS_HERE),
         )
     )
+
+
+def _by_line(lines: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """Each line in every language, of all lines by language."""
+    return [dict(zip(lines, one, strict=True)) for one in zip(*lines.values(), strict=True)]
 
 
 def title(name: str, parts: Sequence[Entry], language: str) -> str:
