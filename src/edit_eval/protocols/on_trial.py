@@ -7,6 +7,7 @@ other order, in the other language. All else is the examined protocol's: its que
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.scenes.ladder import FACT
 from edit_eval.benchmarks.scenes.vocabulary import LANGUAGES
 from edit_eval.config.schema import ProtocolSection
+from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import make_protocol
 from edit_eval.protocols.contract import Protocol, Question, Score
 from edit_eval.protocols.replies import advice_on_limits
@@ -44,12 +46,13 @@ class OnTrial:
     @staticmethod
     def texts(parameters: Parameters) -> dict[str, Any]:
         """The examined protocol's wording, in each language that it has."""
-        sections = {language: _section(parameters, language) for language in LANGUAGES}
-        return {
-            language: make_protocol(section, Path(parameters.folder))[1]
-            for language, section in sections.items()
-            if section is not None
-        }
+        found: dict[str, Any] = {}
+        for language in LANGUAGES:
+            section = _section(parameters, language)
+            if section is not None:
+                with suppress(*(() if language == _language(parameters) else (ConfigurationError,))):
+                    found[language] = make_protocol(section, Path(parameters.folder))[1]
+        return found
 
     def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:
         self._parameters, self._texts = parameters, texts
@@ -60,7 +63,7 @@ class OnTrial:
         found = {}
         for language in LANGUAGES:
             section = _section(self._parameters, language)
-            if section is not None:
+            if section is not None and language in self._texts:
                 found[language] = make_protocol(section, Path(self._parameters.folder), self._texts[language])[0]
         return found
 

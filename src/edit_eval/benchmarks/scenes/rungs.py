@@ -222,7 +222,7 @@ def _dose(scene: Scene, edit: Edit, right: Scene, share: float) -> tuple[str, Re
         if edit.action == "resize":
             part = replace(old, size=old.size * (new.size / old.size) ** share)
             return "size", Recipe(scene.with_thing(part))
-        if old.on or new.on:
+        if old.on or new.on or edit.relation == "behind":  # on its way it may vanish behind something
             return "", None
         x, depth = (round(a + (b - a) * share, 4) for a, b in ((old.x, new.x), (old.depth, new.depth)))
         return "place", Recipe(scene.with_thing(replace(new, x=x, depth=depth)))
