@@ -42,8 +42,8 @@ class Row(NamedTuple):
     interval: str
     asked: str
     of: str
-    fault: str
-    """What it says about the judge that it was not passed; empty where it was, or where nothing is asked."""
+    result: str
+    """`passed`, `not_passed` or `not_shown`; empty where nothing is asked."""
 
 
 def rows(passport: Passport, language: str, *, held: bool) -> list[Row]:
@@ -65,18 +65,29 @@ def _row(label: str, name: str, one: Measure, language: str) -> Row:
         formats.bracketed(one.ci95, 3),
         "" if one.floor is None else f"{sign} {one.floor:g}",
         words("of.value", language, n=one.n, scenes=one.scenes),
-        words(f"fault.{name}", language) if one.passed is False else "",
+        result_of(one),
     )
 
 
+def result_of(one: Measure) -> str:
+    """`passed`; `not_passed`; `not_shown`, where the value would do and its interval is too wide; or nothing."""
+    if one.passed is None:
+        return ""
+    return "passed" if one.passed else "not_passed" if one.missed else "not_shown"
+
+
 def weaknesses(passport: Passport, language: str) -> list[str]:
-    """A sentence for each thing that it did not pass; of categories with their name."""
-    found = [words(f"fault.{name}", language) for name, one in passport.measures.items() if one.passed is False]
-    for category, measures in passport.categories.items():
+    """A sentence for each thing that it did not pass, of categories with their name; last, what could not be shown."""
+    found, open_ = [], []
+    for category, measures in (("", passport.measures), *passport.categories.items()):
         for name, one in measures.items():
-            if one.passed is False:
-                found.append(f"{short_category(category, language)}: {words(f'fault.{name}', language)}")
-    return found
+            fault, label = words(f"fault.{name}", language) if one.missed else "", words(f"measure.{name}", language)
+            title = short_category(category, language)
+            if fault:
+                found.append(f"{title}: {fault}" if category else fault)
+            elif one.passed is False:
+                open_.append(words("in_category", language, measure=label, category=title) if category else label)
+    return [*found, *([words("unshown", language, measures="; ".join(open_))] if open_ else [])]
 
 
 def print_audit(passport: Passport, places: Iterator[str], console: Console | None = None, *, language: str) -> None:
@@ -94,9 +105,8 @@ def print_audit(passport: Passport, places: Iterator[str], console: Console | No
         words("measure", language), *numbers(*(words(key, language) for key in heads)), words("result", language), gap=2
     )
     for row in rows(passport, language, held=True):
-        passed = bool(row.measure.passed)
-        said = words("passed" if passed else "not_passed", language)
-        table.add_row(Name(row.label), row.value, row.interval, row.asked, Text(said, style="" if passed else "red"))
+        said = Text(words(row.result, language), style={"not_passed": "red", "not_shown": "yellow"}.get(row.result, ""))
+        table.add_row(Name(row.label), row.value, row.interval, row.asked, said)
     for row in rows(passport, language, held=False):
         table.add_row(Name(row.label, "dim"), row.value, row.interval, "", "")
     console.print(table)

@@ -100,7 +100,6 @@ def write_audit_page(
         style=Markup(style),
         policy=f"default-src 'none'; style-src {digest_of(style)}; img-src data:",
         weaknesses=weaknesses(passport, language),
-        few=any(one.reason and one.passed is False for one in passport.measures.values()),
         held=[_bar(row) for row in rows(passport, language, held=True)],
         shown_only=rows(passport, language, held=False),
         facts=_facts(passport, found, language),

@@ -60,9 +60,10 @@ class Findings:
 
     @property
     def verdict(self) -> Verdict:
-        """`failed` where a decisive measure was not passed, `limited` where another one was not."""
+        """`failed` where a decisive measure lies on the wrong side of its floor, `limited` where anything else was not
+        passed, be it that too few scenes were shown."""
         held = [self.measures, *self.categories.values()]
-        if any(self.measures[name].passed is False for name in DECISIVE):
+        if any(self.measures[name].missed for name in DECISIVE):
             return "failed"
         return "limited" if any(one.passed is False for some in held for one in some.values()) else "passed"
 

@@ -35,6 +35,15 @@ class Measure:
     reason: str = ""
     """Why there is no number."""
 
+    @property
+    def missed(self) -> bool:
+        """Whether it was not passed, and the value itself is on the wrong side; else more scenes may show it."""
+        if self.passed is not False or self.floor is None:
+            return False
+        if self.value is None:
+            return True
+        return self.value < self.floor if self.bound == "at_least" else self.value > self.floor
+
     def held_against(self, floor: float | None, bound: Bound = "at_least") -> Measure:
         """The same, and whether its interval lies on the right side; what has no interval does not pass."""
         if floor is None:
