@@ -29,6 +29,15 @@ Passports = Annotated[
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 
 
+def _say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
+    """The command that goes on with what was interrupted; `run_dir` as it was given."""
+    from edit_eval.reporting.status import in_folder
+
+    where = [] if run_dir else ["--run-dir", str(end.run_dir)]
+    print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
+    print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
+
+
 def _print_what_is_there(run_dir: Path | None) -> None:
     """The document of a run that ended early; nothing where nobody asked for it, or nothing was recorded yet."""
     from edit_eval.run import Run
@@ -125,11 +134,7 @@ def run(
             passports=passports,
         )
     except RunInterrupted as end:
-        from edit_eval.reporting.status import in_folder
-
-        where = [] if run_dir else ["--run-dir", str(end.run_dir)]
-        print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
-        print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
+        _say_how_to_go_on(end, run_dir)
         _print_what_is_there(end.run_dir)
         sys.exit(128 + end.signal)
     except Stopped as stopped:
@@ -257,6 +262,55 @@ def agreement(
     made, *others = [Run(run) for run in runs]
     document = made.agreement(people, score, others=others, bridge=bridge)
     answer(lambda: document, lambda: print_agreement(document, language=made.language))
+
+
+@verb(short_help="Examine a judge with edits of known worth.")
+def audit(
+    config: Config,
+    *,
+    judge: Annotated[str | None, typer.Option(metavar="NAME", help="Examine this one of several judges.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Draw other scenes.")] = 0,
+    scenes: Annotated[int, typer.Option(metavar="N", help="Scenes a category; fewer show less.")] = 40,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),
+    ] = None,
+    passports: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the passport there. Default: the user's cache.")
+    ] = None,
+    devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace the judge's devices.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Replace one value of the YAML, by dotted key."),
+    ] = None,
+) -> None:
+    """Show a judge edits of known worth, asked as the configuration asks it. Its edit models are not run.
+
+    Exit with 3 if the judge did not pass everything. Rerun the same command to resume.
+    """
+    from edit_eval.audit import audit as examine
+    from edit_eval.reporting.audit import places_of, print_audit
+
+    try:
+        made = examine(
+            config,
+            judge=judge,
+            seed=seed,
+            scenes=scenes,
+            run_dir=run_dir,
+            folder=passports,
+            command=("edit-eval", *sys.argv[1:]),
+            devices=devices,
+            overrides=set_ or (),
+        )
+    except RunInterrupted as end:
+        _say_how_to_go_on(end, run_dir)
+        sys.exit(128 + end.signal)
+    language = made.run.language
+    places = places_of(made.run.path, made.page, made.file, language)
+    answer(made.as_plain, lambda: print_audit(made.passport, places, language=language))
+    if made.passport.verdict != "passed":
+        sys.exit(3)
 
 
 @verb()

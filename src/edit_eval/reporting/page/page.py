@@ -94,9 +94,9 @@ def _json(data: Any) -> str:
 
 
 def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]], title: str) -> str:
-    style = "\n".join(_asset(name) for name in _STYLES)
-    script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
-    early, drawing = _asset(_EARLY), vega()
+    style = "\n".join(asset(name) for name in _STYLES)
+    script = "(() => {\n'use strict';\n" + "\n".join(asset(name) for name in _SCRIPTS) + "\n})();"
+    early, drawing = asset(_EARLY), vega()
     results: Results = told["results"]
     wrong = {one: wrong_lines(told["summary"], one) for one in LANGUAGES}
     examined = {one: passport_lines(told["summary"], one) for one in LANGUAGES}
@@ -150,19 +150,21 @@ def _made(drawn: Mapping[str, list[Any]]) -> dict[str, Counter[str | None]]:
 
 def _policy(style: str, scripts: tuple[str, ...]) -> str:
     """The page's Content-Security-Policy: these scripts, this style, pictures from the disk, nothing else."""
-    allowed = " ".join(_digest(script) for script in scripts)
+    allowed = " ".join(digest_of(script) for script in scripts)
     return (
-        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
+        f"default-src 'none'; script-src {allowed}; style-src {digest_of(style)}; "
         "img-src 'self' file: data:; base-uri 'none'; form-action 'none'"
     )
 
 
-def _digest(source: str) -> str:
+def digest_of(source: str) -> str:
+    """By which a page's policy allows a style or a script."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A style or a script of the page."""
     return files("edit_eval.reporting.page").joinpath(f"templates/{name}").read_text(encoding="utf-8").strip()
 
 
