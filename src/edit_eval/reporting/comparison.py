@@ -334,7 +334,7 @@ class _Sheet:
             return note
         values = note.values
         if note.kind in ("passport", "passport_of_run"):
-            names = {name: values[name] for name in ("judge", "run") if name in values}
+            names: dict[str, object] = {name: values[name] for name in ("judge", "run") if name in values}
             values = {**names, "line": passport_line(values, self.language)}
         return self.text(f"compare.note.{note.kind}", **values)
 
