@@ -31,6 +31,7 @@ from edit_eval.run import Run, failures
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import take_passports
+from edit_eval.store.joined import judges_apart
 from edit_eval.store.matrix import Matrix, what_is_left
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
@@ -206,4 +207,9 @@ def compare(
     all are shown to be less than that many points worse. Raises `ConfigurationError` for runs that cannot be compared,
     with what differs, and `RunDirectoryError` for a folder that is no run."""
     made = [run if isinstance(run, Run) else Run(Path(run)) for run in runs]
-    return compare_runs(made, score=score, detect=detect, margin=margin)
+    try:
+        return compare_runs(made, score=score, detect=detect, margin=margin)
+    except ConfigurationError as error:
+        for line in judges_apart(made):
+            error.add_note(f"{line}; `edit-eval agreement {' '.join(str(run.path) for run in made)}` says more")
+        raise

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Results, Sample, Scoring
+from edit_eval.statistics.judge_pairs import judge_difference
+from edit_eval.statistics.series import series_of
 from edit_eval.store.comparable import Made, judge_identity, run_names
 
 
@@ -57,6 +60,29 @@ def joined(runs: Sequence[Made]) -> Results:
         controls=(),
         published={},
     )
+
+
+def judges_apart(runs: Sequence[Made]) -> list[str]:
+    """A line for every two judges that have scored the same edits, where the runs are of one benchmark: how far apart.
+
+    For those who hold runs by two judges against each other: a judge that was swapped makes another table.
+    """
+    try:
+        results = joined(runs)
+        series = series_of(results)
+    except ConfigurationError:
+        return []
+    lines = []
+    for a, b in combinations(series, 2):
+        found = judge_difference(results, (a, series[a]), (b, series[b]))
+        if found["difference"] is not None:
+            ends = found["ci95"]
+            interval = f", 95 % interval {ends[0]:+.2f} to {ends[1]:+.2f}" if ends else ""
+            lines.append(
+                f"on the {found['n']} edits that both have scored {a} lies {found['difference']:+.2f} from {b}"
+                + interval
+            )
+    return lines
 
 
 def _take_samples(samples: dict[str, Sample], results: Results, run: str) -> None:
