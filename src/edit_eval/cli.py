@@ -244,7 +244,7 @@ def agreement(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="People's scores: CSV (sample_id, edit_model, score, rater), or VIEScore's folder.",
+            help="People's scores: CSV (sample_id, edit_model, score, rater), VIEScore's folder, or vie.",
         ),
     ] = None,
     bridge: Annotated[

@@ -1,4 +1,6 @@
 import csv
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +69,12 @@ def test_a_folder_without_tables_and_a_cell_that_is_none(tmp_path):
     (tmp_path / "x_rater1.tsv").write_text("uid\tone\na.jpg\t[0.5, 1]\nb.jpg\t[0.5]\n")
     with pytest.raises(ConfigurationError, match=r"x_rater1\.tsv, line 3: one has '\[0\.5\]', not a pair of numbers"):
         read_people(tmp_path)
+
+
+def test_vie_is_a_folder_in_the_cache(judge_agreement_data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(ConfigurationError, match="people/vie does not exist; put VIEScore's tables there"):
+        read_people(Path("vie"))
+    shutil.copytree(judge_agreement_data / "human", tmp_path / "edit-eval" / "people" / "vie")
+    assert len(read_people(Path("vie"))) == 3 * 179 * 9 * 3

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.user_cache import cache_folder
 
+VIE = "vie"
 VIE_SCORES = ("SC", "PQ", "O")
 """What a cell of VIEScore's tables has, and the third that its authors make of these two: the root of their product."""
 
@@ -31,8 +33,15 @@ class PersonScore:
 def read_people(path: Path) -> list[PersonScore]:
     """The people's scores of a CSV file (`read_people_scores`), or of a folder with VIEScore's tables.
 
-    Raises `ConfigurationError` for what is neither.
+    `vie` is such a folder in the user's cache. Raises `ConfigurationError` for what is neither.
     """
+    if path == Path(VIE) and not path.exists():
+        path = cache_folder() / "people" / VIE
+        if not path.is_dir():
+            raise ConfigurationError(
+                f"--people vie: {path} does not exist; put VIEScore's tables there (TIGER-AI-Lab/VIEScore on GitHub, "
+                "MIT: Text-Guided_IE_rater1.tsv, 2 and 3), or name the folder that has them"
+            )
     return read_vie_tables(path) if path.is_dir() else read_people_file(path)
 
 
