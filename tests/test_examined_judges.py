@@ -90,7 +90,7 @@ def test_a_judge_without_a_passport_is_unexamined(made: Run) -> None:
     }
     assert "Judge testing: unexamined\n" in printed(made)
     assert "评审 testing：未经检验\n" in printed(made, "zh")
-    assert compare_runs([made, made]).notes[0] == "judge testing: unexamined"
+    assert compare_runs([made, made]).notes[-1] == "judge testing: unexamined"
 
 
 def test_a_finished_run_takes_a_passport_that_came_later_and_keeps_it(made: Run, tmp_path: Path) -> None:
@@ -125,12 +125,12 @@ def test_compare_says_of_each_run_what_it_knows_of_the_judge(made: Run, tmp_path
     copy = Run(Path(shutil.copytree(made.path, tmp_path / "copy")))
     examined(made, copy.path / "passports", measures={})
     notes = compare_runs([made, copy]).notes
-    assert [*notes[:2]] == [
+    assert [*notes[-2:]] == [
         "judge testing, in run: unexamined",
         "judge testing, in copy: examined 2026-11-21: passed",
     ]
     known = [Run(run.path, copy.path / "passports") for run in (made, copy)]
-    assert compare_runs(known).notes[0] == "judge testing: examined 2026-11-21: passed"
+    assert compare_runs(known).notes[-1] == "judge testing: examined 2026-11-21: passed"
 
 
 def test_what_is_no_passport_is_none(made: Run, tmp_path: Path) -> None:

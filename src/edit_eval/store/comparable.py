@@ -102,7 +102,7 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
         ]
     of_judges = [judges[0] for judges in shared]
     columns.sort(key=lambda column: of_judges.index(column.judge))  # stable: the runs stay in their order
-    return columns, [*_passports(runs, names, shared), *notes, *_notes(runs, names)]
+    return columns, [*notes, *_notes(runs, names), *_passports(runs, names, shared)]
 
 
 def run_names(directories: Sequence[str]) -> list[str]:
