@@ -173,7 +173,7 @@ def test_anchors_are_judged_again_in_a_run_of_their_own(
     monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
     command = ["run", tmp_path / "c.json", "--run-dir", anchored.path, "--passports", tmp_path, "--anchors"]
     assert ends(monkeypatch, *command) == 0
-    assert "6 of 6 anchors judged again differ by 0.00" in " ".join(capsys.readouterr().out.split())
+    assert "6 of 6 anchor edits, judged again on" in " ".join(capsys.readouterr().out.split())
     run = Run(anchored.path)
     found = run.summary["judges"]["testing"]["anchors"]
     assert (found["total"], found["drift"]["n"], found["drift"]["mean"]) == (6, 6, 0.0)

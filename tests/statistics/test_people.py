@@ -117,3 +117,32 @@ def test_pairs_of_models_that_people_separate(make_sample):
     found = separated_pairs(people, sources, level)
     assert found == [("a", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")]
     assert separated_pairs(people, {name: f"image {int(name[1:]) % 2}" for name in sources}, level) == []
+
+
+def test_a_judge_whose_score_nobody_has_looked_at_has_no_numbers(make_sample, make_results):
+    """Two judges with headlines of their own; people speak of the first one's."""
+    run, people = named(make_sample, make_results)
+    scores = {"O": Scale(lowest=0, highest=10)}, {"other": Scale(lowest=0, highest=10)}
+    both = make_results(
+        run.samples,
+        {("m", "j"): [[{"O": float(n)}] for n in range(12)], ("m", "k"): [[{"other": float(n)}] for n in range(12)]},
+        scoring={
+            judge: Scoring(protocol="p", headline=next(iter(of)), scales=of)
+            for judge, of in zip("jk", scores, strict=True)
+        },
+    )
+    found = people_agreement(both, [one for one in people if one.score_name == "O"], resamples=20)
+    assert found["judges"]["j"]["n"] == 12
+    other = found["judges"]["k"]
+    assert (other["n"], other["total"], other["spearman"], other["calibration"]) == (0, 0, None, None)
+    assert other["between_models"]["pairs_ordered"] == {"value": None, "ci95": None}
+    assert found["pairs"] == []
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_a_loss_is_calibrated_on_its_own_scale(make_sample, make_results):
+    run, people = named(make_sample, make_results)
+    knots = people_agreement(run, people, score="loss", resamples=20)["judges"]["j"]["calibration"]["map"]
+    assert sorted(knot["score"] for knot in knots) == list(range(12))
+    assert knots[0]["value"] <= knots[-1]["value"]
+    assert knots[0]["score"] > knots[-1]["score"], "less is better"

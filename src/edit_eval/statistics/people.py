@@ -223,7 +223,6 @@ class _Judge:
         one_person = Mean([Within(self.scores, one, samples) for one in raters])
         others = Mean([Within(self.scores, self.crowd.others(n), samples) for n in range(len(raters))])
         bounds = bounds_within(self.scores, self.crowd.mean)
-        pairs = self._pairs(sources)
         return {
             "score": self.of.score,
             "n": sum(model["n"] for model in by_model.values()),
@@ -237,7 +236,7 @@ class _Judge:
             "as_one_person": _ratio(one_person, self.crowd.between_raters(samples), samples),
             "between_models": self._between(samples, sources),
             "unscored": self._unscored(sources, resamples),
-            "calibration": calibration(pairs, resamples=resamples) if len(pairs) else None,
+            "calibration": self._calibration(sources, resamples),
         }
 
     def _between(self, samples: Samples, sources: Mapping[str, str]) -> dict[str, Any]:
@@ -284,21 +283,24 @@ class _Judge:
             "ci95": bootstrap_interval(difference, clusters, resamples=resamples) if missing else None,
         }
 
-    def _pairs(self, sources: Mapping[str, str]) -> Pairs:
-        """Its scores, as they are on its scale, and people's mean, of each edit that has both."""
+    def _calibration(self, sources: Mapping[str, str], resamples: int) -> dict[str, Any] | None:
+        """From its scores to people's mean, over the edits that have both."""
         rows = [
-            (gain(self.of.scale) * self.scores[model][item], score, sources[item[0]], model)
+            (self.scores[model][item], score, sources[item[0]], model)
             for model, items in sorted(self.crowd.mean.items())
             for item, score in sorted(items.items())
             if item in self.scores.get(model, ())
         ]
-        sign = gain(self.of.scale)  # so that the map rises: the map's scores are turned back where lower is better
-        return Pairs(
-            sign * np.array([row[0] for row in rows], dtype=np.float64),
+        pairs = Pairs(
+            np.array([row[0] for row in rows], dtype=np.float64),
             np.array([row[1] for row in rows], dtype=np.float64),
             cluster_codes([row[2] for row in rows]),
             [row[3] for row in rows],
         )
+        found = calibration(pairs, resamples=resamples)
+        for knot in found["map"] if found else ():
+            knot["score"] *= gain(self.of.scale)  # as it is on its scale
+        return found
 
 
 def _ratio(judge: Mean, raters: Mean, samples: Samples) -> dict[str, Any]:

@@ -28,8 +28,8 @@ NOTES = {
     "samples": "not the same samples ({sizes}): every pair is compared on those that both have",
     "passport": "judge {judge}: {line}",
     "passport_of_run": "judge {judge}, in {run}: {line}",
-    "drift": "judge {judge} has drifted between {first} and {run}: the anchors are {mean} points apart on average, "
-    "and by {spread} a score, more than its noise of {noise} (p {p})",
+    "drift": "judge {judge} has drifted between {first} and {run}: the anchor edits score {mean} on average and "
+    "scatter by {spread}, more than its own noise of {noise} (p {p})",
     "repeats": "not the same numbers of edit seeds and repeats ({sizes}): a sample's score is the mean over them",
 }
 _DIGITS_SHOWN = 12
