@@ -211,6 +211,16 @@ def test_a_drift_is_said_and_compare_ends_with_3(
     assert any("has drifted" in note for note in json.loads(capsys.readouterr().out)["notes"])
 
 
+def test_two_audits_of_the_same_scenes_tell_a_drift_too(anchored: Run, tmp_path: Path) -> None:
+    old = Run(Path(shutil.copytree(anchored.path, tmp_path / "old")))
+    assert list(compare_runs([old, anchored]).notes) == ["judge testing: examined 2026-11-21: passed"]
+    rescored(old, 5.6)
+    runs = [Run(old.path), anchored]
+    assert "judge testing has drifted between old and run" in compare_runs(runs).notes[-1]
+    examined(old, old.path / "passports", measures={}, anchors=anchors_of(tmp_path / "ladder"), benchmark={"seed": 6})
+    assert list(compare_runs([Run(old.path), anchored]).notes) == ["judge testing: examined 2026-11-21: passed"]
+
+
 def test_anchors_that_this_version_draws_otherwise_say_nothing(anchored: Run, tmp_path: Path) -> None:
     found = anchored.examined["testing"].passport
     other = replace(found, anchors=tuple(one._replace(pixels="0" * 64) for one in found.anchors))

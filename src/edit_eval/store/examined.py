@@ -140,11 +140,14 @@ def _read_judged(path: Path) -> Judged | None:
 
 
 def drift_between(one: Examined, other: Examined) -> Drift | None:
-    """How far a judge drifted from one run to another, by the anchors that both know; None where nobody can tell."""
-    if one.passport is None or other.passport is None or (one.judged is None and other.judged is None):
+    """How far a judge drifted from one run to another, by the anchors of each; None where nobody can tell.
+
+    The anchors are those that were judged for the run, else those of its passport: of two audits, too, if they drew the
+    same scenes.
+    """
+    if one.passport is None or other.passport is None:
         return None
     if one.passport.subject.key != other.passport.subject.key or one.passport.benchmark != other.passport.benchmark:
         return None  # their anchors are other edits
-    noises = [found.passport.retest_sd for found in (one, other) if found.passport is not None]
-    known = [noise for noise in noises if noise is not None]
-    return drift(one.anchors, other.anchors, max(known) if known else None)
+    noises = [passport.retest_sd for passport in (one.passport, other.passport) if passport.retest_sd is not None]
+    return drift(one.anchors, other.anchors, max(noises, default=None))
