@@ -366,9 +366,9 @@ def doctor(
 
 @verb(short_help="Download what a configuration needs, for machines without a network.")
 def fetch(config: Config, *, options: Options) -> None:
-    """Download the benchmark, weights and prompts of a configuration from the hub, into its cache (HF_HOME).
+    """Download the benchmark, weights and prompts of a configuration into their caches (HF_HOME, XDG_CACHE_HOME).
 
-    A machine without a network that has the same cache runs it with HF_HUB_OFFLINE=1.
+    A machine without a network that has the same caches runs it with HF_HUB_OFFLINE=1.
     """
     from edit_eval.evaluation import fetch as fetch_all
     from edit_eval.reporting.formats import memory

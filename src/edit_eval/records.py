@@ -191,7 +191,7 @@ class Judgement:
     edit_seed: int
     repeat: int
     headline: str
-    """The score that coverage, gates and margins count."""
+    """The score that coverage, gates and margins count; where that does not apply, the first that does."""
     status: Status
     """Of the headline."""
     reason: str = ""

@@ -111,12 +111,15 @@ class Protocol(Shape):
     `texts(parameters)` that reads it as plain data, and is constructed with (parameters, texts): what was read is kept
     with the run, so that its records can be read when the file has changed or is gone.
 
+    A benchmark may have samples that are edited for the sake of others, and that its number is not about. A class that
+    knows such has `counts(sample) -> bool`: where it is false the headline need not apply, and some other score does.
+
     It may also have `advice(failed)`: what to write into the configuration where these judgements failed, or "".
     """
 
     scores: Mapping[str, Score]
     headline: str
-    """The score that coverage, gates and margins count; it applies to every sample."""
+    """The score that coverage, gates and margins count; it applies to every sample (that `counts`)."""
     published: Mapping[str, Callable[[Sequence[Judgement]], float]]
     """The numbers as the authors of a benchmark define them, with failures their way, by name: each is made of all
     judgements of one edit model by one judge. Shown beside ours, never ranked, never a gate. May raise `Missing`. May
@@ -154,7 +157,9 @@ def fault(protocol: Protocol, sample: Sample) -> str:
             return f"its question `{question.name}` shows `{twice}` twice; give one of the views a `label`"
         if question.form == PROBABILITIES and (len({*question.labels}) < 2 or "" in question.labels):
             return f"its question `{question.name}` asks for probabilities and has no two `labels`"
-    if not given or not {*protocol.scores[protocol.headline].needs} <= {*given}:
+    counts = getattr(protocol, "counts", None)
+    leading = [protocol.headline] if counts is None or counts(sample) else [*protocol.scores]
+    if not given or not any({*protocol.scores[name].needs} <= {*given} for name in leading):
         return f"none of its questions gives the score `{protocol.headline}`"
     return ""
 

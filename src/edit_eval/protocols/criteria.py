@@ -22,6 +22,7 @@ from edit_eval.protocols.contract import Missing, Question, Score, View
 from edit_eval.protocols.replies import read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
+from edit_eval.rubrics.authors_files import AuthorsFile
 from edit_eval.rubrics.users_files import authors_texts, own_prompts, read_text
 
 REGISTERED = {"criteria": "Criteria"}
@@ -37,14 +38,15 @@ class PromptParameters:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     prompts: str | dict[str, dict[str, str]] = "ours"
-    """`ours`; `official`, the authors' words from `prompts_path`; the path of a YAML file with prompts, or the prompts
-    themselves: by question, each with `system_prompt`, `user_prompt_template` or both."""
+    """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`; the path of a
+    YAML file with prompts, or the prompts themselves: by question, each with `system_prompt`, `user_prompt_template` or
+    both."""
     prompts_path: str | None = None
     """For `official`: the authors' file with the prompts, or the folder that it lies in. It is read, never run."""
 
     def __post_init__(self) -> None:
-        if (self.prompts == "official") != bool(self.prompts_path):
-            raise ValueError("prompts: official takes prompts_path, the path of the authors' file")
+        if self.prompts_path and self.prompts != "official":
+            raise ValueError("prompts_path is for prompts: official")
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,8 @@ class Asked:
     Parameters: ClassVar[Any] = PromptParameters
     rubric: ClassVar[str]
     """The name of our packaged file."""
-    official_file: ClassVar[str] = ""
-    """How the authors call the file with their prompts."""
+    official_file: ClassVar[AuthorsFile | None] = None
+    """Where the authors have their prompts."""
     official: ClassVar[Mapping[str, Official]] = {}
     """By question."""
     slots: ClassVar[Mapping[str, str]] = {}
@@ -79,7 +81,7 @@ class Asked:
         texts = worded(cls.load(parameters))
         prompts = parameters.prompts
         if prompts == "official":
-            prompts = cls._official(str(parameters.prompts_path), texts)
+            prompts = cls._official(parameters.prompts_path, texts)
         elif prompts == "ours":
             prompts = {}
         elif isinstance(prompts, str):
@@ -98,9 +100,9 @@ class Asked:
         return loading.packaged(cls.rubric, "en")
 
     @classmethod
-    def _official(cls, path: str, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """The authors' prompts; all of it stands in the user's turn."""
-        if not cls.official:
+        if cls.official_file is None:
             raise ConfigurationError("protocol.prompts: there are no official prompts for this protocol")
         found = authors_texts(path, cls.official_file, [one.text for one in cls.official.values()])
         return {

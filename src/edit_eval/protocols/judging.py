@@ -160,6 +160,13 @@ def applying(protocol: Protocol, questions: Sequence[Question]) -> list[str]:
     return [name for name, _ in _applying(protocol, questions)[1]]
 
 
+def leading(protocol: Protocol, questions: Sequence[Question], scored: Scored) -> str:
+    """The score that a judgement's status is about: the headline, or the first that applies where that does not."""
+    if protocol.headline in scored.scores or protocol.headline in scored.missing:
+        return protocol.headline
+    return next(iter(applying(protocol, questions)), protocol.headline)
+
+
 _Applying = tuple[dict[str, str], tuple[tuple[str, tuple[str, ...]], ...]]
 
 

@@ -30,6 +30,11 @@ def score(value: float | None, digits: int = 2) -> str:
     return written if float(written) else written.lstrip("-")
 
 
+def published(value: float | None) -> str:
+    """An authors' number, whose scale is theirs: `3.22`; four digits where it is small, as shares and distances are."""
+    return score(value, 2 if value is None or abs(value) >= 1 else 4)
+
+
 def span(ends: Sequence[float | None] | None, digits: int = 2) -> str:
     """`6.21–6.65`, `[-0.06, 0.76]` where an end lies below 0; a dash where an end is not known."""
     known = [end for end in ends or () if end is not None]

@@ -127,7 +127,7 @@ def published_lines(summary: Mapping[str, Any], language: str = "en") -> list[st
     for one in summary["results"]:
         for name, found in (one.get("published") or {}).items():
             kind = "none" if found["value"] is None else "value"
-            value = formats.score(found["value"])
+            value = formats.published(found["value"])
             words = text(f"published.{kind}", language, name=name, value=value, reason=found["reason"])
             lines.append(f"{text('published', language)}: {one['edit_model']}, {one['judge']}: {words}")
     return lines

@@ -24,6 +24,11 @@ def kind_of(control: Judgement) -> str:
     return control.edit_model.removeprefix(CONTROL)
 
 
+def controls_of(results: Results, judge: str, score: str) -> list[Judgement]:
+    """A judge's controls whose samples lead with that score."""
+    return [one for one in results.controls if one.judge == judge and one.headline == score]
+
+
 def beside_edits(results: Results, judge: str, series: Series) -> dict[str, dict[str, Any]]:
     """For each kind of control the edit model that stands out most from it: `{"edit_model", "n", ..., "below"}`.
 
@@ -33,7 +38,7 @@ def beside_edits(results: Results, judge: str, series: Series) -> dict[str, dict
     showing the same difference). False where no model does; None with fewer than eight source images.
     """
     found = {}
-    for kind in dict.fromkeys(kind_of(one) for one in results.controls if one.judge == judge):
+    for kind in dict.fromkeys(map(kind_of, controls_of(results, judge, series.score))):
         control = _means(results.controls, judge, series.score, f"{CONTROL}{kind}")
         models = {
             model: _against(results, _means(results.judgements, judge, series.score, model), control, series)

@@ -20,7 +20,7 @@ import numpy as np
 
 from edit_eval.records import Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import judge_agreement
-from edit_eval.statistics.controls import beside_edits, kind_of, put_last
+from edit_eval.statistics.controls import beside_edits, controls_of, kind_of, put_last
 from edit_eval.statistics.failure_rates import edits_by_model
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.panel import no_panel, panel
@@ -149,7 +149,8 @@ def _entry(
 ) -> dict[str, Any]:
     edit_model, judge = pair
     scoring = results.scoring[judge]
-    coverage = _coverage(_counts(judgements), sum(map(_asked_again, judgements)))
+    leading = [one for one in judgements if one.outcome(scoring.headline) is not None]
+    coverage = _coverage(_counts(leading), sum(map(_asked_again, leading)))
     return {
         "edit_model": edit_model,
         "judge": judge,
@@ -162,8 +163,9 @@ def _entry(
             "reached": coverage["scored"] >= min_coverage * coverage["total"] - 1e-9,
         },
         "scores": {
-            name: _score(_table(judgements, name, scale, benchmark, bounds), benchmark)
+            name: _score(table, benchmark)
             for name, scale in scoring.scales.items()
+            if (table := _table(judgements, name, scale, benchmark, bounds)).samples or name == scoring.headline
         },
         "published": {name: _published(value) for name, value in results.published.get(pair, {}).items()},
     }
@@ -184,7 +186,7 @@ def _controls(results: Results) -> dict[str, Any]:
             scale = replace(series.scale, mean_over="samples")  # they are few, and not of every category
             blocks = {}
             for kind in beside:
-                of_kind = [one for one in results.controls if one.judge == judge and kind_of(one) == kind]
+                of_kind = [one for one in controls_of(results, judge, series.score) if kind_of(one) == kind]
                 table = _table(of_kind, series.score, scale, benchmark, None)
                 every = np.arange(len(of_kind))
                 blocks[kind] = {"coverage": _coverage_of(table, every), **_statistics(table, every)}

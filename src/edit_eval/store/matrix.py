@@ -11,7 +11,7 @@ from edit_eval.config.identity import Identity
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_digest
 from edit_eval.protocols.contract import Question
-from edit_eval.protocols.judging import Scored, applying, asked_again, looks_at_samples, read, rendered, score
+from edit_eval.protocols.judging import Scored, applying, asked_again, leading, looks_at_samples, read, rendered, score
 from edit_eval.records import CONTROL, Edit, Judgement, Reading, Reply, Sample, Status, counted
 from edit_eval.store.cells import Cells
 from edit_eval.store.journal import no_garbage
@@ -374,13 +374,14 @@ class Matrix:
         judge, sample = self.judges[judge_number], self.sample_of(edit)
         asked = [one.question for one in self.cells.asked(number)]
         cells = self.cells.cells_of(number)
-        headline = judge.protocol.headline
         by_reading: ByReading = ()
         if absent := self._absent(edit, cells):
             status, reason = absent
             scored = Scored({}, dict.fromkeys(applying(judge.protocol, asked), absent), frozenset())
         else:
             scored, by_reading = self._score(judge, sample, asked, [self.reading(cell) for cell in cells])
+        headline = leading(judge.protocol, asked, scored)
+        if not absent:
             status, reason = scored.missing.get(headline) or (OK, _words(by_reading))
         replies = [reply for cell in cells for reply in self.replies[cell]]
         return Judgement(

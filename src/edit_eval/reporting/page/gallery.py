@@ -94,6 +94,7 @@ def _scoring(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
                     "title": {one: named_score(name, scale, one) for one in LANGUAGES},
                 }
                 for name, scale in found.scales.items()
+                if (judge, name) in digits
             },
         }
         for judge, found in results.scoring.items()
