@@ -1,4 +1,4 @@
-"""Judges for the audit's own test: impostors, which must fail, and one that sees everything but for one planted fault."""
+"""Judges for the audit's own test: impostors, which must fail, and one that sees all but for one planted fault."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import random
 import zlib
 from functools import lru_cache
 
-from ladder_results import Scores, Shown
 from PIL import Image, ImageChops, ImageStat
 
 from edit_eval.benchmarks.scenes.ladder import FACT
 from edit_eval.benchmarks.scenes.language import read
 from edit_eval.benchmarks.scenes.scene import scene_of
 from edit_eval.judges.scene_judge import assess, score
+from ladder_results import Scores, Shown
 
 
 def changed(one: Shown) -> float:
@@ -78,7 +78,9 @@ def seeing(one: Shown) -> float:
 def blind_to_colour(one: Shown) -> float:
     """Sees that a colour has changed, and not how much of it."""
     fact = one.sample.facts[FACT]
-    if fact["axis"] == "hue" or (fact["rung"] == "right" and read(one.sample.instruction).action in ("recolour", "dress")):
+    if fact["axis"] == "hue" or (
+        fact["rung"] == "right" and read(one.sample.instruction).action in ("recolour", "dress")
+    ):
         return 8.0 if fact["view"] not in ("instruction", "source") else seeing(one)
     return seeing(one)
 

@@ -1,4 +1,4 @@
-"""What a judge says of a ladder, without an engine: samples and edits are drawn once, a function stands for the judge."""
+"""What a judge says of a ladder, without an engine: all is drawn once, a function stands for the judge."""
 
 from __future__ import annotations
 
@@ -66,9 +66,15 @@ def results_of(shown: tuple[Shown, ...], scores: Scores, scale: Scale = SCALE) -
         )
         edits.append(
             Edit(
-                key=one.sample.id, sample_id=one.sample.id, edit_model="rungs", seed=0, edit_seed=0,
-                status=Status.OK, image=f"images/{one.sample.id}.png", pixels="0" * 64,
-            )  # fmt: skip
+                key=one.sample.id,
+                sample_id=one.sample.id,
+                edit_model="rungs",
+                seed=0,
+                edit_seed=0,
+                status=Status.OK,
+                image=f"images/{one.sample.id}.png",
+                pixels="0" * 64,
+            )
         )
     return Results(
         name="audit",
