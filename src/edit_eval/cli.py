@@ -271,6 +271,7 @@ def audit(
     judge: Annotated[str | None, typer.Option(metavar="NAME", help="Examine this one of several judges.")] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Draw other scenes.")] = 0,
     scenes: Annotated[int, typer.Option(metavar="N", help="Scenes a category; fewer show less.")] = 40,
+    size: Annotated[int, typer.Option(metavar="PIXELS", help="Width of the scenes.")] = 512,
     run_dir: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),
@@ -297,6 +298,7 @@ def audit(
             judge=judge,
             seed=seed,
             scenes=scenes,
+            size=size,
             run_dir=run_dir,
             folder=passports,
             command=("edit-eval", *sys.argv[1:]),

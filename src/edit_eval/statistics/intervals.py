@@ -165,10 +165,11 @@ def _asymmetry(means: FloatArray) -> float:
     return found if abs(found) > max(0.2, 2 * chance) else 0.0
 
 
-def wilson_interval(successes: int, total: int, *, confidence: float = CONFIDENCE) -> list[float] | None:
+def wilson_interval(successes: float, total: float, *, confidence: float = CONFIDENCE) -> list[float] | None:
     """`[low, high]` of a rate, 0 to 1, by Wilson's score method (JASA 22, 1927); None for a total of 0.
 
-    It never leaves 0 to 1, and 30 of 30 gives [.886, 1], not [1, 1]. It takes the trials for independent.
+    It never leaves 0 to 1, and 30 of 30 gives [.886, 1], not [1, 1]. It takes the trials for independent; of others
+    their effective number can be given, which need not be whole.
     Raises `ValueError` for counts that cannot be.
     """
     if not 0 <= successes <= total:

@@ -12,11 +12,11 @@ from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.audit.order import CONTROLS, DISPUTED, FLAWED
 from edit_eval.statistics.audit.shown import Trial
 
-ORDER, ORDER_IN_CATEGORY, RIGHT_FIRST = 0.85, 0.75, 0.95
+ORDER, ORDER_IN_CATEGORY, RIGHT_FIRST = 0.85, 0.70, 0.95
 LOWEST_QUARTER = 0.25
 LOOKS = 0.75
 FOLLOWS_DOSES = 0.5
-STEADY = 0.10
+STEADY = 0.07
 GAIN = 0.03
 ONE_SCORE = 0.5
 UNSCORED = 0.05
@@ -94,7 +94,11 @@ class Findings:
 
 def findings(results: Results, judge: str, *, pictures: int = 2) -> Findings:
     """All measures of one of the judges of an audit's run. `pictures`: how many it is shown at once."""
-    trial = Trial.of(results, judge)
+    return findings_of(Trial.of(results, judge), pictures=pictures)
+
+
+def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Findings:
+    """The same of what was shown. Without `bounds` nothing is resampled, which takes a second."""
     kinds = order.axes(trial)
     retest = steadiness.spread(trial, "again", STEADY)
     noise = steadiness.smallest_difference(retest.value or 0.0)
@@ -116,7 +120,10 @@ def findings(results: Results, judge: str, *, pictures: int = 2) -> Findings:
         # From here on nothing is asked of them.
         "unscored_gap": steadiness.unscored_gap(trial),
         "full_marks": steadiness.full_marks(trial, FLAWED),
-        **{f"noticeable_{kind}": order.noticeable(trial, scenes) for kind, scenes in kinds.items()},
+        **{
+            f"noticeable_{kind}": order.noticeable(trial, scenes, resamples=300 * bounds)
+            for kind, scenes in kinds.items()
+        },
         **{f"{better}_over_{worse}": order.order(trial, None, [(better, worse)]) for better, worse, _ in DISPUTED},
     }
     if pictures < 2:

@@ -9,7 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from edit_eval.statistics.intervals import cluster_codes, estimate, wilson_interval
+from edit_eval.statistics.intervals import (
+    Estimate,
+    cluster_codes,
+    estimate,
+    normal_quantile,
+    student_quantile,
+    wilson_interval,
+)
 
 Bound = Literal["at_least", "at_most"]
 
@@ -106,42 +113,47 @@ def average(
 
     Where all values are equal there is nothing to estimate a spread from: the interval is that value.
     """
-    return _made(values, scenes, floor, bound, lowest, highest, share_of_scenes=False)
+    if not values:
+        return Measure(value=None, reason="nothing was scored").held_against(floor, bound)
+    found = _estimate(values, scenes)
+    interval = found.interval(lowest=lowest, highest=highest)
+    if found.doubt == "no_spread":
+        interval = [found.value, found.value]
+    return _made(found, interval, len(values)).held_against(floor, bound)
 
 
 def share(values: Sequence[float], scenes: Sequence[str], *, floor: float | None, bound: Bound = "at_least") -> Measure:
-    """The same of values from 0 to 1 that say whether something is so.
+    """The same of values from 0 to 1 that say whether something is so, ties one half.
 
-    Where it is so always, or never, the interval is Wilson's of as many trials as there are scenes: 200 scenes without
-    a fault are no proof that there is none.
+    A share near 1 is skewed, and where a few scenes of 200 are wrong no t interval of their mean holds. It is Wilson's
+    with the effective number of trials (Korn and Graubard, Survey Methodology 24, 1998): as many independent ones as
+    would have the clustered standard error, p (1 - p) / SE^2 (z / t)^2, and no more than there are. Where it is so
+    always, or never, that is the number of scenes: 200 scenes without a fault are no proof that there is none.
     """
-    return _made(values, scenes, floor, bound, 0.0, 1.0, share_of_scenes=True)
-
-
-def _made(
-    values: Sequence[float],
-    scenes: Sequence[str],
-    floor: float | None,
-    bound: Bound,
-    lowest: float,
-    highest: float,
-    *,
-    share_of_scenes: bool,
-) -> Measure:
     if not values:
         return Measure(value=None, reason="nothing was scored").held_against(floor, bound)
-    found = estimate(np.array(values, dtype=np.float64), cluster_codes(list(scenes)))
-    interval, reason = found.interval(lowest=lowest, highest=highest), ""
+    found = _estimate(values, scenes)
+    rate = min(1.0, max(0.0, found.value))
+    interval: list[float] | None = None
     if found.doubt == "no_spread":
-        extreme = share_of_scenes and (math.isclose(found.value, 0.0) or math.isclose(found.value, 1.0))
-        bounds = wilson_interval(round(found.value) * found.clusters, found.clusters) if extreme else None
-        interval = bounds or [found.value, found.value]
-    elif interval is None:
-        reason = "of too few scenes for an interval"
+        extreme = math.isclose(rate, 0.0, abs_tol=1e-12) or math.isclose(rate, 1.0)
+        interval = wilson_interval(round(rate) * found.clusters, found.clusters) if extreme else [rate, rate]
+    elif not found.doubt:
+        reach = normal_quantile(0.975) / student_quantile(0.975, found.freedom)
+        trials = min(float(len(values)), rate * (1 - rate) / found.standard_error**2 * reach**2)
+        interval = wilson_interval(rate * trials, trials)
+    return _made(found, interval, len(values)).held_against(floor, bound)
+
+
+def _estimate(values: Sequence[float], scenes: Sequence[str]) -> Estimate:
+    return estimate(np.array(values, dtype=np.float64), cluster_codes(list(scenes)))
+
+
+def _made(found: Estimate, interval: Sequence[float] | None, n: int) -> Measure:
     return Measure(
         value=found.value,
         ci95=None if interval is None else (interval[0], interval[1]),
-        n=len(values),
+        n=n,
         scenes=found.clusters,
-        reason=reason,
-    ).held_against(floor, bound)
+        reason="" if interval is not None else "of too few scenes for an interval",
+    )

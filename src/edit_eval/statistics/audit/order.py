@@ -86,18 +86,24 @@ def ladder_of(trial: Trial, scene: str) -> list[tuple[float, float]]:
     return [(dose, score) for dose, score in found if score is not None]
 
 
+def parts_of(trial: Trial, scene: str) -> list[tuple[float, float]]:
+    """The same without the source: whoever sees only that something was changed gives all of these the same score."""
+    return [(dose, score) for dose, score in ladder_of(trial, scene) if dose > 0]
+
+
 def axes(trial: Trial) -> dict[str, list[str]]:
     """For each kind of dose its scenes."""
     found: dict[str, list[str]] = {}
     for scene in trial.scenes():
-        if (axis := trial.axis(scene)) and len(ladder_of(trial, scene)) >= 3:
+        if (axis := trial.axis(scene)) and len(parts_of(trial, scene)) >= 3:
             found.setdefault(axis, []).append(scene)
     return dict(sorted(found.items()))
 
 
 def dose_response(trial: Trial, scenes: Sequence[str], floor: float | None) -> Measure:
-    """Spearman's rank correlation of dose and score within a scene, on average; 0 where all scores are equal."""
-    return average([spearman(ladder_of(trial, scene)) for scene in scenes], list(scenes), floor=floor, lowest=-1.0)
+    """Spearman's rank correlation of dose and score within a scene, from the smallest dose to the right edit, on
+    average; 0 where all scores are equal."""
+    return average([spearman(parts_of(trial, scene)) for scene in scenes], list(scenes), floor=floor, lowest=-1.0)
 
 
 def spearman(pairs: Sequence[tuple[float, float]]) -> float:
@@ -110,7 +116,7 @@ def spearman(pairs: Sequence[tuple[float, float]]) -> float:
     return float((first * second).sum()) / norm if norm else 0.0
 
 
-def noticeable(trial: Trial, scenes: Sequence[str]) -> Measure:
+def noticeable(trial: Trial, scenes: Sequence[str], *, resamples: int = 300) -> Measure:
     """The smallest missing share of a change for which `NOTICED` of right edits score higher, by straight lines
     between the doses; with bounds from resampled scenes. More than all of it (the source itself) is none."""
     rows = [
@@ -139,7 +145,7 @@ def noticeable(trial: Trial, scenes: Sequence[str]) -> Measure:
         return None
 
     value = at(np.ones(len(rows)))
-    bounds = bootstrap_interval(at, clusters, resamples=300)
+    bounds = bootstrap_interval(at, clusters, resamples=resamples)
     return Measure(
         value=value,
         ci95=None if bounds is None else (bounds[0], bounds[1]),

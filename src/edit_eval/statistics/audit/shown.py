@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from edit_eval.benchmarks.scenes.ladder import FACT
 from edit_eval.records import NO_EDIT, Results, Scale, Status
@@ -43,7 +44,6 @@ class Trial:
     closed: bool
     """Whether the scale has both ends. Where it has not, the worst and the best that the judge said stand for them, and
     no share of the range can be held against anything."""
-    _places: dict[tuple[str, str, str], Shown] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, results: Results, judge: str) -> Trial:
@@ -70,8 +70,23 @@ class Trial:
             )
             for one in rows
         )
-        places = {(one.scene, one.rung, one.view): one for one in shown}
-        return cls(judge, scale, worst, best, shown, closed, places)
+        return cls(judge, scale, worst, best, shown, closed)
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str, str], Shown]:
+        return {(one.scene, one.rung, one.view): one for one in self.shown}
+
+    @cached_property
+    def by_scene(self) -> dict[str, list[Shown]]:
+        """In their order."""
+        found: dict[str, list[Shown]] = {}
+        for one in self.shown:
+            found.setdefault(one.scene, []).append(one)
+        return found
+
+    @cached_property
+    def _axes(self) -> dict[str, str]:
+        return {one.scene: one.axis for one in self.shown if one.axis}
 
     @property
     def span(self) -> float:
@@ -85,7 +100,7 @@ class Trial:
 
     def scenes(self, category: str = "") -> list[str]:
         """In their order."""
-        return list(dict.fromkeys(one.scene for one in self.shown if category in ("", one.category)))
+        return [scene for scene, some in self.by_scene.items() if category in ("", some[0].category)]
 
     def categories(self) -> list[str]:
         """In their order."""
@@ -101,4 +116,4 @@ class Trial:
 
     def axis(self, scene: str) -> str:
         """What the doses of a scene change; empty where it has none."""
-        return next((one.axis for one in self.shown if one.scene == scene and one.axis), "")
+        return self._axes.get(scene, "")

@@ -86,8 +86,8 @@ def unscored_gap(trial: Trial) -> Measure:
     """The unscored share of wrong edits less that of right ones, scene by scene: a judge that is silent about what is
     wrong spares it."""
     gaps, scenes = [], []
-    for scene in trial.scenes():
-        rows = [one for one in trial.shown if one.scene == scene and not one.view]
+    for scene, some in trial.by_scene.items():
+        rows = [one for one in some if not one.view]
         right = [one for one in rows if one.rung == "right"]
         wrong = [one for one in rows if one.rung != "right"]
         if right and wrong:
