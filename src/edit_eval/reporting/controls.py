@@ -23,19 +23,13 @@ def control_lines(summary: Mapping[str, Any], language: str) -> list[str]:
     lines = []
     for judge, kinds in judges_without_sight(summary):
         digits = formats.decimals(scales[judge], max(abs(beside["edits"]) for _, beside in kinds))
-        parts = [
-            text(
-                "controls.part",
-                language,
-                kind=text(f"control.{kind}", language),
-                control=formats.score(beside["control"], digits),
-                edits=formats.score(beside["edits"], digits),
-                model=beside["edit_model"],
-                interval=formats.bracketed(beside["ci95"], digits),
-                samples=beside["n"],
-            )
-            for kind, beside in kinds
-        ]
+        parts = []
+        for kind, beside in kinds:
+            ends = formats.bracketed(beside["ci95"], digits)
+            interval = text("controls.interval", language, interval=ends) if beside["ci95"] else ""
+            means = {name: formats.score(beside[name], digits) for name in ("control", "edits")}
+            name = text(f"control.{kind}.words", language)
+            parts.append(text("controls.part", language, kind=name, interval=interval, **means))
         separator = text("list.separator", language)
         lines.append(text("controls.not_last", language, judge=judge, parts=separator.join(parts)))
     return lines
