@@ -36,7 +36,11 @@ WORTH = {
     "other": 0.14, "copy": 0.14, "shuffled": 0.05, "blank": 0.03,
 }  # fmt: skip
 """What a judge gives that sees everything, from 0 to 1."""
-AXES = {"physical": ("count", "place", "size", "hue"), "environmental": ("light",), "referential": ("hue",)}
+AXES = {
+    "physical": ("count", "place", "size", "hue"),
+    "environmental": ("light",),
+    "referential": ("place", "count", "hue", "size"),
+}
 """The kinds of doses that a category's scenes take turns in; about every other scene has some."""
 
 
