@@ -19,6 +19,7 @@ FAMILIES = (
 def sources() -> str:
     folder = Path(str(files("edit_eval.reporting")))
     every = [one for one in folder.rglob("*") if one.suffix in (".py", ".js", ".j2")]
+    every = [one for one in every if not one.name.startswith("audit.")]  # an audit has texts of its own
     return "\n".join(one.read_text(encoding="utf-8") for one in every)
 
 
