@@ -136,8 +136,7 @@ def test_a_judge_that_drifts_between_two_days_passes_twice_and_its_anchors_tell(
     assert (first.smallest_difference or 0.0) < 0.4
 
 
-@pytest.mark.parametrize("answer", ["score", "reason_then_score"])
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("answer", "language"), [("score", "zh"), ("reason_then_score", "en")])
 @pytest.mark.timeout(900)
 def test_tiny_real_judges_are_examined_to_the_end_and_fail(
     tiny_models: Path, tmp_path: Path, answer: str, language: str

@@ -15,7 +15,7 @@ from edit_eval.statistics.audit.shown import Trial
 ORDER, ORDER_IN_CATEGORY, RIGHT_FIRST = 0.85, 0.70, 0.95
 LOWEST_QUARTER = 0.25
 LOOKS = 0.75
-FOLLOWS_DOSES = 0.5
+FOLLOWS_DOSES = 0.05
 STEADY = 0.07
 GAIN = 0.03
 ONE_SCORE = 0.5
