@@ -358,7 +358,8 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
             listener.has_read()
     about, said = getattr(benchmark, "about", {}), getattr(benchmark, "notes", ())
     about = {str(key): str(text) for key, text in about.items()} if isinstance(about, Mapping) else {}
-    return Data(tuple(map(tidied, samples)), about, lint(samples, said))
+    notes = tuple(said) if getattr(benchmark, "unlinted", False) else lint(samples, said)
+    return Data(tuple(map(tidied, samples)), about, notes)
 
 
 def verify_sources(configuration: Configuration) -> str:

@@ -31,6 +31,8 @@ class Status(str, Enum):
         return self.value
 
 
+CONTROL = "control:"
+"""What the `edit_model` of a judgement begins with that is about no edit; behind it stands what is judged."""
 NO_EDIT = (Status.EDIT_FAILED, Status.EDIT_REFUSED)
 """Why there is no edit; of an edit, and of all that would have been judged of it."""
 
@@ -381,6 +383,8 @@ class Results:
     """Versions, devices, revisions, as recorded by the last start."""
     about: Mapping[str, str] = field(default_factory=dict)
     """What the benchmark says of itself: `source`, `licence`, and what else a reader should know."""
+    examined: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """For each judge that an audit could examine what its passport says: see docs/records.md (`judges`)."""
     notes: tuple[str, ...] = ()
     """What a reader must know: what is odd about the samples, damaged lines, changed libraries, mixed GPUs."""
 

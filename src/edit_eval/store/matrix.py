@@ -12,8 +12,8 @@ from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_digest
 from edit_eval.protocols.contract import Question, in_order
 from edit_eval.protocols.judging import Scored, applying, asked_again, leading, looks_at_samples, read, rendered, score
-from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, counted
-from edit_eval.store.cells import CONTROL, Cells
+from edit_eval.records import CONTROL, Edit, Judgement, Reading, Reply, Sample, Status, counted
+from edit_eval.store.cells import Cells
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.keys import REPEAT_STRIDE, edit_key, replay_key, reply_key
 

@@ -40,8 +40,8 @@ JOURNALS = ("edits", "replies", "events")
 MEMORY_FIELDS = ("device", "model", "kind", "before", "loaded", "peak", "after")
 LIVE = "live.json"
 OURS = frozenset(
-    {"lock", "holder.json", LIVE, "config", "environment", "samples", *JOURNALS, "images", "logs", "report"}
-)
+    ("lock", "holder.json", LIVE, "config", "environment", "samples", *JOURNALS, "images", "logs", "report")
+) | {"passports", "anchors"}
 
 
 class CannotWrite(Stopped):

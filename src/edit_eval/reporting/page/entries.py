@@ -163,3 +163,37 @@ def refusals(summary: Mapping[str, Any]) -> list[dict[str, object]]:
         for edit_model, of in found
         if of["count"]
     ]
+
+
+@dataclass(frozen=True)
+class ControlRow:
+    """What a judge gives to one kind of control."""
+
+    kind: str
+    """`source`, `blank` or `shuffled`."""
+    judge: str
+    block: Mapping[str, Any]
+    """Its numbers, like those of a score."""
+
+
+def controls_of(summary: Mapping[str, Any], judge: str) -> list[ControlRow]:
+    """The rows that stand atop the results of a judge's headline."""
+    judges = (summary.get("controls") or {}).get("judges") or {}
+    return [ControlRow(kind, judge, block) for kind, block in judges.get(judge, {}).get("kinds", {}).items()]
+
+
+def controls_are_off(summary: Mapping[str, Any]) -> bool:
+    """Whether the run has none because it was told so."""
+    return (summary.get("controls") or {}).get("samples") == 0
+
+
+def judges_without_sight(summary: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Mapping[str, Any]]]]]:
+    """The judges that are not shown to put all controls below edits: for each the kinds, and what they stand beside."""
+    judges = (summary.get("controls") or {}).get("judges") or {}
+    found = []
+    for judge, one in judges.items():
+        kinds = [(kind, block["beside_edits"]) for kind, block in one["kinds"].items()]
+        kinds = [(kind, beside) for kind, beside in kinds if beside["below"] is False]
+        if kinds:
+            found.append((judge, kinds))
+    return found
