@@ -1,0 +1,86 @@
+"""Answers that are held to a JSON schema while they are written, by the library llguidance where it is installed.
+
+Of the libraries for it, it is the one that needs no torch of its own choice, has one wheel for all versions of Python
+and is behind vLLM's and SGLang's structured outputs, too. What it enforces is checked by the protocol all the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from typing import Any
+
+from edit_eval.errors import ModelError
+
+PACKAGE = "llguidance"
+WHITESPACE = r"( |\n {0,8})?"
+"""Between the parts of an object. Without an end to it, a model may write spaces until its limit."""
+
+
+def installed() -> str:
+    """The version of the library; empty where it is not installed."""
+    try:
+        return metadata.version(PACKAGE)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+class Grammars:
+    """What a judge's tokenizer may write, by schema."""
+
+    def __init__(self, tokenizer: Any, vocabulary: int, ends: Sequence[int]) -> None:
+        from llguidance import hf
+
+        self._end = ends[0]
+        self._vocabulary = vocabulary
+        self._tokenizer = hf.from_tokenizer(tokenizer, n_vocab=vocabulary, eos_token=list(ends))
+        self._matchers: dict[str, Any] = {}
+
+    def _matcher(self, schema: str) -> Any:
+        from llguidance import LLMatcher
+
+        if schema not in self._matchers:
+            options: Any = {"whitespace_pattern": WHITESPACE}
+            grammar = LLMatcher.grammar_from_json_schema(json.loads(schema), overrides=options)
+            matcher = LLMatcher(self._tokenizer, grammar)
+            if matcher.is_error():
+                raise ModelError(
+                    f"the answer cannot be held to its schema: {' '.join(matcher.get_error().split())[:200]}"
+                )
+            self._matchers[schema] = matcher
+        return self._matchers[schema].deep_copy()
+
+    def holding(self, schemas: Sequence[str], start: int, answers: Callable[[int, Sequence[int]], int | None]) -> Any:
+        """A processor of logits that leaves each row the tokens by which its answer can still become what it is to be.
+
+        `schemas` has one a row; empty: nothing is asked of it. `answers` is told a row and its new tokens, which begin
+        at `start`, and says where among them the answer begins, None while there is none.
+        """
+        import numpy
+        import torch
+        from transformers import LogitsProcessor
+
+        matchers = [self._matcher(schema) if schema else None for schema in schemas]
+        eaten = [0] * len(schemas)
+
+        class Holding(LogitsProcessor):  # type: ignore[misc, unused-ignore]
+            def __call__(holder, input_ids: Any, scores: Any) -> Any:
+                scores = scores.clone()
+                for row, tokens in enumerate(input_ids[:, start:].tolist()):
+                    matcher, begin = matchers[row], answers(row, tokens)
+                    if matcher is None or begin is None:
+                        continue
+                    if not matcher.is_stopped():
+                        matcher.consume_tokens(tokens[begin + eaten[row] :])
+                        eaten[row] = len(tokens) - begin
+                    if matcher.is_stopped():
+                        allowed = numpy.zeros(scores.shape[1], dtype=bool)
+                        allowed[self._end] = True
+                    else:
+                        bits = numpy.frombuffer(matcher.compute_bitmask(), dtype=numpy.uint8)
+                        allowed = numpy.unpackbits(bits, bitorder="little")[: scores.shape[1]].astype(bool)
+                    scores[row, ~torch.from_numpy(allowed).to(scores.device)] = -torch.inf
+                return scores
+
+        return Holding()
