@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -22,6 +22,7 @@ from judges.local_judges import FAMILIES, any_loaded, picture, request, rewrite
 
 pytestmark = pytest.mark.real_models
 
+LONG = pytest.mark.models
 SCHEMA = json.dumps(
     {
         "type": "object",
@@ -30,6 +31,16 @@ SCHEMA = json.dumps(
         "additionalProperties": False,
     }
 )
+
+
+class Asked(NamedTuple):
+    """As `judges.contract.Form`."""
+
+    form: str
+    labels: tuple[str, ...] = ()
+    schema: str = ""
+
+
 LEVELS = tuple(map(str, range(11)))
 
 
@@ -98,9 +109,13 @@ class TestForms:
         for label, share in answer.values.items():
             assert share == pytest.approx(by_hand(judge, asked, label, whole=False), rel=1e-3, abs=1e-6), label
 
-    def test_drawn_answers_are_the_same_in_any_company(self, judge: TransformersJudge, tiny_judges: Path) -> None:
+    @pytest.mark.parametrize(
+        "name", [name if name in ("qwen3-vl", "qwen3.5") else pytest.param(name, marks=LONG) for name in FAMILIES]
+    )
+    def test_drawn_answers_are_the_same_in_any_company(self, name: str, tiny_judges: Path) -> None:
         pytest.importorskip("llguidance")
-        warm = any_loaded(Path(judge.parameters.model_name), temperature=3.0, max_new_tokens=40)
+        judge = any_loaded(tiny_judges / name)
+        warm = any_loaded(tiny_judges / name, temperature=3.0, max_new_tokens=40)
         asked = [*requests("json", 1, schema=SCHEMA), *requests("json", 1, schema=SCHEMA, seed=5)]
         answers = warm.judge(asked)
         assert same(answers, [warm.judge([one])[0] for one in asked])
@@ -300,6 +315,36 @@ class TestPictures:
         judge = any_loaded(tiny_judges / "gemma4")
         ids = judge.make_inputs([request(0)])["input_ids"][0].tolist()
         assert ids.count(judge._processor.tokenizer.bos_token_id) == 1
+
+
+class TestAtTheStart:
+    """What a judge cannot be asked is refused when it is loaded, before anything is judged."""
+
+    @pytest.mark.parametrize(
+        ("form", "text"),
+        [
+            (Asked("probabilities", ("Yes", " Yes")), "the labels `Yes` and ` Yes` are the same"),
+            (Asked("json", schema='{"type": "colour"}'), "cannot be held to its schema"),
+        ],
+    )
+    def test_labels_and_schemas(self, form: Any, text: str, tiny_judges: Path) -> None:
+        pytest.importorskip("llguidance")
+        judge = TransformersJudge(TransformersJudge.Parameters(str(tiny_judges / "gemma4"), dtype="float32"))
+        with pytest.raises(LoadError, match=text):
+            judge.load(["cpu"], forms=[Asked("score"), Asked("probabilities", LEVELS), form])
+
+    def test_what_it_can_be_asked(self, tiny_judges: Path) -> None:
+        judge = TransformersJudge(TransformersJudge.Parameters(str(tiny_judges / "gemma4"), dtype="float32"))
+        judge.load(["cpu"], forms=[Asked("score"), Asked("probabilities", LEVELS), Asked("json", schema=SCHEMA)])
+        assert judge.about()["model"] == "Gemma4ForConditionalGeneration"
+
+    def test_what_is_known_before_it_is_loaded(self, tiny_judges: Path) -> None:
+        card = TransformersJudge.card(TransformersJudge.Parameters(str(tiny_judges / "qwen3.5")))
+        assert card["pipeline"] == "Qwen3.5, Qwen3.6 (Qwen3_5ForConditionalGeneration)"
+        assert card["thinking"] == "`enable_thinking` of its chat template, on by itself"
+        by_name = TransformersJudge.card(TransformersJudge.Parameters("google/gemma-4-31B-it"))
+        assert "max_soft_tokens" in by_name["pictures"]
+        assert TransformersJudge.card(TransformersJudge.Parameters("someone/something")) == {}
 
 
 class TestSchemas:

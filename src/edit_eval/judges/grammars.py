@@ -37,6 +37,10 @@ class Grammars:
         self._tokenizer = hf.from_tokenizer(tokenizer, n_vocab=vocabulary, eos_token=list(ends))
         self._matchers: dict[str, Any] = {}
 
+    def check(self, schema: str) -> None:
+        """Raises `ModelError` for a schema that no answer can be held to."""
+        self._matcher(schema)
+
     def _matcher(self, schema: str) -> Any:
         from llguidance import LLMatcher
 

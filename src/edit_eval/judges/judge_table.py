@@ -6,6 +6,7 @@ of no row is judged with as the library has it. Standard library only: `doctor`,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -237,3 +238,95 @@ _BY_TYPE: Mapping[str, Family] = {family.model_type: family for family in FAMILI
 def family_of_type(model_type: str) -> Family | None:
     """The row for a `model_type` of a `config.json`; None for one that nobody has looked at."""
     return _BY_TYPE.get(model_type)
+
+
+def card_of(family: Family) -> dict[str, str]:
+    """What is known of a family's judges before one is loaded, for people."""
+    switched = f"`{family.thinking}` of its chat template, {'on' if family.thinks else 'off'} by itself"
+    always = "its weights decide, and there is no switch" if family.thinks else "none that could be switched"
+    notes = [f"faster with {' and '.join(family.kernels)}"] if family.kernels else []
+    return {
+        "pipeline": f"{family.models} ({family.model})",
+        "pictures": f"{family.tokens} (`{'`, `'.join(family.settings) or 'its own files'}`)",
+        "thinking": switched if family.thinking else always,
+        "environment": family.environment,
+        "notes": "; ".join(notes),
+    }
+
+
+@dataclass(frozen=True)
+class Published:
+    """Published weights, and how often they agree with people about edits."""
+
+    name: str
+    """On the Hub."""
+    model_type: str
+    billions: float
+    """10^9 parameters, as the name has it."""
+    agreement: float
+    """The share of `AGREEMENT`'s pairs on which a judge and people agree, without thinking."""
+    thinking: float | None = None
+    """The same with it."""
+
+
+AGREEMENT = (
+    "EditReward-Compass (bxhsort/Edit-Compass-and-EditReward-Compass at 6ee6caa, assets/Reward_Model.jpg; "
+    "arXiv 2605.13062): 2,251 pairs of edits that people compared, ties among them, each edit scored by itself"
+)
+PUBLISHED = (
+    Published("Qwen/Qwen2.5-VL-7B-Instruct", "qwen2_5_vl", 8.3, 0.362),
+    Published("Qwen/Qwen3-VL-4B-Instruct", "qwen3_vl", 4, 0.432),
+    Published("Qwen/Qwen3-VL-8B-Instruct", "qwen3_vl", 8.8, 0.465),
+    Published("Qwen/Qwen3-VL-30B-A3B-Instruct", "qwen3_vl_moe", 31, 0.479),
+    Published("Qwen/Qwen3-VL-32B-Instruct", "qwen3_vl", 32, 0.579),
+    Published("Qwen/Qwen3.5-9B", "qwen3_5", 9, 0.602, 0.668),
+    Published("Qwen/Qwen3.5-27B", "qwen3_5", 27, 0.669, 0.700),
+    Published("Qwen/Qwen3.5-35B-A3B", "qwen3_5_moe", 35, 0.632, 0.709),
+    Published("Qwen/Qwen3.6-27B", "qwen3_5", 27, 0.633, 0.718),
+    Published("Qwen/Qwen3.6-35B-A3B", "qwen3_5_moe", 35, 0.600, 0.705),
+    Published("google/gemma-4-26B-A4B-it", "gemma4", 26, 0.596),
+    Published("google/gemma-4-31B-it", "gemma4", 31, 0.671),
+)
+_PUBLISHED: Mapping[str, Published] = {judge.name: judge for judge in PUBLISHED}
+
+
+def published(name: str) -> Published | None:
+    """The row for weights by their name on the Hub."""
+    return _PUBLISHED.get(name)
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """Whose weights a model has grown from, by its name: a judge behind a server has no other."""
+
+    name: str
+    """A regular expression, looked for in the model's name, in small letters."""
+    lineage: str
+    figures: str
+
+
+_BY_NAME = "its name"
+_REWARD_TABLE = "what it is a fine-tune of: arXiv 2605.13062 and the authors' repositories"
+LINEAGES = (
+    Lineage(r"qwen-?2[._]5-?vl", "Qwen2.5-VL", _BY_NAME),
+    Lineage(r"qwen-?2-?vl", "Qwen2-VL", _BY_NAME),
+    Lineage(r"qwen-?3-?vl", "Qwen3-VL", _BY_NAME),
+    Lineage(r"qwen-?3[._][56]", "Qwen3.5", _BY_NAME),
+    Lineage(r"gemma-?3n", "", "another architecture than Gemma 3"),
+    Lineage(r"gemma-?3", "Gemma 3", _BY_NAME),
+    Lineage(r"gemma-?4", "Gemma 4", _BY_NAME),
+    Lineage(r"internvl", "InternVL", _BY_NAME),
+    Lineage(r"glm-?(?:4\.\d+v|5\.3)", "GLM-V", _BY_NAME),
+    Lineage(r"minicpm-v", "MiniCPM-V", _BY_NAME),
+    Lineage(r"mistral-small-3\.[12]|ministral-3", "Mistral 3", _BY_NAME),
+    Lineage(r"kimi-(?:k2\.[56]|vl)", "Kimi-VL", _BY_NAME),
+    Lineage(r"rationalrewards|pvc-?judge", "Qwen3-VL", _REWARD_TABLE),
+    Lineage(r"editscore|imgedit[-_]?judge", "Qwen2.5-VL", _REWARD_TABLE),
+)
+"""The first that is found counts."""
+
+
+def lineage_of_name(name: str) -> str:
+    """The family of a model by its name, a repository's or a server's; empty where nobody knows."""
+    found = (row.lineage for row in LINEAGES if re.search(row.name, name.lower()))
+    return next(found, "")

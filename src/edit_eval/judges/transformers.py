@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from edit_eval.judges.answers import SCORE_LINE, tokens_given
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.fused_norms import fuse_norms
 from edit_eval.judges.generation import budgets, forcing, stop_at_score
-from edit_eval.judges.judge_table import Family, family_of_type
+from edit_eval.judges.judge_table import Family, card_of, family_of_type, published
 from edit_eval.judges.local_parameters import LocalParameters
 from edit_eval.judges.picture_patches import keep_levels, numbers_of_levels, patches
 from edit_eval.judges.processing import control_tokens, judge_processor, pixels
@@ -104,6 +105,18 @@ class TransformersJudge:
         """What decides the answers besides the parameters: a digest of a local folder, or the Hub's revision."""
         return folders.revision(parameters.model_name, parameters.revision)
 
+    @staticmethod
+    def card(parameters: LocalParameters) -> dict[str, str]:
+        """What is known of these weights before they are loaded: pictures, thinking, environment."""
+        folder = folders.local_folder(parameters.model_name)
+        folder = folder or folders.cached_folder(parameters.model_name, parameters.revision, os.environ)
+        weights = published(parameters.model_name)
+        kind = weights.model_type if weights else ""
+        if folder is not None and (folder / "config.json").is_file():
+            kind = str(folders.read_index(folder / "config.json").get("model_type"))
+        family = family_of_type(kind)
+        return card_of(family) if family else {}
+
     def prepare(self) -> None:
         """Imports what loading needs, seconds of it, while the device may still work for another model."""
         name = self.parameters.model_name
@@ -115,11 +128,12 @@ class TransformersJudge:
             if family_of_type(kind := str(location.index.get("model_type"))):
                 importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
 
-    def load(self, devices: Sequence[str], offload: str = "none") -> None:
+    def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[Any] = ()) -> None:
         """Loads model and processor; over several devices the layers are spread.
 
-        With an `offload`, `model` or `group`, layers for which the GPU has no room stay in host memory. Raises
-        `LoadError`; want of memory passes as it is.
+        With an `offload`, `model` or `group`, layers for which the GPU has no room stay in host memory. `forms` are
+        those of all requests to come: of what this model cannot be asked the first is refused. Raises `LoadError`;
+        want of memory passes as it is.
         """
         parameters = self.parameters
         name = parameters.model_name
@@ -154,6 +168,8 @@ class TransformersJudge:
         if keep_levels(self._processor):
             self._numbers = numbers_of_levels(self._processor.image_processor).to(self._device)
         scaled = type(self._processor.image_processor).__name__
+        schema = self._hold_to_schemas()
+        self._refuse_unreadable(forms)
         self._about = {
             "model": type(model).__name__,
             "commit": location.commit,
@@ -164,7 +180,7 @@ class TransformersJudge:
             "image_backend": f"{IMAGE_BACKEND if scaled.endswith('Pil') else 'torchvision'} ({scaled})",
             "pixels": pixels(self._processor.image_processor, self._family),
             "thinking": thinking,
-            "schema": self._hold_to_schemas(),
+            "schema": schema,
             **library_versions("torch", "transformers", "accelerate", "safetensors", "tokenizers", "pillow"),
         }
 
@@ -239,19 +255,8 @@ class TransformersJudge:
         """Probabilities of labels. Nothing is written, and no temperature counts."""
         import torch
 
-        if self._opened[False]:
-            raise ModelError(
-                "this judge always thinks before it answers (its chat template has no switch for it), so its first "
-                "word is no answer: ask for another form of answer than probabilities"
-            )
         start, tokenizer = inputs["input_ids"].shape[1], self._processor.tokenizer
-        frame = self._family.frame if self._family else ()
-        around = ((*frame[:1], *(self._family.openings if self._family else ())), frame[1:])
-        with self._encoding:
-            labels = [
-                label_probabilities.Labels(tokenizer, self._text(request), request.labels, self._ends, *around)
-                for request in requests
-            ]
+        labels = [self._labels(self._text(request), request.labels) for request in requests]
 
         def ask(beginnings: Sequence[label_probabilities.Tokens]) -> list[Any]:
             shared = self._with_prefix_read(inputs) if self.parameters.shared_prefix else {}
@@ -265,6 +270,29 @@ class TransformersJudge:
             return [step.to(torch.float64).log_softmax(-1) for step in said.logits]
 
         return [Reply(values=found) for found in label_probabilities.read(labels, ask)]
+
+    def _labels(self, prompt: str, labels: Sequence[str]) -> label_probabilities.Labels:
+        """How labels are written behind a prompt. Raises `ModelError` where this judge cannot be asked for them."""
+        if self._opened[False]:
+            raise ModelError(
+                "this judge always thinks before it answers (its chat template has no switch for it), so its first "
+                "word is no answer: ask for another form of answer than probabilities"
+            )
+        frame, others = (self._family.frame, self._family.openings) if self._family else ((), ())
+        with self._encoding:
+            tokenizer = self._processor.tokenizer
+            return label_probabilities.Labels(tokenizer, prompt, labels, self._ends, (*frame[:1], *others), frame[1:])
+
+    def _refuse_unreadable(self, forms: Sequence[Any]) -> None:
+        """Raises `LoadError` for labels that cannot be told apart, and a schema that cannot be enforced."""
+        for one in forms:
+            try:
+                if one.form == PROBABILITIES:
+                    self._labels(self._text(JudgeRequest(user="?", form=one.form)), one.labels)
+                elif one.schema and self._grammars is not None:
+                    self._grammars.check(one.schema)
+            except ModelError as error:
+                raise LoadError(str(error)) from error
 
     def _call(self, requests: Sequence[JudgeRequest], start: int, progress: Progress) -> dict[str, Any]:
         """Further keywords of `generate`: those of the parameters, what holds to a schema, what draws the answers."""

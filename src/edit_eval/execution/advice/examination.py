@@ -19,9 +19,10 @@ from typing import Any
 
 from edit_eval.benchmarks.scenes.benchmark import example_sample
 from edit_eval.config.components import Kind, import_class
+from edit_eval.config.families import shared_families
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
-from edit_eval.execution.advice.answer_limits import short_limits
+from edit_eval.execution.advice.answer_limits import short_limits, short_thoughts
 from edit_eval.execution.advice.cards import card_of, told
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.obstacles import download_command, no_gpu, no_weights
@@ -98,6 +99,8 @@ def examine(
         findings += _card_findings(model, configuration.folder)
         findings += _weight_findings(model, environment, downloads)
         findings += fit_findings(model, visible, host_free)
+    families = shared_families(configuration.judges.values(), configuration.edit_models.values())
+    findings += [Finding("models", "note", shared) for shared in families]
     findings += together_findings(wanted, visible, configuration.execution.placement)
     findings += automatic_findings(configuration.execution, wanted, visible, host_free)
     benchmark, experiment = ([], None) if refused else _benchmark_findings(configuration, listener)
@@ -109,6 +112,7 @@ def examine(
     findings += disk_findings(run_folder, images, downloads)
     findings += _key_findings(configuration, environment)
     findings += short_limits(configuration, experiment) if experiment is not None else []
+    findings += short_thoughts(configuration)
     return findings
 
 
@@ -269,9 +273,7 @@ def _path_findings(configuration: Configuration, environment: Mapping[str, str])
 
 
 def _card_findings(wanted: Wanted, folder: Path) -> list[Finding]:
-    """What an edit model's class knows of it before it is loaded."""
-    if wanted.model.kind != "edit":
-        return []
+    """What a model's class knows of it before it is loaded."""
     try:
         card = card_of(wanted.section, folder)
     except ConfigurationError as error:  # which the benchmark's findings say, too, where there is a benchmark
