@@ -26,6 +26,7 @@ from edit_eval.execution.advice.answer_limits import short_limits, short_thought
 from edit_eval.execution.advice.cards import card_of, told
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.obstacles import download_command, no_gpu, no_weights
+from edit_eval.execution.advice.pins import shared_environments
 from edit_eval.execution.advice.probing import Question, environment_findings, probe
 from edit_eval.execution.advice.server_answers import ability_findings, edit_finding, server_finding
 from edit_eval.execution.choices import automatic_findings
@@ -261,7 +262,7 @@ def _environments(questions: Sequence[Question], visible: Sequence[Gpu]) -> list
         if question.asked and "examined" in found:
             findings.append(server_finding(question.who, found["examined"], *question.asked))
             findings += ability_findings(question.who, found["examined"])
-    return findings
+    return findings + shared_environments(questions)
 
 
 def _path_findings(configuration: Configuration, environment: Mapping[str, str]) -> list[Finding]:
