@@ -81,5 +81,5 @@ def test_kernels_are_those_that_the_library_asks_for(family: Family) -> None:
 def test_a_switch_is_found_in_any_template() -> None:
     assert switch_in("{% if enable_thinking %}") == "enable_thinking"
     assert switch_in("{% if thinking is defined %}") == "thinking"
-    assert switch_in("{{ messages }} rethinking") == ""
+    assert switch_in("{{ messages }} rethinking {{ message.thinking }} {{ message['thinking'] }}") == ""
     assert family_of_type("of the future") is None

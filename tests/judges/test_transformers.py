@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -88,7 +89,7 @@ class TestForms:
         assert judge.about()["schema"].startswith("enforced by llguidance")
 
     def test_probabilities_alone_and_in_a_batch(self, judge: TransformersJudge) -> None:
-        asked = requests("probabilities", labels=LEVELS)
+        asked = requests("probabilities", 2, labels=LEVELS)
         together = [answer.values for answer in judge.judge(asked) if isinstance(answer, Reply)]
         alone = [answer.values for one in asked for answer in judge.judge([one]) if isinstance(answer, Reply)]
         assert len(together) == len(alone) == len(asked)
@@ -204,6 +205,17 @@ class TestThinking:
             assert thought == "<think>lightshadow"
             assert set(json.loads(said)) == {"fulfilled", "kept"}
 
+    def test_an_answer_behind_a_thought_ends_at_its_score(self, tiny_judges: Path) -> None:
+        judge = any_loaded(tiny_judges / "qwen3.5", thinking="on", max_new_tokens=12)
+        said = "light</think>\n\n7.500\nbecause the edit"
+        assert scripted(judge, said) == ["<think>light</think>\n\n7.500\n"]
+        judge.parameters.stop_at_score = False
+        (cut,) = scripted(judge, said)
+        assert isinstance(cut, Reply)
+        assert cut.ended is Status.CUT_OFF
+        assert scripted(judge, "7.500\nlight<|im_end|>") == ["<think>7.500\nlight"], "a score in a thought is none"
+        assert read_answer("<think>7.500\nlight").status is Status.UNPARSEABLE
+
     def test_probabilities_are_read_without_a_thought(self, tiny_judges: Path) -> None:
         asked = requests("probabilities", labels=("3", "8"))
         shares = [
@@ -225,8 +237,23 @@ class TestThinking:
             any_loaded(folder, thinking="off")
 
     def test_nothing_to_switch(self, tiny_judges: Path) -> None:
-        with pytest.raises(LoadError, match="has no switch for it in its chat template"):
-            any_loaded(tiny_judges / "internvl", thinking="on")
+        """Weights of their own that think, behind the template of those that do not."""
+        judge = any_loaded(tiny_judges / "internvl", thinking="on")
+        assert "no switch; whether it thinks, it decides itself" in judge.about()["thinking"]
+        assert scripted(judge, "<think>light</think>\n7.500<|im_end|>") == ["<think>light</think>\n7.500"]
+        assert scripted(judge, "7.500<|im_end|>") == ["7.500"]
+
+    def test_a_family_that_thinks_without_being_asked(self, copied: Any) -> None:
+        folder = copied("glm46v")
+        template = (folder / "chat_template.jinja").read_text()
+        for switched in re.findall(r"\{%- if [^%]*enable_thinking.*?endif -%\}", template):
+            template = template.replace(switched, "")
+        (folder / "chat_template.jinja").write_text(template)
+        judge = any_loaded(folder)
+        assert "no switch to turn it off" in judge.about()["thinking"]
+        assert str(judge.judge(requests())[0]).startswith("<think>lightshadow</think>")
+        with pytest.raises(ModelError, match="always thinks"):
+            judge.judge(requests("probabilities", labels=("3", "8")))
 
     def test_a_thought_between_control_tokens_is_told_from_the_answer(self, tiny_judges: Path) -> None:
         """Gemma's marks are no text: what it thinks would stand in its answer, unseen, thinking asked for or not."""
@@ -345,6 +372,18 @@ class TestAtTheStart:
         by_name = TransformersJudge.card(TransformersJudge.Parameters("google/gemma-4-31B-it"))
         assert "max_soft_tokens" in by_name["pictures"]
         assert TransformersJudge.card(TransformersJudge.Parameters("someone/something")) == {}
+
+
+class TestSharedPrefix:
+    def test_probabilities_are_the_same(self, tiny_judges: Path) -> None:
+        rubric = "score the light and shadow of this image, " * 20
+        asked = [replace(one, system=rubric) for one in requests("probabilities", labels=("1", "10", "Score"))]
+        shares = [
+            [one.values for one in any_loaded(tiny_judges / "qwen3-vl", shared_prefix=shared).judge(asked)]  # type: ignore[union-attr]
+            for shared in (False, True)
+        ]
+        for one, other in zip(*shares, strict=True):
+            assert one == pytest.approx(other, rel=1e-3, abs=1e-6)
 
 
 class TestSchemas:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from edit_eval.judges.answers import SCORE_LINE
-from edit_eval.judges.thinking import Progress
+from edit_eval.judges.thinking import OPENING, Progress
 
 SCORE_LINE_TOKENS = 16
 """A whole score and its line's end take fewer tokens than this; later, nobody looks."""
@@ -32,6 +32,12 @@ def stop_at_score(tokenizer: Any, start: int) -> Any:
     return StopAtScore()
 
 
+def newest(input_ids: Any, start: int) -> list[tuple[list[int], int]]:
+    """For each row the last of its new tokens (`OPENING` of them, or all), and how many there are since `start`."""
+    width = input_ids.shape[1]
+    return [(row, width - start) for row in input_ids[:, max(start, width - OPENING) :].tolist()]
+
+
 def budgets(progress: Progress, start: int, limit: int, at_score: bool) -> Any:
     """A stopping criterion that ends a thought at its own limit, and an answer `limit` tokens after it began.
 
@@ -45,22 +51,22 @@ def budgets(progress: Progress, start: int, limit: int, at_score: bool) -> Any:
         ends: list[tuple[int, bool] | None] = [None] * progress.rows
 
         def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
-            for row, tokens in enumerate(input_ids[:, start:].tolist()):
-                begin = progress.see(row, tokens)
-                if self.ends[row] is None and (ended := self._ended(row, tokens, begin)) is not None:
-                    self.ends[row] = len(tokens), ended
+            for row, (last, length) in enumerate(newest(input_ids, start)):
+                begin = progress.see(row, last, length)
+                if self.ends[row] is None and (ended := self._ended(row, last, length, begin)) is not None:
+                    self.ends[row] = length, ended
             done = [end is not None for end in self.ends]
             return torch.tensor(done, dtype=torch.bool, device=input_ids.device)
 
-        def _ended(self, row: int, tokens: list[int], begin: int | None) -> bool | None:
+        def _ended(self, row: int, last: list[int], length: int, begin: int | None) -> bool | None:
             """Whether an answer that ends here is whole; None: it goes on."""
             if begin is None:
                 return False if progress.cut[row] else None
-            if at_score and len(tokens) - begin <= SCORE_LINE_TOKENS:
-                text = progress.tokenizer.decode(tokens[begin:], skip_special_tokens=True)
+            if at_score and 0 < length - begin <= SCORE_LINE_TOKENS:
+                text = progress.tokenizer.decode(last[begin - length :], skip_special_tokens=True)
                 if SCORE_LINE.match(text):
                     return True
-            return False if len(tokens) - begin >= limit else None
+            return False if length - begin >= limit else None
 
     return Budgets()
 

@@ -12,6 +12,7 @@ from importlib import metadata
 from typing import Any
 
 from edit_eval.errors import ModelError
+from edit_eval.judges.generation import newest
 
 PACKAGE = "llguidance"
 WHITESPACE = r"( |\n {0,8})?"
@@ -26,6 +27,9 @@ def installed() -> str:
         return ""
 
 
+Answers = Callable[[int, Sequence[int], int], "int | None"]
+
+
 class Grammars:
     """What a judge's tokenizer may write, by schema."""
 
@@ -33,8 +37,13 @@ class Grammars:
         from llguidance import hf
 
         self._end = ends[0]
-        self._vocabulary = vocabulary
-        self._tokenizer = hf.from_tokenizer(tokenizer, n_vocab=vocabulary, eos_token=list(ends))
+        try:
+            self._tokenizer = hf.from_tokenizer(tokenizer, n_vocab=vocabulary, eos_token=list(ends))
+        except Exception as error:  # one that is not written in Rust
+            reason = " ".join(str(error).split())[:200]
+            raise ModelError(
+                f"{PACKAGE} cannot read this judge's tokenizer ({reason}): set enforce_schema to false"
+            ) from error
         self._matchers: dict[str, Any] = {}
 
     def check(self, schema: str) -> None:
@@ -55,11 +64,11 @@ class Grammars:
             self._matchers[schema] = matcher
         return self._matchers[schema].deep_copy()
 
-    def holding(self, schemas: Sequence[str], start: int, answers: Callable[[int, Sequence[int]], int | None]) -> Any:
+    def holding(self, schemas: Sequence[str], start: int, answers: Answers) -> Any:
         """A processor of logits that leaves each row the tokens by which its answer can still become what it is to be.
 
-        `schemas` has one a row; empty: nothing is asked of it. `answers` is told a row and its new tokens, which begin
-        at `start`, and says where among them the answer begins, None while there is none.
+        `schemas` has one a row; empty: nothing is asked of it. `answers` is told a row, the last of its new tokens,
+        which begin at `start`, and how many they are, and says where the answer begins, None while there is none.
         """
         import numpy
         import torch
@@ -71,13 +80,14 @@ class Grammars:
         class Holding(LogitsProcessor):  # type: ignore[misc, unused-ignore]
             def __call__(holder, input_ids: Any, scores: Any) -> Any:
                 scores = scores.clone()
-                for row, tokens in enumerate(input_ids[:, start:].tolist()):
-                    matcher, begin = matchers[row], answers(row, tokens)
+                for row, (last, length) in enumerate(newest(input_ids, start)):
+                    matcher, begin = matchers[row], answers(row, last, length)
                     if matcher is None or begin is None:
                         continue
-                    if not matcher.is_stopped():
-                        matcher.consume_tokens(tokens[begin + eaten[row] :])
-                        eaten[row] = len(tokens) - begin
+                    new = length - begin - eaten[row]  # one, but for the first token of an answer without a thought
+                    if new and not matcher.is_stopped():
+                        matcher.consume_tokens(last[-new:])
+                    eaten[row] = length - begin
                     if matcher.is_stopped():
                         allowed = numpy.zeros(scores.shape[1], dtype=bool)
                         allowed[self._end] = True

@@ -20,7 +20,7 @@ OPENING = 24
 
 def switch_in(template: str) -> str:
     """The variable by which a chat template switches thinking; empty where it has none."""
-    return next((name for name in SWITCHES if re.search(rf"\b{name}\b", template)), "")
+    return next((name for name in SWITCHES if re.search(rf"(?<![\w.'\"]){name}(?![\w'\"])", template)), "")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Marks:
 
 @dataclass
 class Progress:
-    """How far each row of a batch is: in its thought, or in its answer. Fed with the tokens as they come."""
+    """How far each row of a batch is: in its thought, or in its answer. Fed with the tokens one by one."""
 
     tokenizer: Any
     marks: Marks
@@ -54,15 +54,14 @@ class Progress:
         self._closes = self.tokenizer.encode(self.marks.closes, add_special_tokens=False)
         self.answers, self.cut = [None] * self.rows, [False] * self.rows
 
-    def see(self, row: int, tokens: Sequence[int]) -> int | None:
-        """Looks at all new tokens of a row; returns where its answer begins."""
+    def see(self, row: int, last: Sequence[int], length: int) -> int | None:
+        """Looks at the `last` (`OPENING`, or all) of a row's `length` new tokens; returns where its answer begins."""
         if self.answers[row] is None and not self.cut[row]:
-            end = len(tokens) - len(self._closes)
-            if end >= 0 and list(tokens[end:]) == self._closes:
-                self.answers[row] = len(tokens)
-            elif not self.opened and 0 < len(tokens) <= OPENING and not self._may_open(tokens):
+            if list(last[-len(self._closes) :]) == self._closes:
+                self.answers[row] = length
+            elif not self.opened and 0 < length <= OPENING and not self._may_open(last):
                 self.answers[row] = 0
-            elif len(tokens) >= self.thinking_tokens:
+            elif length >= self.thinking_tokens:
                 self.cut[row] = True
         return self.answers[row]
 

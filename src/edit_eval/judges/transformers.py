@@ -95,9 +95,11 @@ class TransformersJudge:
         self._marks = Marks()
         self._switch = ""
         self._thinks = False
+        self._always_thinks = False
         self._opened = {True: False, False: False}
         """Whether the prompt ends within a thought where the switch is on, and where it is off."""
         self._grammars: grammars.Grammars | None = None
+        self._holds_to_schemas = False
         self._about: dict[str, str] = {}
 
     @staticmethod
@@ -168,7 +170,7 @@ class TransformersJudge:
         if keep_levels(self._processor):
             self._numbers = numbers_of_levels(self._processor.image_processor).to(self._device)
         scaled = type(self._processor.image_processor).__name__
-        schema = self._hold_to_schemas()
+        schema = self._settle_schemas()
         self._refuse_unreadable(forms)
         self._about = {
             "model": type(model).__name__,
@@ -273,7 +275,7 @@ class TransformersJudge:
 
     def _labels(self, prompt: str, labels: Sequence[str]) -> label_probabilities.Labels:
         """How labels are written behind a prompt. Raises `ModelError` where this judge cannot be asked for them."""
-        if self._opened[False]:
+        if self._always_thinks:
             raise ModelError(
                 "this judge always thinks before it answers (its chat template has no switch for it), so its first "
                 "word is no answer: ask for another form of answer than probabilities"
@@ -289,8 +291,8 @@ class TransformersJudge:
             try:
                 if one.form == PROBABILITIES:
                     self._labels(self._text(JudgeRequest(user="?", form=one.form)), one.labels)
-                elif one.schema and self._grammars is not None:
-                    self._grammars.check(one.schema)
+                elif one.schema and self._holds_to_schemas:
+                    self._grammar().check(one.schema)
             except ModelError as error:
                 raise LoadError(str(error)) from error
 
@@ -299,9 +301,9 @@ class TransformersJudge:
         call, temperature = self.parameters.call, self.parameters.temperature
         processors = []
         schemas = [request.schema for request in requests]
-        if self._grammars is not None and any(schemas):
-            begins = progress.see if self._thinks else lambda row, tokens: 0
-            processors.append(self._grammars.holding(schemas, start, begins))
+        if self._holds_to_schemas and any(schemas):
+            begins = progress.see if self._thinks else lambda row, last, length: 0
+            processors.append(self._grammar().holding(schemas, start, begins))
         if temperature:
             processors.append(drawing([seed_of(request) for request in requests], temperature))
         return {**call, "logits_processor": [*call.get("logits_processor", ()), *processors]} if processors else call
@@ -379,27 +381,38 @@ class TransformersJudge:
         template = self._processor.chat_template
         self._switch = switch_in(template if isinstance(template, str) else " ".join(template.values()))
         probe = [{"role": "user", "content": [{"type": "text", "text": "?"}]}]
-        self._opened = {thinks: self._marks.is_open(self._rendered(probe, thinks)) for thinks in (True, False)}
-        always = self._opened[False]
-        if wanted == "off" and always:
+        rendered = {thinks: self._rendered(probe, thinks) for thinks in (True, False)}
+        if rendered[True] == rendered[False]:  # a word of the template, and no switch
+            self._switch = ""
+        self._opened = {thinks: self._marks.is_open(text) for thinks, text in rendered.items()}
+        unswitched = not self._switch and bool(family and family.thinks)  # it opens its thoughts itself
+        self._always_thinks = self._opened[False] or unswitched
+        if wanted == "off" and self._always_thinks:
             raise LoadError(f"thinking: {name} always thinks: its chat template has no switch; write `thinking: on`")
-        if wanted == "on" and not (self._switch or always):
-            raise LoadError(f"thinking: {name} has no switch for it in its chat template; leave `thinking` out")
-        self._thinks = always or wanted == "on"
+        self._thinks = self._always_thinks or wanted == "on"
         if not self._thinks:
             return f"off ({self._switch})" if self._switch else "off: its chat template has no switch"
-        how = "its chat template has no switch to turn it off" if always else self._switch
+        how = self._switch or "its chat template has no switch; whether it thinks, it decides itself"
+        if self._always_thinks:
+            how = "its chat template has no switch to turn it off"
         return f"on ({how}), at most {self.parameters.thinking_tokens} tokens"
 
-    def _hold_to_schemas(self) -> str:
-        """Makes ready what holds answers to a schema, where that is wanted and can be; says what came of it."""
+    def _settle_schemas(self) -> str:
+        """Finds out whether answers are held to a schema; says what came of it."""
         if not self.parameters.enforce_schema:
             return "not enforced"
         if not (version := grammars.installed()):
             return f"not enforced: {grammars.PACKAGE} is not installed"
-        vocabulary = self._model.get_output_embeddings().weight.shape[0]
-        self._grammars = grammars.Grammars(self._processor.tokenizer, vocabulary, self._ends)
+        self._holds_to_schemas = True
         return f"enforced by {grammars.PACKAGE} {version}"
+
+    def _grammar(self) -> grammars.Grammars:
+        """What holds answers to schemas; for a large vocabulary it takes a second to make."""
+        if self._grammars is None:
+            vocabulary = self._model.get_output_embeddings().weight.shape[0]
+            with self._encoding:
+                self._grammars = grammars.Grammars(self._processor.tokenizer, vocabulary, self._ends)
+        return self._grammars
 
     def _set_generation(self) -> None:
         """Replaces the settings in the model's files: sampling, temperature, penalties."""
