@@ -19,6 +19,7 @@ from edit_eval.judges.answers import read_answer
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.transformers import TransformersJudge
 from edit_eval.records import Reply, Status
+from edit_eval.workers.probe import needed_modules
 from judges.local_judges import FAMILIES, any_loaded, picture, request, rewrite
 
 pytestmark = pytest.mark.real_models
@@ -396,6 +397,15 @@ class TestSchemas:
         assert "{" not in str(judge.judge(requests("json", schema=SCHEMA))[0])
         off = any_loaded(tiny_judges / "qwen3.5", enforce_schema=False)
         assert off.about()["schema"] == "not enforced"
+
+    def test_an_environment_without_the_library_lacks_nothing(self) -> None:
+        assert "llguidance" not in needed_modules("edit_eval.judges.transformers")
+        assert {"torch", "transformers"} < {*needed_modules("edit_eval.judges.qwen3_vl")}
+
+    def test_a_tokenizer_that_the_library_cannot_read_is_named(self, tiny_judges: Path) -> None:
+        pytest.importorskip("llguidance")
+        with pytest.raises(ModelError, match=r"cannot read this judge's tokenizer .*: set enforce_schema to false"):
+            grammars.Grammars(object(), 10, [0])
 
     def test_a_schema_that_cannot_be_enforced_is_named(self, tiny_judges: Path) -> None:
         pytest.importorskip("llguidance")

@@ -34,10 +34,12 @@ class Grammars:
     """What a judge's tokenizer may write, by schema."""
 
     def __init__(self, tokenizer: Any, vocabulary: int, ends: Sequence[int]) -> None:
-        from llguidance import hf
-
         self._end = ends[0]
         try:
+            import llguidance
+            from llguidance import hf
+
+            self._library = llguidance
             self._tokenizer = hf.from_tokenizer(tokenizer, n_vocab=vocabulary, eos_token=list(ends))
         except Exception as error:  # one that is not written in Rust
             reason = " ".join(str(error).split())[:200]
@@ -51,12 +53,10 @@ class Grammars:
         self._matcher(schema)
 
     def _matcher(self, schema: str) -> Any:
-        from llguidance import LLMatcher
-
         if schema not in self._matchers:
             options: Any = {"whitespace_pattern": WHITESPACE}
-            grammar = LLMatcher.grammar_from_json_schema(json.loads(schema), overrides=options)
-            matcher = LLMatcher(self._tokenizer, grammar)
+            grammar = self._library.LLMatcher.grammar_from_json_schema(json.loads(schema), overrides=options)
+            matcher = self._library.LLMatcher(self._tokenizer, grammar)
             if matcher.is_error():
                 raise ModelError(
                     f"the answer cannot be held to its schema: {' '.join(matcher.get_error().split())[:200]}"
