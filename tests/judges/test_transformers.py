@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -16,7 +16,7 @@ from edit_eval.benchmarks.scenes.benchmark import example_pictures
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges import grammars
 from edit_eval.judges.answers import read_answer
-from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.contract import Form, JudgeRequest
 from edit_eval.judges.transformers import TransformersJudge
 from edit_eval.records import Reply, Status
 from edit_eval.workers.probe import needed_modules
@@ -33,14 +33,6 @@ SCHEMA = json.dumps(
         "additionalProperties": False,
     }
 )
-
-
-class Asked(NamedTuple):
-    """As `judges.contract.Form`."""
-
-    form: str
-    labels: tuple[str, ...] = ()
-    schema: str = ""
 
 
 LEVELS = tuple(map(str, range(11)))
@@ -351,19 +343,19 @@ class TestAtTheStart:
     @pytest.mark.parametrize(
         ("form", "text"),
         [
-            (Asked("probabilities", ("Yes", " Yes")), "the labels `Yes` and ` Yes` are the same"),
-            (Asked("json", schema='{"type": "colour"}'), "cannot be held to its schema"),
+            (Form("probabilities", ("Yes", " Yes")), "the labels `Yes` and ` Yes` are the same"),
+            (Form("json", schema='{"type": "colour"}'), "cannot be held to its schema"),
         ],
     )
     def test_labels_and_schemas(self, form: Any, text: str, tiny_judges: Path) -> None:
         pytest.importorskip("llguidance")
         judge = TransformersJudge(TransformersJudge.Parameters(str(tiny_judges / "gemma4"), dtype="float32"))
         with pytest.raises(LoadError, match=text):
-            judge.load(["cpu"], forms=[Asked("score"), Asked("probabilities", LEVELS), form])
+            judge.load(["cpu"], forms=[Form("score"), Form("probabilities", LEVELS), form])
 
     def test_what_it_can_be_asked(self, tiny_judges: Path) -> None:
         judge = TransformersJudge(TransformersJudge.Parameters(str(tiny_judges / "gemma4"), dtype="float32"))
-        judge.load(["cpu"], forms=[Asked("score"), Asked("probabilities", LEVELS), Asked("json", schema=SCHEMA)])
+        judge.load(["cpu"], forms=[Form("score"), Form("probabilities", LEVELS), Form("json", schema=SCHEMA)])
         assert judge.about()["model"] == "Gemma4ForConditionalGeneration"
 
     def test_what_is_known_before_it_is_loaded(self, tiny_judges: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges import grammars, label_probabilities
 from edit_eval.judges.answers import SCORE_LINE, tokens_given
-from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.contract import Form, JudgeRequest
 from edit_eval.judges.fused_norms import fuse_norms
 from edit_eval.judges.generation import budgets, forcing, stop_at_score
 from edit_eval.judges.judge_table import Family, card_of, family_of_type, published
@@ -130,7 +130,7 @@ class TransformersJudge:
             if family_of_type(kind := str(location.index.get("model_type"))):
                 importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
 
-    def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[Any] = ()) -> None:
+    def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[Form] = ()) -> None:
         """Loads model and processor; over several devices the layers are spread.
 
         With an `offload`, `model` or `group`, layers for which the GPU has no room stay in host memory. `forms` are
@@ -285,7 +285,7 @@ class TransformersJudge:
             tokenizer = self._processor.tokenizer
             return label_probabilities.Labels(tokenizer, prompt, labels, self._ends, (*frame[:1], *others), frame[1:])
 
-    def _refuse_unreadable(self, forms: Sequence[Any]) -> None:
+    def _refuse_unreadable(self, forms: Sequence[Form]) -> None:
         """Raises `LoadError` for labels that cannot be told apart, and a schema that cannot be enforced."""
         for one in forms:
             try:
