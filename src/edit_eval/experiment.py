@@ -23,7 +23,7 @@ from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.contract import Form
 from edit_eval.protocols.asked import Asked, AskedJudge, Light, ask, asked_judges, make_protocol
-from edit_eval.protocols.contract import Question, fault
+from edit_eval.protocols.contract import PROBABILITIES, Question, fault
 from edit_eval.records import Sample
 from edit_eval.scheduling.batches import spread
 from edit_eval.workers.model_class import make_parameters
@@ -105,6 +105,8 @@ class Experiment:
         ).refusing_too_much()
         for one in configuration.edit_models.values():
             _refuse_what_it_does_not_do(made, one, folder)
+        for one in configuration.judges.values():
+            _refuse_probabilities(made, one, folder)
         return made
 
     @classmethod
@@ -314,6 +316,23 @@ def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, f
                 f"{section.name} crops its sources, so what {judge.name} measures outside of a mask would be of other "
                 "places; leave one of the two out"
             )
+
+
+def _refuse_probabilities(experiment: Experiment, section: ModelSection, folder: Path) -> None:
+    """Raises `ConfigurationError` for a judge that is to say how likely its answers are, and whose class cannot. One
+    that only its own environment can import is not asked; what it says without probabilities is no answer."""
+    try:
+        judge_class: Any = import_class("judge", section.class_path, folder)
+    except NotHere:
+        return
+    if getattr(judge_class, "probabilities", False) or getattr(judge_class, "replays", False):
+        return
+    asked = (one.question for some in experiment.asked[section.name] for one in some)
+    if any(question.form == PROBABILITIES for question in asked):
+        raise ConfigurationError(
+            f"{section.name} cannot say how likely its answers are (its class has no `probabilities = True`); write "
+            "another `answer` into its `protocol`, or take a judge that can"
+        )
 
 
 class Listener(Shape):

@@ -204,6 +204,8 @@ class Judgement:
     """For each reading: by question. Empty where there was nothing to judge."""
     again: frozenset[str] = frozenset()
     """The scores that came only when a question that they need was asked again."""
+    spread: Mapping[str, float] = field(default_factory=dict)
+    """With several readings, for each score the standard deviation between them (n - 1), in its points."""
     seconds: float = 0.0
     """Time that the judge computed for all of it, in seconds."""
     device: str = ""
@@ -273,6 +275,8 @@ class Scoring:
     headline: str
     scales: Mapping[str, Scale]
     """In the protocol's order."""
+    parts: tuple[str, ...] = ()
+    """Those that are parts of the headline (a criterion each), which tables of results show beneath it."""
 
     @property
     def scale(self) -> Scale:

@@ -22,6 +22,7 @@ from edit_eval.reporting.page.entries import (
     headlines,
     refusals,
 )
+from edit_eval.reporting.page.readings import readings_lines
 from edit_eval.reporting.page.texts import judgement_status, name_of, score_line, short_category, text
 from edit_eval.reporting.passports import passport_lines
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table
@@ -59,6 +60,9 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
             console.print(results_table(of_score, language, controls))
             if controls:
                 console.print(_plain(text("control.hint", language)), style="dim")
+        if items := [part for part in entries(summary["results"], parts=True) if part.judge == judge]:
+            console.print()
+            console.print(items_table(items, language))
         if any(part.categories for part in leading):
             console.print()
             console.print(categories_table(leading, language))
@@ -66,7 +70,7 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
         blocks += [block for part in leading for block in (part.overall["category_mean"], *part.categories.values())]
         if reasons := without_interval([block.get("no_ci95") for block in blocks], language):
             console.print(_plain(reasons), style="dim")
-    for line in published_lines(summary, language):
+    for line in (*readings_lines(summary, language), *published_lines(summary, language)):
         console.print(_plain(line))
     if (summary.get("timing") or {}).get("devices"):
         console.print()
@@ -131,6 +135,20 @@ def published_lines(summary: Mapping[str, Any], language: str = "en") -> list[st
             words = text(f"published.{kind}", language, name=name, value=value, reason=found["reason"])
             lines.append(f"{text('published', language)}: {one['edit_model']}, {one['judge']}: {words}")
     return lines
+
+
+def items_table(parts: Sequence[Entry], language: str = "en") -> Table:
+    """A row for each item that a score is made of; with several edit models a row for each under the item's name."""
+    incomplete = any(not formats.is_complete(part.coverage) for part in parts)
+    table = _results(text("items.column", language), incomplete, language)
+    several = len({part.edit_model for part in parts}) > 1
+    for score, some in groupby(parts, key=lambda part: part.score):
+        if several:
+            table.add_row(Name(score, "bold"))
+        for part in some:
+            first = Name(part.edit_model, indent=2) if several else Name(score)
+            table.add_row(first, *_numbers(part, part.overall, incomplete))
+    return table
 
 
 def categories_table(parts: Sequence[Entry], language: str = "en") -> Table:

@@ -24,6 +24,7 @@ from edit_eval.statistics.controls import beside_edits, controls_of, kind_of, pu
 from edit_eval.statistics.failure_rates import edits_by_model
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.panel import no_panel, panel
+from edit_eval.statistics.readings import readings_document, spread_of
 from edit_eval.statistics.series import ends, finite, mean, scaled_interval, series_of
 from edit_eval.statistics.timing import timing
 
@@ -55,6 +56,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
         "judges": dict(results.examined),
         "controls": _controls(results),
         "results": entries,
+        "readings": readings_document(results),
         "edits": list(edits_by_model(results)),
         "timing": timing(results),
         "benchmark": dict(results.about),
@@ -163,7 +165,11 @@ def _entry(
             "reached": coverage["scored"] >= min_coverage * coverage["total"] - 1e-9,
         },
         "scores": {
-            name: _score(table, benchmark)
+            name: {
+                **_score(table, benchmark),
+                "spread": spread_of(judgements, name),
+                "part": name in scoring.parts,
+            }
             for name, scale in scoring.scales.items()
             if (table := _table(judgements, name, scale, benchmark, bounds)).samples or name == scoring.headline
         },

@@ -167,7 +167,8 @@ def _asked(run: Made, judge: AskedJudge) -> dict[str, dict[str, str]]:
     for sample, questions in zip(run.experiment.samples, run.experiment.asked[judge.name], strict=True):
         told = {"category": canonical(sample.category), "instruction": sample.instruction}
         for one in questions:
-            told[f"question `{one.question.name}`"] = shown.setdefault(one.digest, one.digest[:_DIGITS_SHOWN])
+            digest = one.digest(0)  # that of the other orders follows from it and the protocol's parameters
+            told[f"question `{one.question.name}`"] = shown.setdefault(digest, digest[:_DIGITS_SHOWN])
         asked[sample.id] = told
     return asked
 

@@ -17,7 +17,12 @@ THOUGHT_NEEDED, THOUGHT_GIVEN = 2048, 8192
 """Tokens: a thought about a pair of pictures often takes some thousand, and nothing is made of one that is cut off."""
 
 
-WANTED = {"score": "a bare score", "reason_then_score": "reasons and a score"}
+WANTED = {
+    "score": "a bare score",
+    "reason_then_score": "reasons and a score",
+    "json": "reasons and numbers as JSON",
+    "labels": "a letter for each criterion",
+}
 
 
 def short_limits(configuration: Configuration, experiment: Experiment) -> list[Finding]:

@@ -80,15 +80,19 @@ def series_names(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]
     }
 
 
-def entries(results: Sequence[Mapping[str, Any]]) -> list[Entry]:
-    """Every score of a summary's `results`: of a judge the headline first, its edit models together."""
+def entries(results: Sequence[Mapping[str, Any]], *, parts: bool = False) -> list[Entry]:
+    """Every score of a summary's `results`: of a judge the headline first, its edit models together.
+
+    Without those that are parts of a headline; with `parts` those alone, of which there is any number.
+    """
     names = series_names([(entry["edit_model"], entry["judge"]) for entry in results])
     digits = _digits(results)
     judges = list(dict.fromkeys(entry["judge"] for entry in results))
     made = [
         _entry(entry, score, names[entry["edit_model"], entry["judge"]], digits[entry["judge"], score])
         for entry in results
-        for score in entry["scores"]
+        for score, block in entry["scores"].items()
+        if parts == block.get("part", False) and (not parts or block["n"])
     ]
     order = {key: place for place, key in enumerate(digits)}
     return sorted(made, key=lambda one: (judges.index(one.judge), not one.leads, order[one.judge, one.score]))

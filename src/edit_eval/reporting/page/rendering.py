@@ -22,6 +22,7 @@ from edit_eval.reporting.page.entries import (
     headlines,
     refusals,
 )
+from edit_eval.reporting.page.readings import readings
 from edit_eval.reporting.page.texts import judgement_status
 from edit_eval.reporting.repetition import COMMAND, repetition
 from edit_eval.reporting.slow_devices import slow_devices
@@ -65,6 +66,8 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "rows": rows,
         "parts": parts,
         "choices": choices(rows),
+        "items": entries(summary["results"], parts=True),
+        "readings": readings(summary),
         "with_scores": len(rows) > len(parts),
         "category_names": category_names,
         "is_incomplete": is_incomplete,
