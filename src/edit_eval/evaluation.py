@@ -88,7 +88,7 @@ def evaluate(
     altered = verify_sources(configuration) if verify else ""
     data = load_samples(configuration, spectator)
     experiment = Experiment.of(configuration, data)
-    for note in data.notes:
+    for note in experiment.notes:
         spectator.note(note)
     refuse_nothing(experiment.samples)
 

@@ -17,6 +17,7 @@ from typing import Protocol as Shape
 from edit_eval.benchmarks.lint import lint, tidied
 from edit_eval.benchmarks.selection import refuse_bad, select
 from edit_eval.config.components import NotHere, import_class, staying_here
+from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import ConfigurationError
@@ -86,6 +87,7 @@ class Experiment:
             refuse = getattr(judge.protocol, "refuse_unknown", None)
             if refuse is not None:
                 refuse(dict.fromkeys(sample.category for sample in samples))
+        families = shared_families(configuration.judges.values(), configuration.edit_models.values())
         seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
         if section.on_bad_sample == "error":
             refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source)
@@ -99,7 +101,7 @@ class Experiment:
             readings=evaluation.readings,
             control_samples=evaluation.controls,
             about=data.about,
-            notes=data.notes,
+            notes=(*data.notes, *families),
         ).refusing_too_much()
         for one in configuration.edit_models.values():
             _refuse_what_it_does_not_do(made, one, folder)
