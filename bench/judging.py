@@ -8,7 +8,7 @@ edits, the report) cancels out: the figures are slopes a question. Three judges 
 the tests that plays vLLM, in a process of its own, eight questions at a time; `local` is Qwen3-VL with tiny random
 weights, one thread. Of each form: `questions_a_second`; `engine_ms` and `worker_ms`, processor time a question of the
 engine's process and of all others that it started; `model_ms`, what the same questions take in the model alone
-(`local`), asked directly in the same batches; `harness_ms`, all but that. A form that a judge does not know is left out.
+(`local`), asked directly in the same batches; `harness_ms`, all but that. A form that a judge lacks is left out.
 """
 
 from __future__ import annotations
