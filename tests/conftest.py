@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +42,9 @@ TARGETS = ("chaos", "models")
 @functools.cache
 def room(path: Path) -> str:
     """The folder of a file of tests; of those that import torch, `torch`."""
-    found = re.search(r"\btiny_models: Path|importorskip\(\"(torch|diffusers|transformers)\"", path.read_text("utf-8"))
+    found = re.search(
+        r"\btiny_(?:models|judges): Path|importorskip\(\"(torch|diffusers|transformers)\"", path.read_text("utf-8")
+    )
     return "torch" if found else path.relative_to(TESTS).parts[0] if path.parent != TESTS else "."
 
 
@@ -88,5 +92,31 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from edit_eval.testing.tiny_models import build
 
     folder = tmp_path_factory.mktemp("tiny_models")
-    build(folder)
+    build(folder, ["qwen-image-edit", "qwen-image-edit-plus", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"])
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_judges(tiny_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tiny judges of all families, each under its name. Not to be written into, either."""
+    from edit_eval.testing.tiny_judges import JUDGES
+    from edit_eval.testing.tiny_models import build
+
+    folder = tmp_path_factory.mktemp("tiny_judges")
+    build(folder, JUDGES)
+    for name in ("qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"):
+        (folder / name).symlink_to(tiny_models / name)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A headless Chromium, if there is one on this machine."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    playwright = pytest.importorskip("playwright.sync_api")
+    if chromium is None:
+        pytest.skip("Chromium is not installed")
+    with playwright.sync_playwright() as started:
+        running = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield running
+        running.close()

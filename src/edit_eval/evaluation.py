@@ -26,9 +26,12 @@ from edit_eval.execution.drivers.local import LocalDriver
 from edit_eval.execution.run_folders import RUNS, find_place, refuse_a_python_without_utf_8
 from edit_eval.execution.session import Session, Spectator
 from edit_eval.experiment import Experiment, load_samples, verify_sources
+from edit_eval.passports import passport_folder
 from edit_eval.run import Run, failures
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.store.comparable import compare_runs
+from edit_eval.store.examined import take_passports
+from edit_eval.store.joined import judges_apart
 from edit_eval.store.matrix import Matrix, what_is_left
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
@@ -45,6 +48,7 @@ def evaluate(
     spectator: Spectator | None = None,
     report: bool = True,
     command: Sequence[str] = (),
+    passports: Path | None = None,
     **options: Unpack[LoadingOptions],
 ) -> Run:
     """Runs an evaluation, or goes on with one, and returns it with its numbers.
@@ -58,8 +62,9 @@ def evaluate(
     picture that is there is decoded and compared with what was recorded; one that differs is made again. With
     `strict_environment` a run that goes on with other libraries or GPUs than at its last start is refused, and one
     whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at the end. `command`
-    is the command line that was typed, for the records. What happens is shown on stderr as `execution.progress` says,
-    or told to a `spectator` instead.
+    is the command line that was typed, for the records. The judges' passports are looked for in the folder `passports`,
+    by default in the user's cache, and copied into the run. What happens is shown on stderr as `execution.progress`
+    says, or told to a `spectator` instead.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `RunInterrupted` when the run ended early, `NotDrawn` when only its report is missing: all that was
@@ -83,7 +88,7 @@ def evaluate(
     altered = verify_sources(configuration) if verify else ""
     data = load_samples(configuration, spectator)
     experiment = Experiment.of(configuration, data)
-    for note in data.notes:
+    for note in experiment.notes:
         spectator.note(note)
     refuse_nothing(experiment.samples)
 
@@ -118,7 +123,8 @@ def evaluate(
             session.run(
                 matrix, directory, spectator, categories, strict_environment=strict_environment, command=command
             )
-        if report and (pending or not described or not run.page.exists()):
+        examined = take_passports(experiment, directory.path, passports or passport_folder())
+        if report and (pending or not described or examined or not run.page.exists()):
             remember_sources(experiment.samples)
             run.draw()
     return run
@@ -201,4 +207,9 @@ def compare(
     all are shown to be less than that many points worse. Raises `ConfigurationError` for runs that cannot be compared,
     with what differs, and `RunDirectoryError` for a folder that is no run."""
     made = [run if isinstance(run, Run) else Run(Path(run)) for run in runs]
-    return compare_runs(made, score=score, detect=detect, margin=margin)
+    try:
+        return compare_runs(made, score=score, detect=detect, margin=margin)
+    except ConfigurationError as error:
+        for line in judges_apart(made):
+            error.add_note(f"{line}; `edit-eval agreement {' '.join(str(run.path) for run in made)}` says more")
+        raise

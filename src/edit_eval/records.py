@@ -31,6 +31,8 @@ class Status(str, Enum):
         return self.value
 
 
+CONTROL = "control:"
+"""What the `edit_model` of a judgement begins with that is about no edit; behind it stands what is judged."""
 NO_EDIT = (Status.EDIT_FAILED, Status.EDIT_REFUSED)
 """Why there is no edit; of an edit, and of all that would have been judged of it."""
 
@@ -202,6 +204,8 @@ class Judgement:
     """For each reading: by question. Empty where there was nothing to judge."""
     again: frozenset[str] = frozenset()
     """The scores that came only when a question that they need was asked again."""
+    spread: Mapping[str, float] = field(default_factory=dict)
+    """With several readings, for each score the standard deviation between them (n - 1), in its points."""
     seconds: float = 0.0
     """Time that the judge computed for all of it, in seconds."""
     device: str = ""
@@ -271,6 +275,8 @@ class Scoring:
     headline: str
     scales: Mapping[str, Scale]
     """In the protocol's order."""
+    parts: tuple[str, ...] = ()
+    """Those that are parts of the headline (a criterion each), which tables of results show beneath it."""
 
     @property
     def scale(self) -> Scale:
@@ -377,6 +383,8 @@ class Results:
     """Versions, devices, revisions, as recorded by the last start."""
     about: Mapping[str, str] = field(default_factory=dict)
     """What the benchmark says of itself: `source`, `licence`, and what else a reader should know."""
+    examined: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """For each judge that an audit could examine what its passport says: see docs/records.md (`judges`)."""
     notes: tuple[str, ...] = ()
     """What a reader must know: what is odd about the samples, damaged lines, changed libraries, mixed GPUs."""
 

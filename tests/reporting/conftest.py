@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from reporting.reports import Report, report_on
 from reporting.three_scores import with_three_scores
 
 SMALL = (96, 72)
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture(scope="session")
@@ -59,18 +57,6 @@ def three_scores(tmp_path_factory: pytest.TempPathFactory) -> Report:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """A run in which every word tries to be markup, a script or a path."""
     return report_on(build_hostile_run(tmp_path_factory.mktemp("hostile")))
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """A headless Chromium, if there is one on this machine."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed")
-    with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture

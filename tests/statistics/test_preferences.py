@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edit_eval.statistics.people import read_people_scores
+from edit_eval.statistics.people_scores import read_people_scores
 from edit_eval.statistics.preferences import (
     SHARES,
     Vote,

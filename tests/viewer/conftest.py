@@ -14,7 +14,6 @@ from viewer.served import Viewer
 
 pytest.importorskip("fastapi")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ALLOWED = ("http://127.0.0.1:", "data:", "file:")
 
 
@@ -45,18 +44,6 @@ def viewer(finished: Path) -> Iterator[Viewer]:
     """A viewer on the finished run."""
     with Viewer([finished]) as started:
         yield started
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """A headless Chromium, if there is one on this machine."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed")
-    with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture

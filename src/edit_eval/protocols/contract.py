@@ -8,7 +8,7 @@ that question again, a changed score asks nobody."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from typing import Protocol as Shape
@@ -80,6 +80,15 @@ class Question:
     """Earlier questions; the text of the reply to one stands where `user` has `{its name}`."""
     again: str = ""
     """The line that is added when it is asked again; in no key."""
+    orders: tuple[Question, ...] = ()
+    """The same question in other orders (of its pictures, of what its text lists): the second reading is put the first
+    of them, and so on, and round again from this one. They have its name, form, labels and values."""
+
+
+def in_order(question: Question, reading: int) -> Question:
+    """The question as it is put in a reading, which counts from 0."""
+    turn = reading % (1 + len(question.orders))
+    return question.orders[turn - 1] if turn else question
 
 
 def mean(sample: Sample, values: Values) -> float:
@@ -97,6 +106,13 @@ class Score:
     questions give less, and is missing where a reply was not readable."""
     of: Callable[[Sample, Values], float] = mean
     """Pure. May raise `Missing`; anything else that it raises makes the score `undefined`, too."""
+    part: bool = False
+    """It is a part of the headline (one criterion of several): tables of results show it beneath, not on its own."""
+
+
+def parts(names: Iterable[str], scale: Scale) -> dict[str, Score]:
+    """A score for each of these values by itself, as parts of the headline."""
+    return {name: Score(scale=scale, needs=(name,), part=True) for name in names}
 
 
 class Protocol(Shape):
@@ -157,6 +173,8 @@ def fault(protocol: Protocol, sample: Sample) -> str:
             return f"its question `{question.name}` shows `{twice}` twice; give one of the views a `label`"
         if question.form == PROBABILITIES and (len({*question.labels}) < 2 or "" in question.labels):
             return f"its question `{question.name}` asks for probabilities and has no two `labels`"
+        if any(_alike(order) != _alike(question) for order in question.orders):
+            return f"its question `{question.name}` is not the same in all its `orders`"
     counts = getattr(protocol, "counts", None)
     leading = [protocol.headline] if counts is None or counts(sample) else [*protocol.scores]
     if not given or not any({*protocol.scores[name].needs} <= {*given} for name in leading):
@@ -164,7 +182,14 @@ def fault(protocol: Protocol, sample: Sample) -> str:
     return ""
 
 
+def _alike(question: Question) -> tuple[object, ...]:
+    """What a question has in every order."""
+    about = question.name, question.form, {*question.labels}, {*question.gives}, question.after
+    return *about, {view.picture for view in question.shows}
+
+
 def scoring(name: str, protocol: Protocol) -> Scoring:
     """What the scores of a protocol are, for statistics and reports."""
     scales = {score: what.scale for score, what in protocol.scores.items()}
-    return Scoring(protocol=name, headline=protocol.headline, scales=scales)
+    parts = tuple(score for score, what in protocol.scores.items() if what.part)
+    return Scoring(protocol=name, headline=protocol.headline, scales=scales, parts=parts)

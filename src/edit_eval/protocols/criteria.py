@@ -18,7 +18,8 @@ import yaml
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer, excerpt
-from edit_eval.protocols.contract import Missing, Question, Score, View
+from edit_eval.protocols.contract import Missing, Question, Score, View, parts
+from edit_eval.protocols.objects import list_schema, number
 from edit_eval.protocols.replies import read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
@@ -91,13 +92,14 @@ class Asked:
                 raise ConfigurationError(f"prompts.{name}: there is no such question; there are {', '.join(texts)}")
             if parameters.prompts != "official":
                 loading.check_prompts(name, replaced, texts[name]["fields"])
-            texts[name].update(replaced)
+            # A wording that is not ours lays down a form of its own.
+            texts[name].update(replaced, **({"schema": ""} if "system_prompt" in replaced else {}))
         return texts
 
     @classmethod
     def load(cls, parameters: Any) -> Any:
         """The rubric as plain data."""
-        return loading.packaged(cls.rubric, "en")
+        return loading.packaged(f"{cls.rubric}.v1", "en")
 
     @classmethod
     def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -151,6 +153,7 @@ class Asked:
             user=loading.fill(text["user_prompt_template"], values),
             shows=tuple(_views(text, sample)),
             form="text" if text["reads"] else "json",
+            schema=text.get("schema", ""),
             again=text["ask_again"],
         )
 
@@ -208,9 +211,9 @@ class Criteria(Asked):
         if len(ranges) != 1:
             raise ConfigurationError("protocol.rubric: its questions have different ranges; give all of them the same")
         ((lowest, highest),) = ranges
-        self.scores: Mapping[str, Score] = {
-            "score": Score(scale=Scale(lowest=lowest, highest=highest, mean_over="categories"))
-        }
+        scale = Scale(lowest=lowest, highest=highest, mean_over="categories")
+        given = dict.fromkeys(name for text in texts.values() for name in text["gives"] if name != self.headline)
+        self.scores: Mapping[str, Score] = {self.headline: Score(scale=scale), **parts(given, scale)}
 
 
 def worded(rubric: Mapping[str, Any]) -> dict[str, Any]:
@@ -230,6 +233,9 @@ def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str,
     parts += [rubric["quotation"]] if told else []
     fill = {"lowest": str(lowest), "highest": str(highest), "form": form}
     system = "\n\n".join(part.strip() for part in [*parts, rubric["answer"]] if part)
+    reasons, score = ('"reasoning"' in rubric["answer"], '"score"' in rubric["answer"])  # as the wording asks for it
+    entry = number(lowest, highest, whole=True)
+    schema = list_schema("score", entry, len(question["criteria"]), "reasoning" if reasons else "") if score else ""
     quoted = [f"{rubric['tells'][name]}\n<{name}>\n{{{name}}}\n</{name}>" for name in told]
     return {
         "system_prompt": loading.fill(system, fill),
@@ -243,6 +249,7 @@ def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str,
         "lowest": lowest,
         "highest": highest,
         "reads": [],
+        "schema": schema,
     }
 
 

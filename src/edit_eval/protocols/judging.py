@@ -7,17 +7,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from statistics import stdev
 from typing import Literal, NamedTuple
 
-from edit_eval.judges.answers import WAS_CUT_OFF, whole_before_the_cut
+from edit_eval.judges.answers import LEAST_MASS, WAS_CUT_OFF, whole_before_the_cut
 from edit_eval.protocols.contract import PROBABILITIES, Missing, Protocol, Question, mean
 from edit_eval.records import Reading, Reply, Sample, Status
 
 SHOWN = 200  # characters of a refusal
 ROUNDING = 0.01  # by which probabilities in the judge's own dtype may exceed 1 together
-LEAST_MASS = 0.5
-"""Below it a judge would rather have written something else than one of the legal answers: what it prefers among those
-is no answer to the question."""
 NOT_ASKED = Reading(status=Status.PENDING, reason="not asked yet")
 
 
@@ -72,6 +70,9 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
             return Reading(status=Status.UNPARSEABLE, reason=wrong, text=text, asked=count)
         total = math.fsum(reply.values.values())
         mass = "unknown" if reply.normalised else min(total, 1.0)
+        if mass != "unknown" and mass < LEAST_MASS:
+            wrong = f"the judge would say something else: the legal answers have {mass:.3g} of the probability"
+            return Reading(status=Status.UNPARSEABLE, reason=wrong, text=text, mass=mass, asked=count)
         reply = replace(reply, values={label: reply.values[label] / total for label in question.labels})
     try:
         found = protocol.read(question, reply)
@@ -93,8 +94,6 @@ def _no_distribution(question: Question, reply: Reply) -> str:
     total = math.fsum(reply.values.values())
     if min(reply.values.values()) < 0 or not 0 < total < 1 + ROUNDING:
         return f"its probabilities are none: they sum up to {total:.6g}"
-    if total < LEAST_MASS and not reply.normalised:
-        return f"the judge would say something else: the legal answers have {total:.3g} of the probability"
     return ""
 
 
@@ -116,6 +115,8 @@ class Scored(NamedTuple):
     missing: dict[str, tuple[Status, str]]
     again: frozenset[str]
     """Of the scores, those that came only when something was asked again."""
+    spread: dict[str, float]
+    """With several readings, each score's standard deviation between them."""
 
 
 def score(
@@ -128,6 +129,7 @@ def score(
     """
     giver, named = _applying(protocol, questions)
     scores: dict[str, float] = {}
+    spread: dict[str, float] = {}
     why: dict[str, tuple[Status, str]] = {}
     again = []
     for name, needs in named:
@@ -141,13 +143,15 @@ def score(
                     asked = max(asked, one.asked)
                 numbers.append(_number(protocol.scores[name].of(sample, values)))
             scores[name] = numbers[0] if len(numbers) == 1 else math.fsum(numbers) / len(numbers)
+            if len(numbers) > 1:
+                spread[name] = stdev(numbers)
             if asked > 1:
                 again.append(name)
         except Missing as missing:
             why[name] = missing.status, missing.reason
         except Exception as error:  # a formula of the user's own
             why[name] = Status.UNDEFINED, f"{type(error).__name__}: {error}"
-    return Scored(scores, why, frozenset(again))
+    return Scored(scores, why, frozenset(again), spread)
 
 
 def looks_at_samples(protocol: Protocol) -> bool:

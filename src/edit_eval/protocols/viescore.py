@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.contract import Missing, Question, Score, Values, View
+from edit_eval.protocols.contract import Missing, Question, Score, Values, View, parts
+from edit_eval.protocols.objects import list_schema, number
 from edit_eval.protocols.replies import read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
@@ -83,13 +84,21 @@ class VIEScore:
         "SC": Score(scale=_SCALE, needs=GIVES["SC"], of=_least),
         "PQ": Score(scale=_SCALE, needs=GIVES["PQ"], of=_least),
         "O": Score(scale=_SCALE, needs=GIVES["SC"] + GIVES["PQ"], of=_overall),
+        **parts(GIVES["SC"] + GIVES["PQ"], _SCALE),
     }
 
     @staticmethod
     def texts(parameters: Parameters) -> dict[str, Any]:
         """The wording of both questions. Raises `ConfigurationError` for prompts that cannot be read or meant."""
-        ours = loading.packaged("viescore", parameters.language)
-        texts = {name: {**ours[name], "ask_again": ours["ask_again"]} for name in GIVES}
+        ours = loading.packaged("viescore.v1", parameters.language)
+        texts = {
+            name: {
+                **ours[name],
+                "ask_again": ours["ask_again"],
+                "schema": list_schema("score", number(LOWEST, HIGHEST), len(gives), "reasoning"),
+            }
+            for name, gives in GIVES.items()
+        }
         prompts = parameters.prompts
         if prompts == "official":
             prompts = _official(parameters.prompts_path)
@@ -103,7 +112,8 @@ class VIEScore:
                     f"prompts.{name}: viescore has no such question; there are {' and '.join(texts)}"
                 )
             loading.check_prompts(name, replaced, FIELDS)
-            texts[name].update(replaced)
+            # A wording that is not ours lays down a form of its own.
+            texts[name].update(replaced, **({"schema": ""} if "system_prompt" in replaced else {}))
         return texts
 
     def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:
@@ -112,7 +122,7 @@ class VIEScore:
         edit = View(picture="edit", steps=steps)
         self._shows = {"SC": (View(picture="source"), edit), "PQ": (edit,)}
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            f"G_{name}": partial(_published, name, parameters.guess_seed) for name in self.scores
+            f"G_{name}": partial(_published, name, parameters.guess_seed) for name in (*GIVES, self.headline)
         }
 
     def questions(self, sample: Sample) -> Sequence[Question]:
@@ -128,6 +138,7 @@ class VIEScore:
             user=loading.fill(text["user_prompt_template"], values),
             shows=self._shows[name],
             form="json",
+            schema=text.get("schema", ""),
             again=text["ask_again"],
         )
 

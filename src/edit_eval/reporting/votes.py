@@ -14,7 +14,7 @@ from rich.text import Text
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
-from edit_eval.reporting.comparison import signed, signed_span
+from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table, print_dim, stdout_console
 from edit_eval.statistics.preferences import people_rows

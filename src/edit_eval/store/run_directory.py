@@ -41,8 +41,8 @@ JOURNALS = ("edits", "replies", "events")
 MEMORY_FIELDS = ("device", "model", "kind", "before", "loaded", "peak", "after")
 LIVE = "live.json"
 OURS = frozenset(
-    {"lock", "holder.json", LIVE, "config", "environment", "samples", *JOURNALS, "votes", "images", "logs", "report"}
-)
+    ("lock", "holder.json", LIVE, "config", "environment", "samples", *JOURNALS, "images", "logs", "report")
+) | {"votes", "passports", "anchors"}
 
 
 class CannotWrite(Stopped):

@@ -406,3 +406,15 @@ def test_a_model_that_the_run_did_not_have_takes_what_is_known_of_its_type(seen:
     made = plan(configuration(tmp_path, edit={"seconds": 7.0}), from_run=seen.path)
     assert made.durations["edit:testing"].source == "its own parameters"
     assert made.durations["edit:testing"].unit == 7.0
+
+
+def test_it_says_beforehand_how_many_answers_a_pair_takes_and_what_they_cost(tmp_path: Path) -> None:
+    letters = {"answer": "probabilities", "asked": "one_by_one", "rubric": "five_dimensions.v2"}
+    once = configuration(tmp_path, judge={"seconds": 0.5})
+    often = {**once, "protocol": letters, "evaluation": {"controls": 0, "readings": 4}}
+    assert not any("a pair" in note for note in plan(once, samples=9).notes)
+    made = plan(often, samples=9)
+    assert "testing: 6 questions x 4 readings, so 24 answers a pair" in made.notes
+    assert made.durations["judge:testing"].unit == pytest.approx(
+        24 * plan(once, samples=9).durations["judge:testing"].unit
+    )

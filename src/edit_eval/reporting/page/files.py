@@ -27,7 +27,7 @@ def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, 
         raise ValueError(f"the report is written in {' or '.join(LANGUAGES)}, not in {language!r}")
     folder.mkdir(parents=True, exist_ok=True)
     write_tables(results, summary, folder, language=language)
-    with _whole(folder / "index.html") as file:
+    with whole(folder / "index.html") as file:
         file.writelines(page(results, summary, folder, language=language))
 
 
@@ -40,7 +40,7 @@ def write_tables(results: Results, summary: Mapping[str, Any], folder: Path, *, 
         "report.md": lambda file: file.write(markdown(results, summary, language)),
     }
     for name, write in contents.items():
-        with _whole(folder / name) as file:
+        with whole(folder / name) as file:
             write(file)
 
 
@@ -50,7 +50,7 @@ def _write_summary(summary: Mapping[str, Any], file: TextIO) -> None:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[TextIO]:
+def whole(path: Path) -> Iterator[TextIO]:
     """A file that appears under its name only when all of it is on the disk."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

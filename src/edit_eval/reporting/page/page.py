@@ -29,6 +29,7 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.records import Results
 from edit_eval.reporting import formats
+from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import charts, histogram_hint, most_tags
 from edit_eval.reporting.page.entries import Entry
@@ -37,6 +38,7 @@ from edit_eval.reporting.page.rendering import template_environment, told_of
 from edit_eval.reporting.page.texts import LANGUAGES, name_of, scale_words, score_name, text, texts
 from edit_eval.reporting.page.thumbnails import Size, size_for, thumbnails
 from edit_eval.reporting.page.vega import vega
+from edit_eval.reporting.passports import passport_lines
 
 _STYLES = ("page.css", "results.css", "gallery.css", "detail.css")
 _EARLY = "early.js"
@@ -153,6 +155,8 @@ def _document(
     script = closed(*_SCRIPTS, more=served.script if served else "")
     early, drawing = asset(_EARLY), vega()
     results: Results = told["results"]
+    wrong = {one: wrong_lines(told["summary"], one) for one in LANGUAGES}
+    examined = {one: passport_lines(told["summary"], one) for one in LANGUAGES}
     parts: list[Entry] = told["parts"]
     return (
         page_templates(language)
@@ -166,6 +170,8 @@ def _document(
             policy=policy(style, (early, script, drawing), served=served is not None),
             served=served,
             title=title,
+            wrong=_by_line(wrong),
+            examined=_by_line(examined),
             made=_made(drawn),
             histogram_hint=histogram_hint,
             judges_have_one_scale=have_one_scale(results),
@@ -179,6 +185,11 @@ def _document(
             thumbnails_here=Markup(_THUMBNAILS_HERE),
         )
     )
+
+
+def _by_line(lines: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """Each line in every language, of all lines by language."""
+    return [dict(zip(lines, one, strict=True)) for one in zip(*lines.values(), strict=True)]
 
 
 def title(name: str, parts: Sequence[Entry], language: str) -> str:
@@ -200,10 +211,10 @@ def policy(style: str, scripts: tuple[str, ...], *, served: bool = False) -> str
 
     A served one takes its pictures from its server, and asks nobody else.
     """
-    allowed = " ".join(_digest(script) for script in scripts)
+    allowed = " ".join(digest_of(script) for script in scripts)
     reaches = "img-src 'self' data:; connect-src 'self'" if served else "img-src 'self' file: data:"
     return (
-        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
+        f"default-src 'none'; script-src {allowed}; style-src {digest_of(style)}; "
         f"{reaches}; base-uri 'none'; form-action 'none'"
     )
 
@@ -218,7 +229,8 @@ def closed(*names: str, more: str = "") -> str:
     return "(() => {\n'use strict';\n" + "\n".join([*map(asset, names), more]).strip() + "\n})();"
 
 
-def _digest(source: str) -> str:
+def digest_of(source: str) -> str:
+    """By which a page's policy allows a style or a script."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 

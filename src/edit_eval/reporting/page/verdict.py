@@ -8,7 +8,8 @@ from typing import Any
 from markupsafe import Markup
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.comparison import failure_remarks, note_words, p_value, signed, signed_span, verdict
+from edit_eval.reporting.comparison import failure_remarks, note_words, verdict
+from edit_eval.reporting.formats import p_value, signed, signed_span
 from edit_eval.reporting.page.page import page_templates
 from edit_eval.reporting.page.texts import LANGUAGES, text
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
