@@ -22,7 +22,7 @@ from edit_eval.execution.advice import examination, fetching
 from edit_eval.execution.advice.fetching import Fetched
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.planning import Plan, make_plan
-from edit_eval.execution.drivers.local import LocalDriver
+from edit_eval.execution.driver_choice import driver_of
 from edit_eval.execution.run_folders import RUNS, find_place, refuse_a_python_without_utf_8
 from edit_eval.execution.session import Session, Spectator
 from edit_eval.experiment import Experiment, load_samples, verify_sources
@@ -90,7 +90,7 @@ def evaluate(
     # What is there.
     place = find_place(run_dir, configuration.name, experiment, again.__contains__)
     sources = [RunDirectory.existing(Path(folder)) for folder in (*reuse_from, *place.sources)]
-    session = Session(configuration, LocalDriver())
+    session = Session(configuration, driver_of(configuration))
     session.refuse_what_cannot_load(place.expected(experiment, sources, again.__contains__))
 
     with place.begun() as directory:

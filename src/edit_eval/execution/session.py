@@ -16,14 +16,14 @@ from edit_eval.config.schema import Configuration
 from edit_eval.execution.advice.answer_limits import cut_off_sentences, short_limits
 from edit_eval.execution.advice.obstacles import refuse
 from edit_eval.execution.choices import choose
-from edit_eval.execution.drivers.contract import Driver, Machine, Meter
-from edit_eval.execution.engine.contracts import Watcher
+from edit_eval.execution.drivers.contract import Driver, Gpu, Machine, Meter
+from edit_eval.execution.engine.contracts import Specifications, Watcher
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.engine.recorder import Audience, Recorder
 from edit_eval.execution.engine.workload import fill_work
-from edit_eval.execution.layout import Layout, lay_out
+from edit_eval.execution.layout import Layout, grow, lay_out
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.space import what_is_short
 from edit_eval.records import Status
@@ -34,7 +34,7 @@ from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Work
 from edit_eval.scheduling.time_left import rest_of_a_run
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds
+from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds, unlike_machines
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
 
 RECORDED_LIBRARIES = ("edit-eval", "pillow", "numpy", "torch", "diffusers", "transformers", "accelerate", "safetensors")
@@ -87,7 +87,12 @@ class Session:
         With `strict` a difference from the last start raises `RunDirectoryError` instead.
         """
         now = environment_record(self.layout, self._driver.machine())
-        return [*changed_since_the_last_start(directory, now, strict=strict), *several_kinds(now)]
+        notes = [
+            *changed_since_the_last_start(directory, now, strict=strict),
+            *several_kinds(now),
+            *unlike_machines(now),
+        ]
+        return notes + [note for host in self._driver.machine().hosts() for note in host.notes]
 
     def run(
         self,
@@ -119,6 +124,7 @@ class Session:
             start=execution.start,
             placement=choices.placement.value,
             load_concurrency=choices.load_concurrency.value,
+            host=lambda device: layout.host_of.get(device, ""),
         )
 
         def tell_prediction(all_work: bool) -> None:
@@ -139,6 +145,12 @@ class Session:
             of: replace(found, revision=revisions[found.model], logs=logs)
             for of, found in layout.specifications.items()
         }
+
+        def growth(gpus: Sequence[Gpu]) -> Specifications:
+            layout.host_of.update({gpu.name: gpu.node for gpu in gpus})
+            environment.update(machines_record(machine))
+            return grow(self.configuration, specifications, gpus)
+
         recorder.event("devices", devices=list(layout.devices))
         say = ModelsSay(directory, strict=strict_environment)
         environment = {**environment_record(layout, machine), "choices": choices.as_plain()}
@@ -167,6 +179,7 @@ class Session:
                 recorder,
                 spectator,
                 specifications,
+                growth=growth,
                 interruption=interruption,
                 observer=observe,
             )
@@ -225,5 +238,13 @@ def environment_record(layout: Layout, machine: Machine) -> dict[str, Any]:
         "devices": list(layout.devices),
         "places": {model: list(devices) for model, devices in layout.places.items()},
         "layout": layout.reasons,
-        "gpus": [{"name": g.name, "title": g.title, "uuid": g.uuid, "memory": g.memory} for g in machine.gpus() or ()],
+        **machines_record(machine),
     }
+
+
+def machines_record(machine: Machine) -> dict[str, Any]:
+    """The GPUs, and of a cluster the machines that they are in."""
+    seen = machine.gpus() or ()
+    gpus = [{"name": g.name, "title": g.title, "uuid": g.uuid, "memory": g.memory} for g in seen]
+    hosts = [{"name": h.name, "devices": list(h.devices), **h.about, "notes": list(h.notes)} for h in machine.hosts()]
+    return {"gpus": gpus, **({"machines": hosts} if hosts else {})}
