@@ -50,10 +50,11 @@ class Machines:
         ray = Path(sys.executable).with_name("ray")
         start = f"{ray} start --address={self.address} --num-cpus=1 --num-gpus=2 --object-store-memory={STORE} --block"
         script = f"mount -t tmpfs none {folder} && exec {start}"
-        command = ["unshare", "--mount", "sh", "-c", script]
+        command, there = ["unshare", "--mount", "sh", "-c", script], self.gpus()
         self._apart.append(
             subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         )
+        assert soon(lambda: self.gpus() == there + 2)
 
     def gpus(self) -> int:
         """How many GPUs the machines have that are there."""
@@ -71,18 +72,19 @@ class Machines:
         """All machines but the head go."""
         while self._nodes:
             self._cluster.remove_node(self._nodes.pop(), allow_graceful=True)
-        for process in self._apart:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
-            process.wait(30)
-        self._apart.clear()
+        self._end_those_apart()
         assert soon(lambda: self.gpus() == 0)
 
-    def close(self) -> None:
+    def _end_those_apart(self) -> None:
         for process in self._apart:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait(30)
+        self._apart.clear()
+
+    def close(self) -> None:
+        """The cluster is gone, and nothing of it stays."""
+        self._end_those_apart()
         self._cluster.shutdown()
 
 

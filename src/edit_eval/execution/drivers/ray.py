@@ -117,7 +117,7 @@ class RayDriver(LocalDriver):
         self._expected: set[int] | None = None  # agents that have not answered yet; None until they are started
         self._takes: dict[int, int] = {}  # number of a picture that is under way -> the worker whose it is
         self._meters: dict[str, Meter] = {}
-        self._failure = ""
+        self._failure, self._there = "", 0
         self._started = False
         self._ready: Message = {}
 
@@ -160,11 +160,19 @@ class RayDriver(LocalDriver):
             gpus=self._wanted,
             variables={name: self._environment[name] for name in sorted(names)},
         )
-        while (self._expected is None or self._expected) and time.monotonic() < deadline:
+        while time.monotonic() < deadline and (self._expected is None or self._expected or self._all_taken):
             self._wait(deadline)
+        if self._all_taken:
+            self.close()
+            raise ConfigurationError("execution.driver: ray: other jobs have reserved every GPU of the cluster")
         for _, node in sorted(self._nodes.items()):
             self._number(node)
         return self
+
+    @property
+    def _all_taken(self) -> bool:
+        """Whether there are GPUs and none for us, for the moment: a run that was killed has its own for a while."""
+        return self._there > 0 and self._wanted != 0 and not self._nodes
 
     def _wait(self, deadline: float) -> None:
         for key, _ in self._selector.select(0.5):
@@ -192,6 +200,7 @@ class RayDriver(LocalDriver):
             elif event == "failed":
                 self._failure = message["error"]
             elif event == "agents":
+                self._there = self._there or message["gpus"]
                 self._expected = (self._expected or set()) | (set(message["numbers"]) - self._nodes.keys())
             elif event == "lost":
                 self._expected = (self._expected or set()) - {message["number"]}

@@ -100,20 +100,18 @@ class Files:
         self.shared = seen and os.access(run, os.W_OK)
         return self.shared
 
-    def place(self, picture: Message) -> bool:
-        """Gives a picture its path here; False where its file is still to come."""
-        name = known_by(picture)
+    def find(self, name: tuple[str, str]) -> str:
+        """Where a picture is here; empty where its file is still to come."""
         if name in self._here:
             self._here[name] = found = self._here.pop(name)
-            picture["path"] = found[0]
-            return True
+            return found[0]
         path, digest = name
         if path.startswith(self._run):
-            return self.shared
+            return path if self.shared else ""
         there = _digest_of(path) == digest if digest else self.shared and os.path.isfile(path)
         if there:
             self._here[name] = path, 0
-        return there
+        return path if there else ""
 
     def keep(self, name: tuple[str, str], data: bytes) -> None:
         """A file has come."""
@@ -306,13 +304,16 @@ class Agent:
     def _send(self, worker: int, order: Message) -> bool:
         """Sends an order; False where pictures of it are still to come."""
         if order["do"] == "run":
-            missing = {known_by(one): one for one in pictures_of(order) if not self._files.place(one)}
-            if missing:
-                asked = [name for name in missing if name not in self._wanted]
-                self._wanted.update(asked)
-                if asked:
+            pictures = list(pictures_of(order))
+            found = [self._files.find(known_by(one)) for one in pictures]
+            if not all(found):
+                missing = {known_by(one) for one, path in zip(pictures, found, strict=True) if not path}
+                if asked := sorted(missing - self._wanted):
+                    self._wanted.update(asked)
                     self._tell(want=asked)
                 return False
+            for one, path in zip(pictures, found, strict=True):
+                one["path"] = path
             if not self._files.shared and "output" in order:
                 ours = self._files.folder / f"{worker}-{order['task']}.png"
                 self._outputs[worker, order["task"]] = order["output"], ours
@@ -341,7 +342,8 @@ class Agent:
         if event in ("loaded", "died"):
             self._meters.now()
         if event == "died":
-            self._held.pop(worker, None)
+            if self._held.pop(worker, None) is not None:
+                self._wanted.clear()  # what was asked for on its behalf may not come: others ask anew
             log = self._logs.pop(worker, None)
             if log is not None:
                 with contextlib.suppress(OSError):

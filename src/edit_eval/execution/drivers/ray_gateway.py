@@ -6,7 +6,7 @@ that this process is gone means that the cluster is. It sees which machines ther
 
 Over its two pipes, JSON lines. From the engine, the field `do`: `start` (`port`, `token`, `gpus`, `variables`), `take`
 (`id`, `number`, `path`, `to`, `size`), `give` (`number`, `picture`). To the engine, the field `event`: `ready` (`host`,
-`address`), `agents` (`numbers`), `lost` (`number`, `reason`), `taken` (`id`, `error`, `disk`), `failed` (`error`).
+`address`), `agents` (`numbers`, `gpus`), `lost` (`number`, `reason`), `taken` (`id`, `error`, `disk`), `failed` (`error`).
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ class Gateway:
         return name
 
     def _start(self, **orders: Any) -> None:
-        self.say("agents", numbers=self._agents_on(orders))
+        there = sum(node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"])
+        self.say("agents", numbers=self._agents_on(orders), gpus=there)
         threading.Thread(target=self._look, args=(orders,), daemon=True).start()
         threading.Thread(target=self._watch_head, daemon=True).start()
 
@@ -140,7 +141,7 @@ class Gateway:
             time.sleep(LOOK_EVERY)
             try:
                 if numbers := self._agents_on(orders):
-                    self.say("agents", numbers=numbers)
+                    self.say("agents", numbers=numbers, gpus=0)
                 self._answered = time.monotonic()
             except Exception:
                 continue  # whether the head is gone is seen from its silence
