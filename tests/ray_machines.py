@@ -18,6 +18,24 @@ MARK = f"EDIT_EVAL_TESTS={os.getpid()}"
 STORE = 100_000_000  # bytes; Ray takes no less than 75 MB
 PATIENCE = 60.0
 
+WAITS = """
+import os, time
+from dataclasses import dataclass
+from edit_eval.testing.fake_models import FakeEditModel
+
+
+class Waits(FakeEditModel):
+    @dataclass
+    class Parameters(FakeEditModel.Parameters):
+        until: str = ""
+
+    def edit(self, request, on_step):
+        while self._done and not os.path.exists(self.parameters.until):  # one each is made at once
+            time.sleep(0.05)
+        return super().edit(request, on_step)
+"""
+"""An edit model of which each process makes one edit, and no more until a file is there."""
+
 
 class Machines:
     """A head without GPUs, and machines with two fake GPUs each that come and go."""

@@ -96,13 +96,22 @@ def run(
             metavar="auto|rich|plain|lines|none", help="Progress display: bars, a few lines, every score, or none."
         ),
     ] = None,
+    driver: Annotated[
+        str | None, typer.Option(metavar="local|ray", help="Run on this machine, or on a Ray cluster.")
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N|auto", help="Do part I of N; all parts share one --run-dir.")
+    ] = None,
+    grace: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Time to finish what is under way after SIGTERM or SIGUSR1.")
+    ] = 10.0,
 ) -> None:
     """Edit, judge and report. Rerun the same command to resume."""
     from edit_eval.config.loading import load_configuration
     from edit_eval.evaluation import evaluate
     from edit_eval.run import Run
 
-    options["progress"] = progress
+    options["progress"], options["driver"] = progress, driver
     configuration = load_configuration(config, **options)
     for note in configuration.notes:
         print(f"note: {note}", file=sys.stderr)
@@ -115,6 +124,8 @@ def run(
             verify=verify,
             strict_environment=strict_environment,
             command=("edit-eval", *sys.argv[1:]),
+            shard=shard,
+            grace=grace,
         )
     except RunInterrupted as end:
         from edit_eval.reporting.status import in_folder
@@ -130,6 +141,9 @@ def run(
     except NotDrawn as unwritten:
         _print_numbers(Run(unwritten.run_dir), drawn=False)
         raise
+    if shard is not None and made.summary["status"] != "complete":
+        print(f"shard {shard} is done; other shards of {made.path} have something left", file=sys.stderr)
+        return answer(lambda: made.summary, lambda: None)
     _print_numbers(made)
     made.check_coverage()
 

@@ -8,6 +8,7 @@ for result in evaluate("config.yaml").summary["results"]:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,8 +24,10 @@ from edit_eval.execution.advice.fetching import Fetched
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.planning import Plan, make_plan
 from edit_eval.execution.driver_choice import driver_of
+from edit_eval.execution.engine.interruption import GRACE_SECONDS, announced_before_it_runs
 from edit_eval.execution.run_folders import RUNS, find_place, refuse_a_python_without_utf_8
 from edit_eval.execution.session import Session, Spectator
+from edit_eval.execution.shards import read_shard
 from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.run import Run, failures
 from edit_eval.statistics.comparison import Comparison
@@ -34,6 +37,7 @@ from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
 
 
+@announced_before_it_runs()
 def evaluate(
     configuration: str | Path | Mapping[str, Any] | Configuration,
     *,
@@ -45,6 +49,8 @@ def evaluate(
     spectator: Spectator | None = None,
     report: bool = True,
     command: Sequence[str] = (),
+    shard: str | None = None,
+    grace: float = GRACE_SECONDS,
     **options: Unpack[LoadingOptions],
 ) -> Run:
     """Runs an evaluation, or goes on with one, and returns it with its numbers.
@@ -58,7 +64,9 @@ def evaluate(
     picture that is there is decoded and compared with what was recorded; one that differs is made again. With
     `strict_environment` a run that goes on with other libraries or GPUs than at its last start is refused, and one
     whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at the end. `command`
-    is the command line that was typed, for the records. What happens is shown on stderr as `execution.progress` says,
+    is the command line that was typed, for the records. With a `shard` (`2/8`, or `auto`) several engines share the
+    run, each with its samples; the one that ends last draws. After SIGTERM or SIGUSR1 what is under way has `grace`
+    seconds to come to its end. What happens is shown on stderr as `execution.progress` says,
     or told to a `spectator` instead.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
@@ -66,6 +74,9 @@ def evaluate(
     done is kept.
     """
     refuse_a_python_without_utf_8()
+    part = None if shard is None else read_shard(shard, os.environ)
+    if part is not None and run_dir is None:
+        raise ConfigurationError("--shard needs --run-dir: it is the run that all shards share")
     again = failures(retry)
     notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
@@ -93,7 +104,7 @@ def evaluate(
     session = Session(configuration, driver_of(configuration))
     session.refuse_what_cannot_load(place.expected(experiment, sources, again.__contains__))
 
-    with place.begun() as directory:
+    with place.begun(part) as directory:
         tell(*place.notes(directory, experiment))
         # What is there already counts first, then what other runs have.
         matrix, noticed = place.recall(directory, Matrix(experiment), again.__contains__, verify=verify)
@@ -116,11 +127,23 @@ def evaluate(
             # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
             categories = [sample.category for sample in data.samples]
             session.run(
-                matrix, directory, spectator, categories, strict_environment=strict_environment, command=command
+                matrix,
+                directory,
+                spectator,
+                categories,
+                strict_environment=strict_environment,
+                command=command,
+                shard=part,
+                grace=grace,
             )
-        if report and (pending or not described or not run.page.exists()):
-            remember_sources(experiment.samples)
-            run.draw()
+        remember_sources(experiment.samples)
+        if part is None:
+            if report and (pending or not described or not run.page.exists()):
+                run.draw()
+            return run
+    run = Run(run.path)  # with what the others have done
+    if report and not RunDirectory(run.path).others_at_work:
+        run.draw()
     return run
 
 

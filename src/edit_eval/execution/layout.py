@@ -45,8 +45,8 @@ def grow(
     """How models are started on GPUs that have joined: as elsewhere. Only those that take every GPU are."""
     grown = {}
     for key, section in configuration.models.items():
-        known = next((one for (model, _), one in specifications.items() if model == key), None)
-        for place in places_on(section, gpus) if known else ():
+        known = next(one for (model, _), one in specifications.items() if model == key)
+        for place in places_on(section, gpus):
             grown[key, place] = replace(known, name=_log_name(key, place), devices=place)
     return grown
 

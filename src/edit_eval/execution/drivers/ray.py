@@ -129,7 +129,7 @@ class RayDriver(LocalDriver):
         if find_spec("ray") is None:
             raise ConfigurationError("execution.driver: ray needs Ray here: pip install 'edit-eval[ray]'")
         self._token = secrets.token_hex(16)
-        self._log = tempfile.NamedTemporaryFile(prefix="edit-eval-ray-")
+        self._log = tempfile.NamedTemporaryFile(prefix="edit-eval-ray-")  # noqa: SIM115 (closed with the driver)
         with contextlib.ExitStack() as theirs:
             ends = [os.pipe(), os.pipe()]
             (child_in, self._into), (self._out, child_out) = ends
@@ -177,7 +177,7 @@ class RayDriver(LocalDriver):
     def _wait(self, deadline: float) -> None:
         for key, _ in self._selector.select(0.5):
             key.data[1]()
-        if self._failure or time.monotonic() > deadline and not self._ready:
+        if self._failure or (time.monotonic() > deadline and not self._ready):
             problem = self._failure or f"Ray has not answered for {ANSWER_SECONDS:g} s"
             self._failure = problem
             self.close()
@@ -314,7 +314,7 @@ class RayDriver(LocalDriver):
 
     # -- the five calls --
 
-    def machine(self) -> RayMachine:
+    def machine(self) -> RayMachine:  # type: ignore[override]  # another machine than a local driver's
         """All machines of the cluster as one."""
         return RayMachine(self, self._environment)
 
@@ -442,9 +442,12 @@ class RayDriver(LocalDriver):
         elif event == "died":
             del self._remote[worker]
             remote.node.workers.discard(worker)
-            if "log" in message and remote.log is not None:
-                with contextlib.suppress(OSError), remote.log.open("a") as log:
-                    log.write(message["log"])
+            printed = message.pop("log", "")
+            if printed and remote.log is not None:
+                with contextlib.suppress(OSError):
+                    remote.log.parent.mkdir(exist_ok=True)
+                    with remote.log.open("a") as log:
+                        log.write(printed)
         elif event == "broken":
             message["error"] += f" (on {remote.node.name})"
         self._events.append(Event(worker, message))

@@ -5,8 +5,9 @@ that this process is gone means that the cluster is. It sees which machines ther
 (`ray_agent.py`), says which are gone, and carries pictures through the object store. Workers' lines never come here.
 
 Over its two pipes, JSON lines. From the engine, the field `do`: `start` (`port`, `token`, `gpus`, `variables`), `take`
-(`id`, `number`, `path`, `to`, `size`), `give` (`number`, `picture`). To the engine, the field `event`: `ready` (`host`,
-`address`), `agents` (`numbers`, `gpus`), `lost` (`number`, `reason`), `taken` (`id`, `error`, `disk`), `failed` (`error`).
+(`id`, `number`, `path`, `to`, `size`), `give` (`number`, `picture`). To the engine, the field `event`: `ready`
+(`host`, `address`), `agents` (`numbers`, `gpus`), `lost` (`number`, `reason`), `taken` (`id`, `error`, `disk`),
+`failed` (`error`).
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ class Gateway:
             agent = self._agents[number] = actor.remote(number, name, count, engine, orders["token"])
             end = agent.run.remote(orders["variables"]).future()
             # Not in the callback itself: that runs in the thread in which Ray does everything.
-            end.add_done_callback(functools.partial(self._carriers.submit, self._over, number, count))
+            later = functools.partial(self._carriers.submit, functools.partial(self._over, number, count))
+            end.add_done_callback(later)
             numbers.append(number)
         return numbers
 
