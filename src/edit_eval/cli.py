@@ -167,7 +167,14 @@ def report(run: RunFolder) -> None:
 def plan(
     config: Config,
     *,
-    gpus: Annotated[int | None, typer.Option(metavar="N", help="Simulate N GPUs.")] = None,
+    gpus: Annotated[int | None, typer.Option(metavar="N", help="Simulate N GPUs; with --nodes, N on each.")] = None,
+    nodes: Annotated[int | None, typer.Option(metavar="N", help="Simulate N machines, and compare with fewer.")] = None,
+    shared_disk: Annotated[
+        bool, typer.Option("--shared-disk", help="With --nodes: one disk for the weights of all machines.")
+    ] = False,
+    price: Annotated[
+        float | None, typer.Option(metavar="P", help="With --nodes: the price of a GPU-hour, to show the cost.")
+    ] = None,
     gpu_memory: Annotated[
         float | None, typer.Option(metavar="GIB", help="With --gpus: free memory on each, in GiB.")
     ] = None,
@@ -180,7 +187,17 @@ def plan(
     from edit_eval.reporting.plans import print_plan
     from edit_eval.reporting.terminal_text import stdout_console
 
-    made = make(config, gpus=gpus, gpu_memory=gpu_memory, samples=samples, from_run=from_, **options)
+    made = make(
+        config,
+        gpus=gpus,
+        gpu_memory=gpu_memory,
+        samples=samples,
+        from_run=from_,
+        nodes=nodes,
+        shared_disk=shared_disk,
+        price=price,
+        **options,
+    )
     answer(made.as_plain, lambda: print_plan(made, stdout_console()))
 
 

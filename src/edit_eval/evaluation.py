@@ -22,7 +22,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import examination, fetching
 from edit_eval.execution.advice.fetching import Fetched
 from edit_eval.execution.advice.findings import Finding
-from edit_eval.execution.advice.planning import Plan, make_plan
+from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
 from edit_eval.execution.driver_choice import driver_of
 from edit_eval.execution.engine.interruption import GRACE_SECONDS, announced_before_it_runs
 from edit_eval.execution.run_folders import RUNS, find_place, refuse_a_python_without_utf_8
@@ -182,13 +182,25 @@ def plan(
     gpu_memory: float | None = None,
     samples: int | None = None,
     from_run: Path | None = None,
+    nodes: int | None = None,
+    shared_disk: bool = False,
+    price: float | None = None,
     **options: Unpack[LoadingOptions],
 ) -> Plan:
     """Predicts how long an evaluation takes under every schedule; `options` as for `evaluate`. Nothing is loaded.
 
     As if there were `gpus` GPUs, with `gpu_memory` GiB free on each, and `samples` samples, where given; with `samples`
-    the benchmark's file may be missing.
+    the benchmark's file may be missing. With `nodes` machines of `gpus` GPUs each, fewer machines are compared as well:
+    which take the least time, and which the fewest GPU-hours (at a `price` each). With a `shared_disk` they take turns
+    to load.
     """
+    if nodes is None and (shared_disk or price is not None):
+        raise ConfigurationError(
+            f"{'--shared-disk' if shared_disk else '--price'}: of how many machines? Give `--nodes`"
+        )
+    if nodes is not None and gpus is None:
+        raise ConfigurationError(f"--nodes {nodes}: of how many GPUs each? Give `--gpus`")
+    cluster = None if nodes is None else Cluster(nodes, gpus or 0, shared_disk, price)
     configuration = load_configuration(source, **options, data_may_be_missing=samples is not None)
     benchmark = configuration.benchmark
     seen = Run(from_run).results if from_run is not None else None
@@ -207,6 +219,7 @@ def plan(
         samples=samples,
         seen=seen,
         questions=questions,
+        cluster=cluster,
     )
 
 
