@@ -54,10 +54,10 @@ class Machines:
     def address(self) -> str:
         return str(self._cluster.address)
 
-    def add(self, count: int = 1) -> None:
+    def add(self, count: int = 1, gpus: int = 2) -> None:
         """So many machines more."""
         for _ in range(count):
-            self._nodes.append(self._cluster.add_node(num_cpus=1, num_gpus=2, object_store_memory=STORE))
+            self._nodes.append(self._cluster.add_node(num_cpus=1, num_gpus=gpus, object_store_memory=STORE))
 
     def kill(self) -> None:
         """The power of the first one fails."""

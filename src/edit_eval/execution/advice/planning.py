@@ -207,8 +207,8 @@ def make_plan(
     the same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
     evenly. `seen` is a run whose durations count, `questions` as for `durations_of`. `machine` is what it would run on;
     without one it is this machine. With a `cluster` loads have the limit of each machine, or of all of them where they
-    share a disk, and other numbers of machines are compared. Raises `ConfigurationError` for a model of which nothing is
-    known and for too few devices.
+    share a disk, and other numbers of machines are compared. Raises `ConfigurationError` for a model of which nothing
+    is known and for too few devices.
     """
     if samples is not None and samples < 1:
         raise ConfigurationError(f"--samples {samples}: at least 1")
