@@ -7,8 +7,8 @@ Ray, in the same run of this program. `engine_cpu_ms_local`, `_ray_8`, `_ray_64`
 engine's process a task, as the slope between a short and a long run; the workers are real up to 8 replicas. With 64 and
 256 only the connections of their machines are, and what is behind those is one process that answers at
 once (`cluster_many.py`): so many interpreters would not fit here. `seconds_to_go_on`: from a machine's death until its
-tasks are given to others, as the records show it. `plan_ratio`: a plan of a million samples on 125 machines of 8 GPUs over the same of
-1,000 GPUs.
+tasks are given to others, as the records show it. `plan_ratio`: a plan of a million samples on 125 machines of 8 GPUs
+over the same of 1,000 GPUs.
 
 `--check` ends with 1 where a figure is worse than what is promised, and measures no others. The rate is that of two
 quiet cores; where this machine does not reach it by itself in the same run, it is what the local driver reaches.

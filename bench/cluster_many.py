@@ -1,4 +1,4 @@
-"""Machines of a cluster that answer at once, for `bench/cluster.py`: what many replicas cost the engine, and nobody else.
+"""Machines of a cluster that answer at once, for `bench/cluster.py`: what many replicas cost the engine alone.
 
 Their connections are those of real agents, with every line that a real one says; behind them is one process that does
 no work. As a program it is that process: `cluster_many.py PORT TOKEN MACHINES`.
