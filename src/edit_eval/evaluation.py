@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -101,46 +101,47 @@ def evaluate(
     # What is there.
     place = find_place(run_dir, configuration.name, experiment, again.__contains__)
     sources = [RunDirectory.existing(Path(folder)) for folder in (*reuse_from, *place.sources)]
-    session = Session(configuration, driver_of(configuration))
-    session.refuse_what_cannot_load(place.expected(experiment, sources, again.__contains__))
+    with closing(driver_of(configuration)) as driver:
+        session = Session(configuration, driver)
+        session.refuse_what_cannot_load(place.expected(experiment, sources, again.__contains__))
 
-    with place.begun(part) as directory:
-        tell(*place.notes(directory, experiment))
-        # What is there already counts first, then what other runs have.
-        matrix, noticed = place.recall(directory, Matrix(experiment), again.__contains__, verify=verify)
-        tell(altered, *noticed)
-        for source in sources:
-            tell(reuse(source, directory, matrix))
-        tell(directory.damage.note, what_is_left(matrix))
+        with place.begun(part) as directory:
+            tell(*place.notes(directory, experiment))
+            # What is there already counts first, then what other runs have.
+            matrix, noticed = place.recall(directory, Matrix(experiment), again.__contains__, verify=verify)
+            tell(altered, *noticed)
+            for source in sources:
+                tell(reuse(source, directory, matrix))
+            tell(directory.damage.note, what_is_left(matrix))
 
-        # Have the rest done.
-        run, pending = Run(directory.path), matrix.pending
-        if pending:
-            tell(*session.changes(directory, strict=strict_environment))
-        plain, asked = configuration.as_plain(), experiment.record(configuration.folder)
-        # A finished run that is asked for once more is not touched, down to the times of its files.
-        described = directory.says(plain, asked, experiment.samples)
-        if pending or not described:
-            directory.write_configuration(plain, asked)
-            directory.write_samples(experiment.samples)
-        if pending:
-            # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
-            categories = [sample.category for sample in data.samples]
-            session.run(
-                matrix,
-                directory,
-                spectator,
-                categories,
-                strict_environment=strict_environment,
-                command=command,
-                shard=part,
-                grace=grace,
-            )
-        remember_sources(experiment.samples)
-        if part is None:
-            if report and (pending or not described or not run.page.exists()):
-                run.draw()
-            return run
+            # Have the rest done.
+            run, pending = Run(directory.path), matrix.pending
+            if pending:
+                tell(*session.changes(directory, strict=strict_environment))
+            plain, asked = configuration.as_plain(), experiment.record(configuration.folder)
+            # A finished run that is asked for once more is not touched, down to the times of its files.
+            described = directory.says(plain, asked, experiment.samples)
+            if pending or not described:
+                directory.write_configuration(plain, asked)
+                directory.write_samples(experiment.samples)
+            if pending:
+                # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
+                categories = [sample.category for sample in data.samples]
+                session.run(
+                    matrix,
+                    directory,
+                    spectator,
+                    categories,
+                    strict_environment=strict_environment,
+                    command=command,
+                    shard=part,
+                    grace=grace,
+                )
+            remember_sources(experiment.samples)
+            if part is None:
+                if report and (pending or not described or not run.page.exists()):
+                    run.draw()
+                return run
     run = Run(run.path)  # with what the others have done
     if report and not RunDirectory(run.path).others_at_work:
         run.draw()
@@ -167,7 +168,9 @@ def examine(
         with suppress(ConfigurationError):  # where only the benchmark's file is missing, all else can be looked at
             as_far_as_it_goes = load_configuration(source, **options, data_may_be_missing=True)
         return examination.examine(as_far_as_it_goes, refused=error, run_folder=run_dir)
-    return examination.examine(configuration, run_folder=run_dir, listener=progress_of(configuration))
+    with closing(driver_of(configuration)) as driver:
+        listener = progress_of(configuration)
+        return examination.examine(configuration, run_folder=run_dir, machine=driver.machine(), listener=listener)
 
 
 def fetch(source: str | Path, **options: Unpack[LoadingOptions]) -> Iterator[Fetched]:

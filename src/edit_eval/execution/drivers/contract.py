@@ -78,6 +78,10 @@ class Machine(Protocol):
         """The machines that it consists of; empty where it is this one alone."""
         return ()
 
+    def lacking(self, weights: Sequence[tuple[str, str | None, str]]) -> Mapping[str, Sequence[str]]:
+        """What each of those machines lacks of weights (name, revision, dtype), by its name; nothing of this one."""
+        return {}
+
     def meters(self) -> AbstractContextManager[Callable[[str], Meter]]:
         """Opens what reads a GPU by its name. Opening and reading may take long; opening raises where nobody tells."""
         return nullcontext(lambda device: Meter())

@@ -24,17 +24,16 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution.drivers.contract import FLEET, Event, Gpu, Host, Machine, Meter, WorkerSpecification
+from edit_eval.execution.drivers.contract import FLEET, Event, Gpu, Machine, Meter, WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver, last_line
 from edit_eval.execution.drivers.ray_agent import die_early, pictures_of
-from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import layers_digest
 from edit_eval.pictures import TEMPORARY_PREFIX
 from edit_eval.workers.messages import Lines, Message, encode, write_all
@@ -44,6 +43,8 @@ ANSWER_SECONDS = 120.0
 CLOCK_SECONDS = 2.0
 """A clock that is further from this machine's is said."""
 END_SECONDS = 5.0
+LOOK_SECONDS = 30.0
+"""For looking for weights on every machine."""
 PASSED_ON = (
     "*_API_KEY",
     "*_BASE_URL",
@@ -286,6 +287,8 @@ class RayDriver(LocalDriver):
             for name in map(tuple, message["want"]):
                 if name in offered:
                     self._order(do="give", number=node.number, picture=offered[name])
+        elif "lacking" in message:
+            self._lacking[node.name] = message["lacking"]
         elif message.get("shared") is False:
             self._note(f"{node.name} does not see the run directory: its pictures come and go over the network")
 
@@ -314,9 +317,30 @@ class RayDriver(LocalDriver):
 
     # -- the five calls --
 
-    def machine(self) -> RayMachine:  # type: ignore[override]  # another machine than a local driver's
+    def machine(self) -> Machine:  # type: ignore[override]  # another than a local driver's
         """All machines of the cluster as one."""
+        from edit_eval.execution.drivers.ray_machine import RayMachine  # which needs this class
+
         return RayMachine(self, self._environment)
+
+    def nodes(self) -> list[Node]:
+        """The machines that are there now, in the order of their numbers."""
+        return [node for _, node in sorted(self.cluster._nodes.items())]
+
+    def latest(self, device: str) -> Meter:
+        """What a GPU's machine has told of it last."""
+        return self._meters.get(device, Meter())
+
+    def ask_for_weights(self, wanted: Sequence[tuple[str, str | None, str]]) -> dict[str, list[str]]:
+        """What each machine lacks of these weights (name, revision, dtype): nothing where all are there and whole."""
+        self._lacking: dict[str, list[str]] = {}
+        asked = self.nodes()
+        for node in asked:
+            self._tell(node, weights=list(wanted))
+        deadline = time.monotonic() + LOOK_SECONDS
+        while time.monotonic() < deadline and any(node.name not in self._lacking for node in self._nodes.values()):
+            self._wait(deadline)
+        return {node.name: self._lacking.get(node.name, ["it has not answered"]) for node in asked}
 
     def start(self, worker: int, specification: WorkerSpecification) -> None:
         """Starts the process on the machine that has its devices."""
@@ -472,39 +496,3 @@ class RayDriver(LocalDriver):
 
 def _pair(value: Any) -> tuple[int, int] | None:
     return None if value is None else (int(value[0]), int(value[1]))
-
-
-class RayMachine(Machine):
-    """The machines of a cluster as one. What nobody has asked of it costs nothing."""
-
-    def __init__(self, driver: RayDriver, environment: Mapping[str, str]) -> None:
-        self._driver, self._here = driver, LocalMachine(environment)
-
-    def _nodes(self) -> list[Node]:
-        return [node for _, node in sorted(self._driver.cluster._nodes.items())]
-
-    def gpus(self) -> list[Gpu]:
-        """Those of every machine that has answered, as they were then."""
-        return [gpu for node in self._nodes() for gpu in node.gpus]
-
-    def gpu_count(self) -> int:
-        return len(self.gpus())
-
-    def limit(self) -> str:
-        """The cluster, where it has none that is free."""
-        return "" if self._nodes() else "the Ray cluster has no GPU that is free"
-
-    def free_host_memory(self) -> int | None:
-        """Of the machine with the least."""
-        known = [node.memory for node in self._nodes() if node.memory is not None]
-        return min(known) if known else self._here.free_host_memory()
-
-    def hosts(self) -> list[Host]:
-        """Every machine as it described itself."""
-        return [Host(node.name, tuple(g.name for g in node.gpus), node.about, node.notes) for node in self._nodes()]
-
-    @contextlib.contextmanager
-    def meters(self) -> Iterator[Callable[[str], Meter]]:
-        """What the machines have told last, which they do once a second and when a model is loaded or gone."""
-        latest = self._driver._meters
-        yield lambda device: latest.get(device, Meter())

@@ -33,6 +33,7 @@ from edit_eval.execution.drivers.contract import Gpu, Meter, WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver
 from edit_eval.execution.machine.devices import LocalMachine, free_host_memory
 from edit_eval.execution.machine.environments import layers_digest
+from edit_eval.execution.machine.weights import find_weights
 from edit_eval.workers.messages import Lines, Message, encode
 
 SILENCE = 4
@@ -150,6 +151,12 @@ def _sweep() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def lacking(name: str, revision: str | None, dtype: str, environment: Mapping[str, str]) -> list[str]:
+    """What is wrong with the weights of that name here; nothing where they are whole."""
+    weights = find_weights(name, revision, dtype, environment)
+    return [f"{name} is not there"] if weights.folder is None else [f"{name}: {fault}" for fault in weights.faults]
+
+
 class Meters:
     """Reads this machine's meters once a second, or when asked to, in a thread of its own: a driver may hang."""
 
@@ -209,6 +216,7 @@ class Agent:
 
         reserved = ray.get_runtime_context().get_accelerator_ids()["GPU"]
         environment = {**ours, **variables, "CUDA_VISIBLE_DEVICES": ",".join(reserved)}
+        self._variables = environment
         self._files, self._driver = Files(), LocalDriver(environment)
         self._connection = socket.create_connection(self._engine, timeout=30)
         self._connection.settimeout(None)
@@ -276,6 +284,11 @@ class Agent:
                 self._order(message["to"], message["send"])
             elif "kill" in message:
                 self._driver.kill(message["kill"])
+            elif "weights" in message:
+                asked = [
+                    lacking(name, revision, dtype, self._variables) for name, revision, dtype in message["weights"]
+                ]
+                self._tell(lacking=[text for each in asked for text in each])
             elif "run" in message:
                 self._tell(shared=self._files.look(*message["run"]))
 
