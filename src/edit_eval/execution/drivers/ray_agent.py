@@ -107,7 +107,7 @@ class Files:
             self._here[name] = found = self._here.pop(name)
             return found[0]
         path, digest = name
-        if path.startswith(self._run):
+        if self._run and path.startswith(self._run):
             return path if self.shared else ""
         there = _digest_of(path) == digest if digest else self.shared and os.path.isfile(path)
         if there:
