@@ -34,7 +34,7 @@ screenshots: .venv/.dev  ## pictures of the report for the README (needs Debian'
 	$(BIN)/python bench/screenshots.py build/demo docs/images --only report-top report-gallery report-detail-dark-chinese
 
 bench: .venv/.dev  ## the figures in docs/performance.md
-	for program in orchestration overhead benchmark_pass report; do $(BIN)/python bench/$$program.py --json; done
+	for program in orchestration overhead benchmark_pass judging report; do $(BIN)/python bench/$$program.py --json; done
 
 bench-gpu: .venv/.dev  ## both models at full size with random weights: one GPU of 140 GB, ten minutes
 	mkdir -p build

@@ -40,7 +40,9 @@ TARGETS = ("chaos", "cluster", "models")
 @functools.cache
 def room(path: Path) -> str:
     """The folder of a file of tests; of those that import torch, `torch`."""
-    found = re.search(r"\btiny_models: Path|importorskip\(\"(torch|diffusers|transformers)\"", path.read_text("utf-8"))
+    found = re.search(
+        r"\btiny_(?:models|judges): Path|importorskip\(\"(torch|diffusers|transformers)\"", path.read_text("utf-8")
+    )
     return "torch" if found else path.relative_to(TESTS).parts[0] if path.parent != TESTS else "."
 
 
@@ -88,5 +90,18 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from edit_eval.testing.tiny_models import build
 
     folder = tmp_path_factory.mktemp("tiny_models")
-    build(folder)
+    build(folder, ["qwen-image-edit", "qwen-image-edit-plus", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_judges(tiny_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tiny judges of all families, each under its name. Not to be written into, either."""
+    from edit_eval.testing.tiny_judges import JUDGES
+    from edit_eval.testing.tiny_models import build
+
+    folder = tmp_path_factory.mktemp("tiny_judges")
+    build(folder, JUDGES)
+    for name in ("qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"):
+        (folder / name).symlink_to(tiny_models / name)
     return folder

@@ -35,8 +35,9 @@ class Asked:
 
     @property
     def is_canary(self) -> bool:
-        """Whether it asks for one token only, as a sign of life."""
-        return self.body.get("max_tokens") == 1
+        """Whether it is only asked for as a sign of life, or to find out what the server can do."""
+        *_, last = self._parts()
+        return bool(last.get("text", "").startswith("Answer with one "))
 
     @property
     def text(self) -> str:

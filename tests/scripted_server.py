@@ -109,6 +109,8 @@ class ScriptedServer(Generic[A]):
         """The names that it lists."""
         self.files: dict[str, bytes] = {}
         """What it has at other paths (`/files/1.png`), for whoever asks."""
+        self.paths: dict[str, Callable[[Any], Reply]] = {}
+        """What it does at other paths with a document that is posted there. None of it counts as asked."""
         self.fetched: list[tuple[str, Mapping[str, str]]] = []
         """Every path of a file that was asked for, with the headers, names in lower case."""
         self.asked: list[A] = []
@@ -208,6 +210,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        if self.path in self.owner.paths:
+            self._do(self.owner.paths[self.path](json.loads(data)), None)
+            return
         if self.path != self.owner.route:
             self._send(404, b'{"error": {"message": "no such page"}}')
             return

@@ -21,7 +21,8 @@ from edit_eval.reporting.comparison import p_value, print_comparison, signed, si
 from edit_eval.reporting.gate import gate_lines
 from edit_eval.run import Run
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.people import people_agreement, read_people_file
+from edit_eval.statistics.people import people_agreement
+from edit_eval.statistics.people_scores import read_people_file
 from edit_eval.store.comparable import compare_runs
 from small_benchmark import numbers, sample_id, write_benchmark
 
@@ -190,6 +191,7 @@ def test_a_run_with_a_limit_is_compared_on_the_common_samples(apart: tuple[Run, 
     assert (comparison.pairs[0].total, comparison.pairs[0].n) == (15, 14)
     assert comparison.notes == (
         "not the same samples (night 72, part 15): every pair is compared on those that both have",
+        "judge judge: unexamined",
     )
 
 

@@ -87,3 +87,16 @@ def test_a_benchmark_that_does_not_say_how_far_it_is_counts_its_samples(
     reader = Reader()
     experiment.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": scenes}), reader)  # type: ignore[arg-type]
     assert reader.heard == [(1, 0, 0), (2, 0, 0), ()]
+
+
+def test_a_judge_of_the_edit_models_family_is_said_and_kept(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 1)
+    settings = configuration(tmp_path)
+    settings["diffusion_model"] = {"type": "qwen_image_edit"}
+    settings["reward_model"] = {"type": "qwen3_vl", "params": {"model_name": "Qwen/Qwen2.5-VL-7B-Instruct"}}
+    loaded = load_configuration(settings)
+    made = experiment.Experiment.of(loaded, experiment.load_samples(loaded))
+    (note,) = (note for note in made.notes if "share" in note)
+    assert note.startswith("judge qwen3_vl and edit model qwen_image_edit share Qwen2.5-VL: ")
+    again = experiment.Experiment.recorded(json.loads(json.dumps(made.record(loaded.folder))), made.samples)
+    assert note in again.notes

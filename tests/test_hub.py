@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from edit_eval.config.components import import_class
+from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
 from edit_eval.hub import Repository, fetch_model, is_address, local_path, snapshot
+from edit_eval.workers.model_class import make_parameters
 from small_hub import SmallHub
 
 constants = pytest.importorskip("huggingface_hub.constants")
@@ -93,6 +96,24 @@ class TestWhatIsThere:
     def test_an_address_is_written_in_one_way(self, address: str) -> None:
         with pytest.raises(ConfigurationError, match="is no address on the hub; write hub:OWNER/NAME@REVISION"):
             local_path(address)
+
+
+@pytest.mark.parametrize("name", ["gedit", "imgedit", "risebench", "unireditbench", "magicbrush"])
+def test_a_benchmark_lies_on_the_hub_and_its_construction_asks_for_nothing(
+    hub: SmallHub, tmp_path: Path, name: str
+) -> None:
+    written = tmp_path / "c.yaml"
+    judge = "picture_metrics" if name == "magicbrush" else "testing"
+    models = f"diffusion_model: {{type: testing}}\nreward_model: {{type: {judge}}}\n"
+    written.write_text(f"benchmark: {{type: {name}, cache_dir: {tmp_path}}}\n{models}")
+    section = load_configuration(written).benchmark
+    cls = import_class("benchmark", section.class_path, tmp_path)
+    benchmark = cls(make_parameters(cls, section.parameters))
+    assert is_address(benchmark.parameters.data_path)
+    assert hub.asked == []
+    with pytest.raises(ConfigurationError, match=f"^benchmark.data_path: {hub.url} has no data set "):
+        list(benchmark.samples())
+    assert hub.asked
 
 
 class TestWhatIsNot:

@@ -71,7 +71,7 @@ def test_the_script_comes_first_then_the_answer(server: JudgeServer) -> None:
 
 def test_a_canary_takes_nothing_from_the_script(server: JudgeServer) -> None:
     server.script.append(Reply("one"))
-    assert ask(server, max_tokens=1)["choices"][0]["message"]["content"] == "ok"
+    assert ask(server, "Answer with one word.")["choices"][0]["message"]["content"] == "ok"
     assert ask(server)["choices"][0]["message"]["content"] == "one"
     assert [asked.is_canary for asked in server.asked] == [True, False]
     assert len(server.judged) == 1

@@ -84,8 +84,10 @@ def test_controls_are_judged_and_counted_apart(made: Run) -> None:
     kinds = [one.edit_model for one in made.results.controls]
     assert kinds == ["control:source", "control:blank", "control:shuffled"] * 4
     assert {one.status for one in made.results.controls} == {Status.OK}
-    [careful, _] = made.summary["results"]
-    assert {kind: block["n"] for kind, block in careful["controls"].items()} == {"source": 4, "blank": 4, "shuffled": 4}
+    judges = made.summary["controls"]["judges"]
+    assert len(judges) == 1
+    kinds = next(iter(judges.values()))["kinds"]
+    assert {kind: block["n"] for kind, block in kinds.items()} == {"source": 4, "blank": 4, "shuffled": 4}
     assert made.summary["coverage"]["total"] == 16
 
 
@@ -170,7 +172,7 @@ def test_its_page_is_drawn(made: Run) -> None:
     page = made.page.read_text("utf-8")
     for name in ("overall", "followed", "kept", "looks_real"):
         assert name in page
-    assert json.loads((made.path / "report" / "summary.json").read_text("utf-8"))["schema"] == 2
+    assert json.loads((made.path / "report" / "summary.json").read_text("utf-8"))["schema"] == 3
 
 
 def test_code_that_lies_in_a_run_directory_is_not_run(tmp_path: Path) -> None:

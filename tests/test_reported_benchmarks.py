@@ -149,6 +149,7 @@ def test_a_turn_that_failed_fails_those_behind_it(tmp_path: Path) -> None:
     last = {one.sample_id: one.scores for one in made.results.judgements if one.category == "final turn"}
     made = run(tmp_path, {"type": "magicbrush", "sample_ids": ["1_1", "3_2"]}, {"pixels": pixels}, fail=["2_1"])
     [found] = made.summary["results"]
-    assert found["coverage"]["total"] == 3, "3_1 is edited and judged, too"
     wanted = (last["1_1"]["l1_bicubic"] + last["3_2"]["l1_bicubic"]) / 2
-    assert found["published"]["L1"]["value"] == pytest.approx(wanted)
+    assert found["published"]["L1"]["value"] == found["scores"]["l1_bicubic"]["mean"] == pytest.approx(wanted)
+    assert found["coverage"]["total"] == found["scores"]["l1_bicubic"]["n"] == 2, "of the last turns"
+    assert found["scores"]["earlier_l1_bicubic"]["n"] == 1, "3_1 is edited and measured, too"

@@ -23,7 +23,19 @@ else:
 __all__ = ["app", "main"]
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file, or a name that `list` shows.")]
+Passports = Annotated[
+    Path | None, typer.Option("--passports", metavar="DIR", help="Where judges' passports lie. Default: your cache.")
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+
+
+def _say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
+    """The command that goes on with what was interrupted; `run_dir` as it was given."""
+    from edit_eval.reporting.status import in_folder
+
+    where = [] if run_dir else ["--run-dir", str(end.run_dir)]
+    print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
+    print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
 
 
 def _print_what_is_there(run_dir: Path | None) -> None:
@@ -90,6 +102,10 @@ def run(
             "--strict-environment", help="Refuse libraries or GPUs that have changed since, and workers that differ."
         ),
     ] = False,
+    passports: Passports = None,
+    anchors: Annotated[
+        bool, typer.Option("--anchors", help="Judge the passport's anchor edits again: has the judge drifted?")
+    ] = False,
     progress: Annotated[
         str | None,
         typer.Option(
@@ -126,13 +142,10 @@ def run(
             command=("edit-eval", *sys.argv[1:]),
             shard=shard,
             grace=grace,
+            passports=passports,
         )
     except RunInterrupted as end:
-        from edit_eval.reporting.status import in_folder
-
-        where = [] if run_dir else ["--run-dir", str(end.run_dir)]
-        print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
-        print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
+        _say_how_to_go_on(end, run_dir)
         _print_what_is_there(end.run_dir)
         sys.exit(128 + end.signal)
     except Stopped as stopped:
@@ -144,6 +157,10 @@ def run(
     if shard is not None and made.summary["status"] != "complete":
         print(f"shard {shard} is done; other shards of {made.path} have something left", file=sys.stderr)
         return answer(lambda: made.summary, lambda: None)
+    if anchors:
+        from edit_eval.anchors import judge_anchors
+
+        made = judge_anchors(configuration, made)
     _print_numbers(made)
     made.check_coverage()
 
@@ -219,34 +236,51 @@ def compare(
         float | None,
         typer.Option(metavar="D", help="With --fail-if-worse: also exit with 3 unless all are shown within D points."),
     ] = None,
+    passports: Passports = None,
+    allow_drift: Annotated[
+        bool, typer.Option("--allow-drift", help="Do not exit with 3 where a judge has drifted between the runs.")
+    ] = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values, ranks with ties; of runs, or of models within one."""
     from edit_eval.evaluation import compare as compare_runs
+    from edit_eval.passports import passport_folder
     from edit_eval.reporting.comparison import comparison_document, print_comparison
-    from edit_eval.reporting.gate import gate_lines
+    from edit_eval.reporting.gate import drift_lines, gate_lines
     from edit_eval.run import Run
 
     if margin is not None and not fail_if_worse:
         raise ConfigurationError("--margin needs --fail-if-worse: give both, or neither")
     if score is not None and fail_if_worse:
         raise ConfigurationError("--fail-if-worse holds the headline against the first; leave out --score")
-    made = [Run(run) for run in runs]
+    made = [Run(run, passports or passport_folder()) for run in runs]
     comparison = compare_runs(made, score=score, detect=detect, margin=margin)
     language = made[0].language
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
     if fail_if_worse:
         for line in gate_lines(comparison.gate, language=language):
             print(line, file=sys.stderr)
-        if not comparison.gate.passed:
-            sys.exit(3)
+    drifted = [] if allow_drift else drift_lines(comparison)
+    for line in drifted:
+        print(line, file=sys.stderr)
+    if drifted or (fail_if_worse and not comparison.gate.passed):
+        sys.exit(3)
 
 
 @verb(short_help="How far judges agree with each other and with people.")
 def agreement(
-    run: RunFolder,
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="A run directory; more add their judges of the same edits.")
+    ],
     people: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="People's scores as CSV: sample_id, edit_model, score, perhaps rater."),
+        typer.Option(
+            metavar="FILE",
+            help="People's scores: CSV (sample_id, edit_model, score, rater), VIEScore's folder, or vie.",
+        ),
+    ] = None,
+    bridge: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="OLD NEW", help="Map scores of judge OLD to the scale of judge NEW."),
     ] = None,
     score: Annotated[
         str | None, typer.Option(metavar="NAME", help="Look at this score instead of the headline.")
@@ -256,9 +290,60 @@ def agreement(
     from edit_eval.reporting.agreement import print_agreement
     from edit_eval.run import Run
 
-    made = Run(run)
-    document = made.agreement(people, score)
+    made, *others = [Run(run) for run in runs]
+    document = made.agreement(people, score, others=others, bridge=bridge)
     answer(lambda: document, lambda: print_agreement(document, language=made.language))
+
+
+@verb(short_help="Examine a judge with edits of known worth.")
+def audit(
+    config: Config,
+    *,
+    judge: Annotated[str | None, typer.Option(metavar="NAME", help="Examine this one of several judges.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Draw other scenes.")] = 0,
+    scenes: Annotated[int, typer.Option(metavar="N", help="Scenes a category; fewer show less.")] = 40,
+    size: Annotated[int, typer.Option(metavar="PIXELS", help="Width of the scenes.")] = 512,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),
+    ] = None,
+    passports: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the passport there. Default: the user's cache.")
+    ] = None,
+    devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace the judge's devices.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Replace one value of the YAML, by dotted key."),
+    ] = None,
+) -> None:
+    """Show a judge edits of known worth, asked as the configuration asks it. Its edit models are not run.
+
+    Exit with 3 if the judge did not pass everything. Rerun the same command to resume.
+    """
+    from edit_eval.audit import audit as examine
+    from edit_eval.reporting.audit import places_of, print_audit
+
+    try:
+        made = examine(
+            config,
+            judge=judge,
+            seed=seed,
+            scenes=scenes,
+            size=size,
+            run_dir=run_dir,
+            folder=passports,
+            command=("edit-eval", *sys.argv[1:]),
+            devices=devices,
+            overrides=set_ or (),
+        )
+    except RunInterrupted as end:
+        _say_how_to_go_on(end, run_dir)
+        sys.exit(128 + end.signal)
+    language = made.run.language
+    places = places_of(made.run.path, made.page, made.file, language)
+    answer(made.as_plain, lambda: print_audit(made.passport, places, language=language))
+    if made.passport.verdict != "passed":
+        sys.exit(3)
 
 
 @verb()
@@ -314,9 +399,9 @@ def doctor(
 
 @verb(short_help="Download what a configuration needs, for machines without a network.")
 def fetch(config: Config, *, options: Options) -> None:
-    """Download the benchmark, weights and prompts of a configuration from the hub, into its cache (HF_HOME).
+    """Download the benchmark, weights and prompts of a configuration into their caches (HF_HOME, XDG_CACHE_HOME).
 
-    A machine without a network that has the same cache runs it with HF_HUB_OFFLINE=1.
+    A machine without a network that has the same caches runs it with HF_HUB_OFFLINE=1.
     """
     from edit_eval.evaluation import fetch as fetch_all
     from edit_eval.reporting.formats import memory

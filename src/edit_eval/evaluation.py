@@ -29,9 +29,12 @@ from edit_eval.execution.run_folders import RUNS, find_place, refuse_a_python_wi
 from edit_eval.execution.session import Session, Spectator
 from edit_eval.execution.shards import read_shard
 from edit_eval.experiment import Experiment, load_samples, verify_sources
+from edit_eval.passports import passport_folder
 from edit_eval.run import Run, failures
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.store.comparable import compare_runs
+from edit_eval.store.examined import take_passports
+from edit_eval.store.joined import judges_apart
 from edit_eval.store.matrix import Matrix, what_is_left
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
@@ -51,6 +54,7 @@ def evaluate(
     command: Sequence[str] = (),
     shard: str | None = None,
     grace: float = GRACE_SECONDS,
+    passports: Path | None = None,
     **options: Unpack[LoadingOptions],
 ) -> Run:
     """Runs an evaluation, or goes on with one, and returns it with its numbers.
@@ -66,8 +70,9 @@ def evaluate(
     whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at the end. `command`
     is the command line that was typed, for the records. With a `shard` (`2/8`, or `auto`) several engines share the
     run, each with its samples; the one that ends last draws. After SIGTERM or SIGUSR1 what is under way has `grace`
-    seconds to come to its end. What happens is shown on stderr as `execution.progress` says,
-    or told to a `spectator` instead.
+    seconds to come to its end. The judges' passports are looked for in the folder `passports`, by default in the user's
+    cache, and copied into the run. What happens is shown on stderr as `execution.progress` says, or told to a
+    `spectator` instead.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `RunInterrupted` when the run ended early, `NotDrawn` when only its report is missing: all that was
@@ -94,7 +99,7 @@ def evaluate(
     altered = verify_sources(configuration) if verify else ""
     data = load_samples(configuration, spectator)
     experiment = Experiment.of(configuration, data)
-    for note in data.notes:
+    for note in experiment.notes:
         spectator.note(note)
     refuse_nothing(experiment.samples)
 
@@ -137,11 +142,13 @@ def evaluate(
                     shard=part,
                     grace=grace,
                 )
-            remember_sources(experiment.samples)
+            examined = take_passports(experiment, directory.path, passports or passport_folder())
             if part is None:
-                if report and (pending or not described or not run.page.exists()):
+                if report and (pending or not described or examined or not run.page.exists()):
+                    remember_sources(experiment.samples)
                     run.draw()
                 return run
+            remember_sources(experiment.samples)
     run = Run(run.path)  # with what the others have done
     if report and not RunDirectory(run.path).others_at_work:
         run.draw()
@@ -240,4 +247,9 @@ def compare(
     all are shown to be less than that many points worse. Raises `ConfigurationError` for runs that cannot be compared,
     with what differs, and `RunDirectoryError` for a folder that is no run."""
     made = [run if isinstance(run, Run) else Run(Path(run)) for run in runs]
-    return compare_runs(made, score=score, detect=detect, margin=margin)
+    try:
+        return compare_runs(made, score=score, detect=detect, margin=margin)
+    except ConfigurationError as error:
+        for line in judges_apart(made):
+            error.add_note(f"{line}; `edit-eval agreement {' '.join(str(run.path) for run in made)}` says more")
+        raise

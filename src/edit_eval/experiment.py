@@ -17,11 +17,13 @@ from typing import Protocol as Shape
 from edit_eval.benchmarks.lint import lint, tidied
 from edit_eval.benchmarks.selection import refuse_bad, select
 from edit_eval.config.components import NotHere, import_class, staying_here
+from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import ConfigurationError
+from edit_eval.judges.contract import Form
 from edit_eval.protocols.asked import Asked, AskedJudge, Light, ask, asked_judges, make_protocol
-from edit_eval.protocols.contract import Question, fault
+from edit_eval.protocols.contract import PROBABILITIES, Question, fault
 from edit_eval.records import Sample
 from edit_eval.scheduling.batches import spread
 from edit_eval.workers.model_class import make_parameters
@@ -85,6 +87,7 @@ class Experiment:
             refuse = getattr(judge.protocol, "refuse_unknown", None)
             if refuse is not None:
                 refuse(dict.fromkeys(sample.category for sample in samples))
+        families = shared_families(configuration.judges.values(), configuration.edit_models.values())
         seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
         if section.on_bad_sample == "error":
             refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source)
@@ -98,10 +101,12 @@ class Experiment:
             readings=evaluation.readings,
             control_samples=evaluation.controls,
             about=data.about,
-            notes=data.notes,
+            notes=(*data.notes, *families),
         ).refusing_too_much()
         for one in configuration.edit_models.values():
             _refuse_what_it_does_not_do(made, one, folder)
+        for one in configuration.judges.values():
+            _refuse_probabilities(made, one, folder)
         return made
 
     @classmethod
@@ -168,6 +173,15 @@ class Experiment:
                 light: Light = {}
                 made[number] = [ask(judge.protocol, sample, light) for sample in self.samples]
             found[judge.name] = made[number]
+        return found
+
+    @property
+    def forms(self) -> dict[str, tuple[Form, ...]]:
+        """For each judge how it is told to answer, each form with its labels or schema once."""
+        found = {}
+        for name, asked in self.asked.items():
+            bare = {id(one.question): one.question for of_sample in asked for one in of_sample}  # few, that many share
+            found[name] = tuple(dict.fromkeys(Form(one.form, one.labels, one.schema) for one in bare.values()))
         return found
 
     @property
@@ -304,6 +318,23 @@ def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, f
             )
 
 
+def _refuse_probabilities(experiment: Experiment, section: ModelSection, folder: Path) -> None:
+    """Raises `ConfigurationError` for a judge that is to say how likely its answers are, and whose class cannot. One
+    that only its own environment can import is not asked; what it says without probabilities is no answer."""
+    try:
+        judge_class: Any = import_class("judge", section.class_path, folder)
+    except NotHere:
+        return
+    if getattr(judge_class, "probabilities", False) or getattr(judge_class, "replays", False):
+        return
+    asked = (one.question for some in experiment.asked[section.name] for one in some)
+    if any(question.form == PROBABILITIES for question in asked):
+        raise ConfigurationError(
+            f"{section.name} cannot say how likely its answers are (its class has no `probabilities = True`); write "
+            "another `answer` into its `protocol`, or take a judge that can"
+        )
+
+
 class Listener(Shape):
     """Who is told how far the benchmark is read."""
 
@@ -329,7 +360,8 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
             listener.has_read()
     about, said = getattr(benchmark, "about", {}), getattr(benchmark, "notes", ())
     about = {str(key): str(text) for key, text in about.items()} if isinstance(about, Mapping) else {}
-    return Data(tuple(map(tidied, samples)), about, lint(samples, said))
+    notes = tuple(said) if getattr(benchmark, "unlinted", False) else lint(samples, said)
+    return Data(tuple(map(tidied, samples)), about, notes)
 
 
 def verify_sources(configuration: Configuration) -> str:

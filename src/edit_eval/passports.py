@@ -208,14 +208,19 @@ def write(passport: Passport, folder: Path) -> Path:
     Raises `ConfigurationError` where the folder cannot be written.
     """
     path = folder / f"{passport.subject.key}.json"
+    write_to(passport, path)
+    return path
+
+
+def write_to(passport: Passport, path: Path) -> None:
+    """The same into a file of another name: a run's own copy."""
     text = json.dumps(passport.as_plain(), ensure_ascii=False, indent=1, allow_nan=False)
     try:
         write_durably(text.encode("utf-8"), path)
     except OSError as error:
         raise ConfigurationError(
-            f"the passport cannot be written to {folder} ({error.strerror or error}); give `--passports DIR`"
+            f"the passport cannot be written to {path.parent} ({error.strerror or error}); give `--passports DIR`"
         ) from error
-    return path
 
 
 def read_file(path: Path) -> Passport | None:

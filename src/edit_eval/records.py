@@ -31,6 +31,8 @@ class Status(str, Enum):
         return self.value
 
 
+CONTROL = "control:"
+"""What the `edit_model` of a judgement begins with that is about no edit; behind it stands what is judged."""
 NO_EDIT = (Status.EDIT_FAILED, Status.EDIT_REFUSED)
 """Why there is no edit; of an edit, and of all that would have been judged of it."""
 
@@ -138,6 +140,8 @@ class Reply:
     """As it came, to the end that it had. Where the judge failed (`judge_error`): why."""
     values: Mapping[str, float] = field(default_factory=dict)
     """What was measured, or raw probabilities by label: their sum is the mass. No NaN, no infinity."""
+    normalised: bool = False
+    """The probabilities were divided by their sum before anybody saw them: nobody knows the mass."""
     ended: Status = Status.OK
     """`ok`: by itself; `cut_off`: by a limit on its length; `refused`: the judge's server withheld it, or the rest;
     `judge_error`: the judge raised, died or timed out."""
@@ -166,6 +170,8 @@ class Reading:
     """Why there are no values; where there are some, the judge's words besides them."""
     text: str = ""
     """The reply that decided, or the last one."""
+    mass: float | Literal["unknown"] | None = None
+    """Of probabilities: how much of it the judge gave to all legal answers, 0 to 1; None in all other forms."""
     asked: int = 0
     """How often the judge was asked."""
 
@@ -185,7 +191,7 @@ class Judgement:
     edit_seed: int
     repeat: int
     headline: str
-    """The score that coverage, gates and margins count."""
+    """The score that coverage, gates and margins count; where that does not apply, the first that does."""
     status: Status
     """Of the headline."""
     reason: str = ""
@@ -198,6 +204,8 @@ class Judgement:
     """For each reading: by question. Empty where there was nothing to judge."""
     again: frozenset[str] = frozenset()
     """The scores that came only when a question that they need was asked again."""
+    spread: Mapping[str, float] = field(default_factory=dict)
+    """With several readings, for each score the standard deviation between them (n - 1), in its points."""
     seconds: float = 0.0
     """Time that the judge computed for all of it, in seconds."""
     device: str = ""
@@ -267,6 +275,8 @@ class Scoring:
     headline: str
     scales: Mapping[str, Scale]
     """In the protocol's order."""
+    parts: tuple[str, ...] = ()
+    """Those that are parts of the headline (a criterion each), which tables of results show beneath it."""
 
     @property
     def scale(self) -> Scale:
@@ -373,6 +383,8 @@ class Results:
     """Versions, devices, revisions, as recorded by the last start."""
     about: Mapping[str, str] = field(default_factory=dict)
     """What the benchmark says of itself: `source`, `licence`, and what else a reader should know."""
+    examined: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """For each judge that an audit could examine what its passport says: see docs/records.md (`judges`)."""
     notes: tuple[str, ...] = ()
     """What a reader must know: what is odd about the samples, damaged lines, changed libraries, mixed GPUs."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +15,12 @@ from edit_eval.execution.run_folders import damaged, recorded
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Judgement, Results, Status
-from edit_eval.statistics.people import people_agreement, read_people_file
+from edit_eval.statistics.judge_pairs import bridge_document
+from edit_eval.statistics.people import people_agreement
+from edit_eval.statistics.people_scores import read_people
 from edit_eval.statistics.summary import judges_document, summarise
+from edit_eval.store.examined import Examined, examined
+from edit_eval.store.joined import joined
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
@@ -39,6 +43,13 @@ class Run:
     """An evaluation in its run directory. Everything is read from the records alone."""
 
     path: Path
+    passports: Path | None = None
+    """Where passports of its judges are looked for besides its own copies."""
+
+    @cached_property
+    def examined(self) -> dict[str, Examined]:
+        """For each judge that could be examined what is known of it."""
+        return examined(self.experiment, self.path, self.passports)
 
     @cached_property
     def _directory(self) -> RunDirectory:
@@ -91,6 +102,7 @@ class Run:
             resolved=directory.resolved(),
             environment=directory.environment(),
             about=self.experiment.about,
+            examined={judge: one.as_plain() for judge, one in self.examined.items()},
             notes=tuple(filter(None, (*self.experiment.notes, directory.damage.note, *mixed_environments(directory)))),
         )
 
@@ -115,14 +127,24 @@ class Run:
         """The numbers, as in `summary.json`."""
         return summarise(self.results, min_coverage=self._min_coverage)
 
-    def agreement(self, people: Path | None = None, score: str | None = None) -> dict[str, Any]:
-        """How far the judges agree with themselves, each other and, under `people`, with that CSV file.
+    def agreement(
+        self,
+        people: Path | None = None,
+        score: str | None = None,
+        *,
+        others: Sequence[Run] = (),
+        bridge: tuple[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """How far the judges agree with themselves, each other and, under `people`, with that file's scores.
 
-        By their headlines, or by the `score` of that name.
+        By their headlines, or by the `score` of that name. With `others` the judges of those runs, too, on the edits
+        that the runs share. `bridge` names an old judge and a new one: how scores of the first map to the second's.
         """
-        document = judges_document(self.results, min_coverage=self._min_coverage, score=score)
-        against = None if people is None else people_agreement(self.results, read_people_file(people), score=score)
-        return {**document, "people": against}
+        results = joined([self, *others])
+        document = judges_document(results, min_coverage=self._min_coverage, score=score)
+        against = None if people is None else people_agreement(results, read_people(people), score=score)
+        over = None if bridge is None else bridge_document(results, *bridge, score=score)
+        return {**document, "people": against, "bridge": over}
 
     @property
     def language(self) -> str:

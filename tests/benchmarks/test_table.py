@@ -6,6 +6,7 @@ import base64
 import csv
 import io
 import json
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,36 @@ class TestForms:
             folder.samples(name=".")
         folder.write(ROWS[:1], "metadata.csv")
         assert len(folder.samples(name=".")) == 1
+
+    @pytest.mark.parametrize("inside", ["", "all/of/it/"])
+    def test_a_zip_of_a_table_and_its_pictures(self, folder: Folder, inside: str) -> None:
+        with zipfile.ZipFile(folder.path / "my.zip", "w") as archive:
+            archive.write(folder.write(ROWS), f"{inside}my.csv")
+            for number in range(2):
+                archive.write(folder.path / "pics" / f"{number}.png", f"{inside}pics/{number}.png")
+        for _ in range(2):
+            samples = list(folder.table(folder.path / "my.zip").samples())
+            assert [Path(one.source).read_bytes() for one in samples[:2]] == [picture(0), picture(1)]
+            assert [one.instruction for one in samples] == [row["prompt"] for row in ROWS]
+            assert samples[2].fault == (
+                f"no source: there is no file '{inside}pics/2.png' in {folder.path} or in its archives"
+            )
+        with zipfile.ZipFile(folder.path / "my.zip", "a") as archive:
+            archive.writestr("other.csv", "x")
+        with pytest.raises(ConfigurationError, match=r"my\.zip has several tables: .*; unpack it, and give the table"):
+            list(folder.table(folder.path / "my.zip").samples())
+
+    def test_labels_of_a_data_set_have_names(self, folder: Folder) -> None:
+        pyarrow = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        label = {"names": ["add", "remove"], "_type": "ClassLabel"}
+        said = {"info": {"features": {"type": label, "prompt": {"dtype": "string", "_type": "Value"}}}}
+        rows = [{"image": "pics/0.png", "prompt": "Do it.", "type": number} for number in (1, 0, -1, 7)]
+        table = pyarrow.Table.from_pylist(rows).replace_schema_metadata({"huggingface": json.dumps(said)})
+        parquet.write_table(table, folder.path / "my.parquet")
+        samples = list(folder.table(folder.path / "my.parquet").samples())
+        assert [one.category for one in samples] == ["remove", "add", "", "7"]
 
     def test_a_json_of_categories(self, folder: Folder) -> None:
         row = {"image": "pics/0.png", "prompt": "Add a hat."}

@@ -15,7 +15,16 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration, ProtocolSection
 from edit_eval.errors import ConfigurationError
 
-RUBRIC = {"answer": "score", "images": ["source", "edited"], "language": "en", "prompts": {}, "general": False}
+RUBRIC = {
+    "rubric": "five_dimensions.v1",
+    "answer": "score",
+    "asked": "together",
+    "orders": [],
+    "images": ["source", "edited"],
+    "language": "en",
+    "prompts": {},
+    "general": False,
+}
 OWN_BENCHMARK = "benchmark.class_path=own_models:PairsWithProtocol"
 MEASURES = {"error_8": {"lowest": 0.0, "higher_is_better": False}}
 
@@ -270,7 +279,9 @@ def test_an_edit_model_has_no_protocol(load: Callable[..., Configuration]) -> No
 
 def test_a_fault_is_named_where_it_was_written(load: Callable[..., Configuration]) -> None:
     own = "reward_model.protocol={retries: 1}"
-    with pytest.raises(ConfigurationError, match=r"^--set protocol\.answer: must be `score` or `reason_then_score`"):
+    with pytest.raises(
+        ConfigurationError, match=r"^--set protocol\.answer: must be `score`, `reason_then_score`, `json`"
+    ):
         load(own, "protocol.answer=x")
     with pytest.raises(ConfigurationError, match=r"config\.yaml: evaluation\.answer: must be|--set evaluation\.answer"):
         load(own, "evaluation.answer=x")

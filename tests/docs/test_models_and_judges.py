@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,9 +25,11 @@ from edit_eval.judges.answers import read_answer
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.embedding_metrics import EmbeddingMetrics
+from edit_eval.judges.judge_table import FAMILIES, PUBLISHED
 from edit_eval.judges.picture_metrics import PictureMetrics
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.judges.recorded import Recorded
+from edit_eval.judges.transformers import TransformersJudge
 
 TEXT = (Path(__file__).parents[2] / "docs" / "models-and-judges.md").read_text(encoding="utf-8")
 
@@ -61,6 +63,7 @@ def test_every_yaml_block_fits_its_class() -> None:
         "image_endpoint": ImageEndpoint.Parameters,
         "image_folder": ImageFolder.Parameters,
         "qwen3_vl": Qwen3VL.Parameters,
+        "transformers": TransformersJudge.Parameters,
         "chat_endpoint": ChatEndpoint.Parameters,
         "picture_metrics": PictureMetrics.Parameters,
         "embedding_metrics": EmbeddingMetrics.Parameters,
@@ -116,6 +119,46 @@ def preset_tables() -> str:
 
 def test_the_tables_of_presets_are_those_of_the_code() -> None:
     assert preset_tables() in TEXT
+
+
+def judge_families() -> str:
+    """The table of `transformers` as the page has it."""
+    lines = ["| `model_type` | models | tokens a picture | thinking | needs |", "|---|---|---|---|---|"]
+    for family in FAMILIES:
+        by_itself = "on" if family.thinks else "off"
+        switch = f"`{family.thinking}`, {by_itself} by itself" if family.thinking else f"no switch, {by_itself}"
+        needs = "; ".join(
+            filter(None, (family.environment, f"faster with {', '.join(family.kernels)}" if family.kernels else ""))
+        )
+        lines.append(f"| `{family.model_type}` | {family.models} | {family.tokens} | {switch} | {needs} |")
+    return "\n".join(lines)
+
+
+def judge_agreement() -> str:
+    """How often judges agree with people, as the page has it."""
+    lines = ["| judge | GB in bfloat16 | agreement | thinking |", "|---|---|---|---|"]
+    for judge in sorted(PUBLISHED, key=lambda one: max(one.agreement, one.thinking or 0)):
+        thinking = f"{judge.thinking:.3f}" if judge.thinking else ""
+        lines.append(f"| `{judge.name}` | {2 * judge.billions:.0f} | {judge.agreement:.3f} | {thinking} |")
+    others = (("EditScore (Qwen2.5-VL-7B)", 0.491), ("EditScore (Qwen3-VL-8B)", 0.559), ("EditReward", 0.560))
+    others += (("GPT-4.1 (until 14 January 2027)", 0.661), ("Gemini 3 Flash", 0.727), ("Gemini 3.1 Pro", 0.743))
+    return "\n".join([*lines, *(f"| {name} | | {share:.3f} | |" for name, share in others)])
+
+
+def test_the_tables_of_judges_are_those_of_the_code() -> None:
+    assert judge_families() in TEXT
+    assert judge_agreement() in TEXT
+
+
+def test_transformers_has_what_all_local_judges_have_and_the_rest_is_in_its_table() -> None:
+    section = TEXT.split("## `transformers`")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (?:`(.*?)`)? ?\|", section, re.M))
+    more = {field.name for field in fields(TransformersJudge.Parameters)} - {
+        field.name for field in fields(Qwen3VL.Parameters)
+    }
+    defaults = asdict(TransformersJudge.Parameters(model_name=""))
+    written = {name: yaml.safe_load(rows[name]) for name in more}
+    assert written == {name: defaults[name] for name in more}
 
 
 def test_every_type_is_named() -> None:

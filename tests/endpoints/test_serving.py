@@ -218,6 +218,23 @@ class TestCommandLines:
         words = line("vllm", "chat", *own, "--gpu-memory-utilization", 0.3, devices=4, memory=0.4).split(self.WHERE)[1]
         assert words.split() == [*map(str, own), "--gpu-memory-utilization", "0.3"]
 
+    def test_batch_invariance_is_asked_for_as_the_engine_has_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("VLLM_BATCH_INVARIANT", raising=False)
+        for wanted in (True, False):
+            vllm, sglang = (
+                Server(Serve(engine, batch_invariant=wanted), "chat", "m", 1, ServerEnvironment())
+                for engine in ("vllm", "sglang")
+            )
+            assert ("--enable-deterministic-inference" in sglang.command()) == wanted
+            assert vllm._variables().get("VLLM_BATCH_INVARIANT") == ("1" if wanted else None)
+            for one in (vllm, sglang):
+                assert ("batch_invariant" in one.about()) == wanted
+        monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")
+        assert "batch_invariant" in vllm.about(), "as the user's environment has it"
+        for serve in (Serve("transformers", batch_invariant=True), Serve("command", [], ["x", "{port}"], None, True)):
+            with pytest.raises(ValueError, match="batch_invariant"):
+                serve.on("chat")
+
     def test_a_command_of_one_s_own(self) -> None:
         serve = Serve("command", command=["{python}", "-m", "x", "--json={a: {port}}", "{model}", "{devices}"])
         one = Server(serve, "images", "{port}", 2, ServerEnvironment("/p"))

@@ -51,8 +51,8 @@ def test_a_judge_that_can_do_nothing_with_grey_pictures(tmp_path: Path, deed: st
         {("source", Status.OK): 3, ("blank", Status.JUDGE_ERROR): 3, ("shuffled", Status.OK): 3}
     )
     assert all(said in one.reason for one in made.results.controls if one.status is not Status.OK)
-    found = made.summary["results"][0]["controls"]
-    assert {kind: (found[kind]["n"], found[kind]["total"]) for kind in KINDS} == {
+    found = made.summary["controls"]["judges"]["Critic"]["kinds"]
+    assert {kind: (found[kind]["n"], found[kind]["coverage"]["total"]) for kind in KINDS} == {
         "source": (3, 3),
         "blank": (0, 3),
         "shuffled": (3, 3),

@@ -11,8 +11,11 @@ from PIL import Image
 
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.judges.transformers import TransformersJudge
+from edit_eval.testing.tiny_judges import JUDGES as OTHERS
 
 JUDGES = ["qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"]
+FAMILIES = [*JUDGES, *OTHERS]
 WORDS = (
     "light",
     "shadow",
@@ -45,6 +48,13 @@ def request(number: int, words: int = 20, user: str = "Rate the edit: make the s
 
 def loaded(folder: Path, **parameters: Any) -> Qwen3VL:
     judge = Qwen3VL(Qwen3VL.Parameters(model_name=str(folder), **({"dtype": "float32"} | parameters)))
+    judge.load(["cpu"])
+    return judge
+
+
+def any_loaded(folder: Path, **parameters: Any) -> TransformersJudge:
+    given = {"dtype": "float32"} | parameters
+    judge = TransformersJudge(TransformersJudge.Parameters(model_name=str(folder), **given))
     judge.load(["cpu"])
     return judge
 

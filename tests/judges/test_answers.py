@@ -145,7 +145,7 @@ def test_no_beginning_of_an_answer_is_another_score_when_it_was_cut_off_there():
 
 
 def test_every_form_that_is_asked_for_has_its_limits():
-    assert TOKENS_GIVEN.keys() == TOKENS_NEEDED.keys() == {*FORMS, "json", "text"}
+    assert TOKENS_GIVEN.keys() == TOKENS_NEEDED.keys() == {*FORMS, "json", "labels", "probabilities", "text"}
     assert all(TOKENS_NEEDED[form] < TOKENS_GIVEN[form] for form in TOKENS_GIVEN)
 
 

@@ -73,10 +73,13 @@ def test_doctors_question_at_a_wrong_address(server: JudgeServer, change: tuple[
         ChatEndpoint(ChatEndpoint.Parameters(model="m", base_url=url)).examine(request())
 
 
-def test_doctors_question_is_one_request_and_no_canary(server: JudgeServer) -> None:
+def test_doctors_question_comes_first_and_then_what_the_server_can_do(server: JudgeServer) -> None:
     judge = ChatEndpoint(ChatEndpoint.Parameters(model="m", base_url=server.base_url))
     assert judge.examine(request()) == "Score: 5.000"
-    assert [asked.is_canary for asked in server.asked] == [False]
+    assert [asked.is_canary for asked in server.asked].count(False) == 1
+    assert not server.asked[0].is_canary
+    assert judge.about()["schema"] == "not held"
+    assert judge.about()["probabilities"] == "none"
     assert judge.about()["server"] == server.base_url
     judge.load(["cpu"])
     assert judge.judge([request()]) == ["Score: 5.000"], "it can be loaded afterwards"

@@ -22,6 +22,7 @@ from edit_eval.workers.model_class import key_parameters
         ({"attempt_timeout": 0.0}, "attempt_timeout"),
         ({"retries": -1}, "retries"),
         ({"max_tokens": 0}, "max_tokens"),
+        ({"thinking_tokens": 0}, "thinking_tokens"),
     ],
 )
 def test_parameters_that_cannot_be_meant_are_refused(parameters: dict[str, Any], said: str) -> None:
@@ -32,5 +33,6 @@ def test_parameters_that_cannot_be_meant_are_refused(parameters: dict[str, Any],
 def test_where_the_server_is_and_how_often_it_is_asked_is_no_part_of_a_key() -> None:
     values = vars(ChatEndpoint.Parameters(model="judge", base_url="http://node17:8000/v1"))
     assert set(key_parameters(ChatEndpoint, values)) == {
-        *("model", "revision", "max_pixels", "max_tokens", "temperature", "call")
+        *("model", "revision", "max_pixels", "max_tokens", "temperature", "call"),
+        *("thinking", "thinking_tokens", "probabilities"),
     }

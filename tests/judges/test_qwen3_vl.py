@@ -182,12 +182,14 @@ class TestTraps:
 
     def test_a_tokenizer_in_place_of_a_processor_is_noticed(self, copy: Path) -> None:
         # Of a model that this file does not know, the processor is the library's choice; here it finds none.
+        from edit_eval.judges import judge_table
         from edit_eval.pretrained import processors
 
         rewrite(copy / "processor_config.json", processor_class="ProcessorOfTheFuture")
         with pytest.MonkeyPatch.context() as patch:
             for known in list(processors.PROCESSORS):
                 patch.delitem(processors.PROCESSORS, known)
+                patch.delitem(judge_table._BY_TYPE, known)
             with pytest.raises(LoadError, match=r"no processor for its pictures, only a .*Tokenizer"):
                 loaded(copy)
 

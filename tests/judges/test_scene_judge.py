@@ -21,7 +21,7 @@ from edit_eval.benchmarks.scenes.plans import category_of, plan
 from edit_eval.benchmarks.scenes.references import Reference
 from edit_eval.benchmarks.scenes.scene import Scene, Thing
 from edit_eval.errors import ModelError
-from edit_eval.judges.answers import read_answer
+from edit_eval.judges.answers import FORMS, read_answer
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.scene_judge import CHINESE, CRITERIA, SceneJudge, assess, score
 from edit_eval.records import Status
@@ -194,7 +194,8 @@ def test_it_answers_in_the_form_that_the_prompt_asks_for(judge: SceneJudge) -> N
 def test_the_packaged_rubrics_get_an_answer_in_either_form(judge: SceneJudge, language: str) -> None:
     path = Path(edit_eval.rubrics.__path__[0]) / f"five_dimensions.v1.{language}.yaml"
     rubrics = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for form, asked_for in rubrics["answer"].items():
+    for form in FORMS:
+        asked_for = rubrics["answer"][form]
         (text,) = judge.judge([request(1, right(1), language, system=asked_for)])
         assert read_answer(text, form).values["score"] == 10.0
         (text,) = judge.judge([request(1, right(1), language, system=asked_for, user=rubrics["ask_again"][form])])

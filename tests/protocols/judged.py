@@ -21,20 +21,14 @@ def judged(protocol: Protocol, one: Sample, said: Mapping[str, str | Reply], ret
     questions = protocol.questions(one)
     replies = {name: reply if isinstance(reply, Reply) else Reply(text=reply) for name, reply in said.items()}
     reading = {asked.name: judging.read(protocol, asked, [replies[asked.name]], retries) for asked in questions}
-    scores, missing, _ = judging.score(protocol, one, questions, [reading])
-    status, reason = missing.get(protocol.headline, (Status.OK, ""))
-    return judgement(protocol, one, status, reason=reason, scores=scores, missing=missing, readings=(reading,))
+    scored = judging.score(protocol, one, questions, [reading])
+    headline = judging.leading(protocol, questions, scored)
+    status, reason = scored.missing.get(headline, (Status.OK, ""))
+    about = {"scores": scored.scores, "missing": scored.missing, "readings": (reading,), "headline": headline}
+    return judgement(protocol, one, status, reason=reason, **about)
 
 
 def judgement(protocol: Protocol, one: Sample, status: Status, **about: Any) -> Judgement:
-    return Judgement(
-        sample_id=one.id,
-        category=one.category,
-        edit_model="editor",
-        judge="judge",
-        edit_seed=0,
-        repeat=0,
-        headline=protocol.headline,
-        status=status,
-        **about,
-    )
+    whose: dict[str, Any] = {"edit_model": "editor", "judge": "judge", "edit_seed": 0, "repeat": 0}
+    headline = about.pop("headline", protocol.headline)
+    return Judgement(sample_id=one.id, category=one.category, headline=headline, status=status, **whose, **about)

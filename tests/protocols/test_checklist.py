@@ -1,11 +1,13 @@
 """`checklist`: yes/no questions that differ by sample."""
 
+import json
+
 import pytest
 from judged import judged, sample
 
 from edit_eval.protocols.checklist import Checklist
 from edit_eval.protocols.contract import fault, scoring
-from edit_eval.records import Scale, Status
+from edit_eval.records import Reply, Scale, Status
 
 CHECKS = [
     {"ask": "Is there a hat?"},
@@ -111,3 +113,39 @@ def test_both_scores_run_from_0_to_1():
     made = scoring("checklist", protocol())
     assert made.headline == "share"
     assert made.scales == dict.fromkeys(("share", "all"), Scale(lowest=0, highest=1))
+
+
+class TestProbabilities:
+    @staticmethod
+    def asking(language="en"):
+        parameters = Checklist.Parameters(answer="probabilities", language=language)
+        return Checklist(parameters, Checklist.texts(parameters))
+
+    @pytest.mark.parametrize(("language", "labels"), [("en", ("Yes", "No")), ("zh", ("是", "否"))])
+    def test_each_check_is_asked_for_its_two_words_as_they_are_to_be_written(self, language, labels):
+        asked = self.asking(language).questions(checked(*CHECKS))
+        assert [(one.form, one.labels, one.gives) for one in asked] == [
+            ("probabilities", labels, (str(number),)) for number in (1, 2, 3)
+        ]
+        assert all(label in asked[0].system.splitlines()[-1] for label in labels)
+        assert fault(self.asking(language), checked(*CHECKS)) == ""
+
+    def test_a_check_holds_as_far_as_its_answer_is_likely(self):
+        replies = {
+            "check 1": Reply(values={"Yes": 0.9, "No": 0.1}),
+            "check 2": Reply(values={"Yes": 0.2, "No": 0.6}),
+            "check 3": Reply(values={"Yes": 1.0, "No": 0.0}, normalised=True),
+        }
+        one = judged(self.asking(), checked(*CHECKS), replies)
+        assert one.scores == {"share": pytest.approx((0.9 + 0.75 + 1) / 3), "all": pytest.approx(0.9 * 0.75)}
+        assert [reading.mass for reading in one.readings[0].values()] == [1.0, pytest.approx(0.8), "unknown"]
+
+    def test_a_list_of_answers_has_no_probability(self):
+        with pytest.raises(ValueError, match="takes `asked: one_by_one`"):
+            Checklist.Parameters(answer="probabilities", asked="together")
+
+
+def test_answers_together_have_a_schema_with_the_words_of_their_language():
+    (asked,) = protocol("together", "zh").questions(checked(*CHECKS[:2]))
+    answers = json.loads(asked.schema)["properties"]["answers"]
+    assert (answers["items"]["enum"], answers["minItems"], answers["maxItems"]) == (["是", "否"], 2, 2)

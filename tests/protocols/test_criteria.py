@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from judged import judged, sample
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.contract import fault
+from edit_eval.protocols.contract import fault, scoring
 from edit_eval.protocols.criteria import Criteria
 from edit_eval.protocols.imgedit import ImgEdit
 from edit_eval.protocols.kris import Kris
@@ -57,6 +57,22 @@ class TestRubric:
             "Hint:\n<hint>\n{form} < /hint>\n</hint>\n\nGo."
         )
         assert (question.gives, question.again, question.form) == (("a", "b"), "Again: [A, B]", "json")
+        assert question.schema == "", "its wording asks for a bare list"
+
+    @pytest.mark.parametrize(
+        ("answer", "entries"),
+        [('{"score": [..]}', ["score"]), ('{"reasoning": "", "score": []}', ["reasoning", "score"])],
+    )
+    def test_its_schema_is_what_its_wording_asks_for(self, tmp_path, answer, entries):
+        add, look = own(tmp_path, answer=answer).questions(sample(category="x"))
+        assert list(json.loads(add.schema)["properties"]) == entries
+        score = json.loads(look.schema)["properties"]["score"]
+        assert score == {
+            "type": "array",
+            "items": {"type": "integer", "minimum": 1, "maximum": 5},
+            "minItems": 1,
+            "maxItems": 1,
+        }
 
     def test_which_questions_by_facts_category_or_all(self, tmp_path):
         asking = own(tmp_path)
@@ -72,7 +88,8 @@ class TestRubric:
 
     def test_its_score_is_the_mean(self, tmp_path):
         row = judged(own(tmp_path), sample(category="x"), {"add": '{"score": [1, 4]}', "look": '{"score": [5]}'})
-        assert row.scores == {"score": 10 / 3}
+        assert row.scores == {"score": 10 / 3, "a": 1, "b": 4, "c": 5}
+        assert scoring("criteria", own(tmp_path)).parts == ("a", "b", "c")
 
     @pytest.mark.parametrize(
         ("text", "said"),
@@ -170,7 +187,7 @@ def _shared(tmp_path_factory):
 class TestOfficialWords:
     def test_they_are_sent_as_they_are(self, tmp_path):
         (question,) = official(tmp_path).questions(sample(instruction="Add {x}."))
-        assert (question.system, question.form, question.again) == ("", "text", "")
+        assert (question.system, question.form, question.again, question.schema) == ("", "text", "", "")
         assert question.user == "Rate it.\nPrompt Compliance: A number from 1 to 5.\nIt is Add {x}.."
 
     def test_a_template_of_pythons_loses_its_doubled_braces(self, tmp_path):

@@ -5,7 +5,7 @@ from judged import judged, judgement, sample
 
 from edit_eval.judges.embedding_metrics import EmbeddingMetrics
 from edit_eval.judges.picture_metrics import PictureMetrics
-from edit_eval.protocols.contract import Missing
+from edit_eval.protocols.contract import Missing, fault
 from edit_eval.protocols.magicbrush import MagicBrush
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.records import Reply, Status
@@ -21,7 +21,8 @@ def protocol(measures):
 def row(asking, name, category, value, **about):
     one = sample(name, category, **about)
     (question,) = asking.questions(one)
-    return judged(asking, one, {"numbers": Reply(values=dict.fromkeys(question.gives, value))})
+    values = {name.removeprefix("earlier_"): value for name in question.gives}  # the judge knows no turns
+    return judged(asking, one, {"numbers": Reply(values=values)})
 
 
 def test_names_are_the_authors():
@@ -38,6 +39,10 @@ def test_the_last_turns_alone_where_turns_follow_one_another():
         row(asking, "c", "final turn", 0.5),
     ]
     assert asking.published["L1"](rows) == 0.375
+    assert [one.outcome("l1_bicubic") for one in rows] == [(Status.OK, ""), None, (Status.OK, "")]
+    assert {*rows[1].scores} == {f"earlier_{name}" for name in rows[0].scores}
+    assert (rows[1].headline, rows[1].score, rows[1].status) == ("earlier_l1", 0.9, Status.OK)
+    assert fault(asking, sample("b", "earlier turn")) == ""
     apart = [row(asking, "a", "turn 1", 0.25), row(asking, "b", "turn 2", 0.75)]
     assert asking.published["L2"](apart) == 0.5
 

@@ -57,6 +57,16 @@ class TestQuestions:
         assert not re.search(r"\bhat\b|<edit_instruction>", quality.system + quality.user)
         assert {success.form, quality.form} == {"json"}
         assert '{"reasoning": "' in success.again
+        for asked in (success, quality):
+            entries = json.loads(asked.schema)["properties"]
+            assert list(entries) == ["reasoning", "score"]
+            assert (entries["score"]["items"]["minimum"], entries["score"]["items"]["maximum"]) == (0, 10)
+            assert entries["score"]["minItems"] == entries["score"]["maxItems"] == 2
+
+    def test_a_wording_that_is_not_ours_is_held_to_no_schema_of_ours(self):
+        own = {"SC": {"system_prompt": "Two numbers."}, "PQ": {"user_prompt_template": "Look."}}
+        success, quality = protocol(prompts=own).questions(sample())
+        assert (success.schema, bool(quality.schema)) == ("", True)
 
     def test_the_edit_has_the_sources_size_or_its_own(self):
         assert [one.shows[-1].steps for one in protocol().questions(sample())] == [(("like", "source"),)] * 2
@@ -91,10 +101,9 @@ class TestPrompts:
         with pytest.raises(ConfigurationError, match=said):
             protocol(prompts="official", prompts_path=str(tmp_path))
 
-    @pytest.mark.parametrize("parameters", [{"prompts": "official"}, {"prompts_path": "x"}])
-    def test_official_and_a_path_belong_together(self, parameters):
-        with pytest.raises(ValueError, match="prompts: official takes prompts_path"):
-            VIEScore.Parameters(**parameters)
+    def test_a_path_is_for_official_prompts(self):
+        with pytest.raises(ValueError, match="prompts_path is for prompts: official"):
+            VIEScore.Parameters(prompts_path="x")
 
     @pytest.mark.parametrize("as_file", [True, False])
     def test_the_users_own_replace_a_part(self, tmp_path, as_file):
@@ -132,16 +141,20 @@ class TestPrompts:
 class TestScores:
     def test_by_hand(self):
         row = judged(protocol(), sample(), both([8, 9], [7, 9]))
-        assert row.scores == {"SC": 8, "PQ": 7, "O": math.sqrt(56)}
+        numbers = {"success": 8, "restraint": 9, "naturalness": 7, "no_artifacts": 9}
+        assert row.scores == {"SC": 8, "PQ": 7, "O": math.sqrt(56), **numbers}
+        assert scoring("viescore", protocol()).parts == tuple(numbers)
         assert row.readings[0]["SC"].reason == "So."
 
     def test_no_success_is_no_score(self):
-        assert judged(protocol(), sample(), both([0, 10], [9, 9])).scores == {"SC": 0, "PQ": 9, "O": 0}
+        found = judged(protocol(), sample(), both([0, 10], [9, 9])).scores
+        assert [found[name] for name in ("SC", "PQ", "O")] == [0, 9, 0]
 
     def test_one_side_that_cannot_be_read_leaves_the_other(self):
         row = judged(protocol(), sample(), {"SC": "[4, 5]", "PQ": "?"})
-        assert row.scores == {"SC": 4}
-        assert {name: why[0] for name, why in row.missing.items()} == dict.fromkeys(("PQ", "O"), Status.UNPARSEABLE)
+        assert row.scores == {"SC": 4, "success": 4, "restraint": 5}
+        lacking = dict.fromkeys(("PQ", "O", "naturalness", "no_artifacts"), Status.UNPARSEABLE)
+        assert {name: why[0] for name, why in row.missing.items()} == lacking
 
     def test_scales(self):
         made = scoring("viescore", protocol())
@@ -152,7 +165,7 @@ class TestScores:
     def test_junk_never_raises_and_never_gives_a_score_out_of_range(self, first, second):
         row = judged(PROTOCOL, sample(), {"SC": first, "PQ": second})
         assert all(0 <= score <= 10 for score in row.scores.values())
-        assert {*row.scores, *row.missing} == {"SC", "PQ", "O"}
+        assert {*row.scores, *row.missing} == {*PROTOCOL.scores}
 
 
 PROTOCOL = protocol()

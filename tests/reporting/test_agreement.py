@@ -12,7 +12,8 @@ from rich.console import Console
 
 from edit_eval.records import Results, Scale, Scoring
 from edit_eval.reporting.agreement import print_agreement
-from edit_eval.statistics.people import PersonScore, people_agreement
+from edit_eval.statistics.people import people_agreement
+from edit_eval.statistics.people_scores import PersonScore
 from edit_eval.statistics.summary import judges_document
 from reporting.reported_runs import build_run
 from reporting.reports import headline
@@ -37,10 +38,10 @@ def row(text: str, start: str) -> list[str]:
     return next(line for line in text.splitlines() if line.startswith(start)).split()
 
 
-def people_of(run: Results, raters: int = 2) -> list[PersonScore]:
+def people_of(run: Results, raters: int = 2, apart: float = 1.0) -> list[PersonScore]:
     chance = random.Random(2)
     return [
-        PersonScore(one.sample_id, one.edit_model, (one.score or 0) + chance.gauss(0, 2), f"rater {rater}")
+        PersonScore(one.sample_id, one.edit_model, (one.score or 0) + chance.gauss(0, apart), f"rater {rater}")
         for one in run.judgements
         if one.judge == run.judges[0] and one.repeat == 0
         for rater in range(raters)
@@ -107,12 +108,44 @@ def test_people_beside_judges_median_and_each_other(make_run: Make) -> None:
     document = {**judges_document(run), "people": people_agreement(run, people, resamples=100)}
     text = printed(document)
     part = text.split("Against people: 80 scores by 2 people")[1]
-    assert "note: 1 of the file's scores left out: this run has no such edits" in part
-    strict = document["people"]["judges"]["strict"]
-    assert row(part, "strict")[1:4] == ["all", "40", f"{strict['spearman']:.2f}"]
-    assert row(part, "         ")[0] == "first"
-    assert f"{document['people']['median']['spearman']:.2f}" in row(part, "the judges' median")
-    assert row(part, "one person")[-1] == f"{document['people']['raters']['spearman']:.2f}"
+    assert "note: 1 of the file's scores left out: they are about other edits or other" in part
+    found = document["people"]
+    strict = found["judges"]["strict"]
+    within, like, rest = part.split("Within edit models")[1], part.split("like for like")[1], part
+    assert row(within, "strict: Score")[2:5] == ["all", "40/40", f"{strict['spearman']:.2f}"]
+    assert row(within, "         ")[0] == "first"
+    assert f"{found['median']['spearman']:.2f}" in row(within, "the judges' median")
+    assert row(like, "strict")[1] == f"{strict['one_person']['spearman']:.2f}"
+    assert f"{found['raters']['spearman']:.2f}" in row(like, "one")
+    (pair, *_) = found["pairs"]
+    assert f"{pair['within_models']['difference']:+.2f}" in row(rest.split("Two judges")[1], "strict - kind")
+    assert f"±{strict['calibration']['rmse']:.2f}" in " ".join(rest.split())
+
+
+def test_what_was_left_unscored_is_said_and_bounded(make_run: Make) -> None:
+    run = make_run(samples=60, failing=0.3)
+    people = [
+        PersonScore(one.sample_id, one.edit_model, float(place % 7), rater)
+        for place, one in enumerate(run.judgements)
+        for rater in ("ann", "bo")
+    ]
+    found = people_agreement(run, people, resamples=100)
+    judge = found["judges"]["qwen3_vl"]
+    text = printed({**judges_document(run), "people": found})
+    assert 0 < judge["unscored"]["n"] < judge["total"] == 60
+    assert f"qwen3_vl left {judge['unscored']['n']} of 60 unscored" in text
+    assert f"[{judge['worst_case']:.2f}, {judge['best_case']:.2f}]" in text
+
+
+def test_how_far_two_judges_lie_apart(make_run: Make) -> None:
+    run = make_run(samples=60, judges=("strict", "kind"), edit_models=("first", "second"))
+    document = judges_document(run)
+    apart = document["between_judges"]["pairs"][0]["apart"]
+    part = printed(document).split("Scores apart")[1]
+    found = row(part, "strict - kind")[3:]
+    assert found[:2] == ["120", "60"]
+    assert found[4] == f"{apart['difference']:+.2f}"
+    assert row(part, "  second")[1:3] == ["60", "60"]
 
 
 def test_one_person_has_nobody_to_agree_with(make_run: Make) -> None:
@@ -120,7 +153,8 @@ def test_one_person_has_nobody_to_agree_with(make_run: Make) -> None:
     document = {**judges_document(run), "people": people_agreement(run, people_of(run, raters=1), resamples=100)}
     text = printed(document)
     assert "Against people: 20 scores by one person" in text
-    assert "\none person" not in text
+    assert "like for like" not in text
+    assert "Two judges" not in text
 
 
 def test_80_columns_no_colour_and_nothing_obeyed(make_run: Make) -> None:
@@ -148,5 +182,5 @@ def test_all_of_it_in_chinese(make_run: Make) -> None:
         assert ("3 位评审的中位数" in text) == (len(judges) == 3)
         assert "与人对照：2 人的 " in text
         names = {*judges, "first", "second"}
-        terms = {"Wilson", "ICC", "Krippendorff", "alpha", "Alpha", "Spearman", "Fisher"}
+        terms = {"Wilson", "ICC", "Krippendorff", "alpha", "Alpha", "Spearman", "Fisher", "json"}
         assert set(re.findall("[A-Za-z]{3,}", text)) <= names | terms

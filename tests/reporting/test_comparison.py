@@ -409,16 +409,20 @@ def test_letters_go_on_after_z() -> None:
 
 def test_notes_are_said_in_both_languages_and_records_as_they_are() -> None:
     """The English of the texts is that of the notes themselves, which Python and JSON have."""
-    values = {"run": "night", "judge": "strict", "pending": 3, "total": 12, "sizes": "x 1, y 2"}
+    values = {"run": "night", "judge": "strict", "pending": 3, "total": 12, "sizes": "x 1, y 2", "line": "unexamined"}
+    values |= {"first": "day", "mean": "+0.80", "spread": "0.90", "noise": "0.10", "p": "<0.0001"}
     used = {kind: {name: values[name] for name in re.findall(r"{(\w+)}", words)} for kind, words in NOTES.items()}
     notes = [Note(kind, **of_kind) for kind, of_kind in used.items()]
+    for note in notes:
+        note.values |= {"passport": None, "language": "en"} if "line" in note.values else {}
     comparison = compare([column("a", drawn(2)), column("b", drawn(3))], notes=[*notes, "x: 2 damaged lines"])
     assert comparison_document(comparison)["notes"] == [*map(str, notes), "x: 2 damaged lines"]
-    assert [text(f"compare.note.{note.kind}", "en", **note.values) for note in notes] == notes
+    assert [text(f"compare.note.{note.kind}", "en", **used[note.kind]) for note in notes] == notes
     file = io.StringIO()
     print_comparison(comparison, Console(file=file, width=400, color_system=None), language="zh")
     assert "提示：night 尚未完成：12 个评分中还差 3 个\n" in file.getvalue()
     assert "提示：x: 2 damaged lines\n" in file.getvalue()
+    assert "提示：评审 strict，于 night：未经检验\n" in file.getvalue()
     assert "note" not in file.getvalue()
 
 

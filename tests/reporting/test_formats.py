@@ -84,3 +84,7 @@ def test_complete_means_everything() -> None:
 )
 def test_durations_in_chinese(seconds: float | None, shown: str) -> None:
     assert formats.duration(seconds, "zh") == shown
+
+
+def test_an_authors_number_has_the_digits_that_tell_models_apart() -> None:
+    assert [formats.published(value) for value in (7.877, 0.0625, -0.25, None)] == ["7.88", "0.0625", "-0.2500", "–"]

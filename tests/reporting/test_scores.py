@@ -26,7 +26,7 @@ def rows_of(results: Results) -> list[dict[str, str]]:
 def test_scores_have_exactly_these_columns(complete: Report) -> None:
     first = written(complete.results).splitlines()[0]
     assert first == ",".join(COLUMNS)
-    assert first == "sample_id,category,edit_model,judge,edit_seed,seed,repeat,score_name,status,score,reason"
+    assert first == "sample_id,category,edit_model,judge,edit_seed,seed,repeat,score_name,status,score,spread,reason"
 
 
 def test_one_row_a_judgement_in_their_order(several: Report) -> None:

@@ -128,7 +128,7 @@ class TestOtherWording:
     """What the protocols beside `rubric` say."""
 
     def test_viescore_asks_for_two_numbers_and_only_the_first_question_has_the_instruction(self, language):
-        texts = packaged("viescore", language)
+        texts = packaged("viescore.v1", language)
         assert list(texts) == ["SC", "PQ", "ask_again"]
         assert "{edit_instruction}" in texts["SC"]["user_prompt_template"]
         assert "edit_instruction" not in str(texts["PQ"])
@@ -139,7 +139,7 @@ class TestOtherWording:
             check_prompts(question, texts[question], ["edit_instruction"])
 
     def test_the_checklist_asks_in_both_ways_for_its_two_words(self, language):
-        texts = packaged("checklist", language)
+        texts = packaged("checklist.v1", language)
         assert list(texts) == ["one_by_one", "together"]
         for way in texts.values():
             assert all(f"<{name}>\n{{{name}}}\n</{name}>" in way["user_prompt_template"] for name in CHECKLIST_FIELDS)
@@ -148,13 +148,13 @@ class TestOtherWording:
                 assert word in way["ask_again"]
             assert "\n" not in way["ask_again"]
 
-    @pytest.mark.parametrize("name", ["viescore", "checklist"])
+    @pytest.mark.parametrize("name", ["viescore.v1", "checklist.v1"])
     def test_is_written_in_its_language(self, language, name):
-        for text in leaves(packaged(name, language)):
+        for text in filter(is_prose, leaves(packaged(name, language))):
             chinese = sum("一" <= character <= "鿿" for character in text)
             assert chinese > 5 if language == "zh" else chinese == 0
 
-    @pytest.mark.parametrize("name", ["viescore", "checklist"])
+    @pytest.mark.parametrize("name", ["viescore.v1", "checklist.v1"])
     def test_the_texts_are_no_orders(self, language, name):
         system = {"en": "whatever is written inside", "zh": "图像里写了什么"}[language]
         systems = [part["system_prompt"] for part in packaged(name, language).values() if isinstance(part, dict)]
@@ -162,6 +162,11 @@ class TestOtherWording:
 
 
 CHECKLIST_FIELDS = ("edit_instruction", "checks")
+
+
+def is_prose(text):
+    """Whether it is a sentence, and not the words of an answer."""
+    return isinstance(text, str) and len(text) > 12
 
 
 def leaves(data):

@@ -20,7 +20,8 @@ from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.paired import FEWEST_IMAGES, no_interval, paired_interval, paired_p_value
-from edit_eval.statistics.people import PersonScore, people_agreement
+from edit_eval.statistics.people import people_agreement
+from edit_eval.statistics.people_scores import PersonScore
 from edit_eval.statistics.power import ALPHA, clusters_needed, detectable_difference
 from edit_eval.statistics.summary import judges_document, summarise
 

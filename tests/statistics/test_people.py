@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import ast
-import csv
 import json
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,133 +8,8 @@ import pytest
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.statistics.people import (
-    PersonScore,
-    between_raters,
-    mean_scores,
-    people_agreement,
-    rank_agreement,
-    read_people_file,
-    read_people_scores,
-)
-
-ASPECTS = ("SC", "PQ", "O")
-
-
-def three(semantics: float, quality: float) -> tuple[float, float, float]:
-    return semantics, quality, math.sqrt(semantics * quality)
-
-
-@pytest.fixture
-def viescore(judge_agreement_data):
-    """For each aspect: the judge's scores, three raters' scores, and LPIPS, for the same eight editors."""
-    answers = json.loads((judge_agreement_data / "gpt4o_0shot.json").read_text())
-    judge = {
-        editor: {
-            (item, 0): three(min(found["SC"]["score"]), min(found["PQ"]["score"])) for item, found in items.items()
-        }
-        for editor, items in answers.items()
-    }
-    raters = []
-    for number in (1, 2, 3):
-        path = judge_agreement_data / "human" / f"Text-Guided_IE_rater{number}.tsv"
-        with path.open(newline="") as file:
-            rows = list(csv.DictReader(file, delimiter="\t"))
-        raters.append(
-            {editor: {(row["uid"], 0): three(*ast.literal_eval(row[editor])) for row in rows} for editor in judge}
-        )
-    lpips = {
-        editor: {(item, 0): -found["LPIPS"] for item, found in items.items()}
-        for editor, items in json.loads((judge_agreement_data / "lpips.json").read_text()).items()
-    }
-
-    def aspect(scores, place):
-        return {editor: {item: values[place] for item, values in items.items()} for editor, items in scores.items()}
-
-    return {
-        name: {
-            "judge": aspect(judge, place),
-            "raters": [aspect(rater, place) for rater in raters],
-            "lpips": lpips,
-        }
-        for place, name in enumerate(ASPECTS)
-    }
-
-
-def crowd(raters):
-    return mean_scores(
-        (editor, sample, seed, score)
-        for rater in raters
-        for editor, items in rater.items()
-        for (sample, seed), score in items.items()
-    )
-
-
-@pytest.mark.parametrize(("aspect", "known"), [("SC", 0.454), ("PQ", 0.544), ("O", 0.419)])
-def test_gpt4o_against_people(viescore, aspect, known):
-    found = rank_agreement(viescore[aspect]["judge"], crowd(viescore[aspect]["raters"]), resamples=200)
-    assert found["spearman"] == pytest.approx(known, abs=0.005)
-    assert len(found["edit_models"]) == 8
-    assert all(model["n"] == 179 for model in found["edit_models"].values())
-    assert found["ci95"][0] < known < found["ci95"][1]
-
-
-@pytest.mark.parametrize(("aspect", "known"), [("SC", 0.512), ("PQ", 0.570), ("O", 0.506)])
-def test_one_person_against_another(viescore, aspect, known):
-    found = between_raters(viescore[aspect]["raters"])
-    assert found["spearman"] == pytest.approx(known, abs=0.005)
-    assert found["raters"] == 3
-
-
-def test_lpips_against_people(viescore):
-    found = rank_agreement(viescore["O"]["lpips"], crowd(viescore["O"]["raters"]), resamples=0)
-    assert found["spearman"] == pytest.approx(0.116, abs=0.005)
-    assert found["ci95"] is None
-
-
-def test_a_correlation_is_that_of_scipy():
-    stats = pytest.importorskip("scipy.stats")
-    generator = np.random.default_rng(0)
-    one = generator.integers(0, 11, size=50)
-    other = np.clip(one + generator.integers(-4, 5, size=50), 0, 10)
-    found = rank_agreement(
-        {"m": {(str(i), 0): float(v) for i, v in enumerate(one)}},
-        {"m": {(str(i), 0): float(v) for i, v in enumerate(other)}},
-    )
-    assert found["edit_models"]["m"]["spearman"] == pytest.approx(stats.spearmanr(one, other).statistic)
-    assert found["spearman"] == pytest.approx(stats.spearmanr(one, other).statistic)
-
-
-def scores(*values: float):
-    return {(str(place), 0): value for place, value in enumerate(values)}
-
-
-def test_what_has_no_correlation_does_not_count():
-    one = {
-        "few": scores(1, 2, 3),
-        "flat": scores(5, 5, 5, 5, 5),
-        "some": scores(1, 3, 2, 4, 5),
-        "only": scores(1),
-    }
-    other = {"few": scores(1, 2, 3), "flat": scores(1, 2, 3, 4, 5), "some": scores(1, 2, 3, 4, 5)}
-    found = rank_agreement(one, other)
-    assert found["edit_models"] == {
-        "few": {"n": 3, "spearman": None},
-        "flat": {"n": 5, "spearman": None},
-        "some": {"n": 5, "spearman": pytest.approx(0.9)},
-    }
-    assert found["spearman"] == pytest.approx(0.8)  # closer to 1 than 1 - 1/5: taken for that
-    nothing = rank_agreement({"m": scores(1, 2)}, {"m": scores(1, 2)})
-    assert nothing["spearman"] is nothing["ci95"] is None
-
-
-def test_one_perfect_model_does_not_make_the_mean_perfect():
-    values = np.random.default_rng(5).permutation(100).astype(float)
-    others = np.random.default_rng(6).permutation(100).astype(float)
-    one = {"perfect": scores(*values), "unrelated": scores(*values)}
-    found = rank_agreement(one, {"perfect": scores(*values), "unrelated": scores(*others)}, resamples=0)
-    assert found["edit_models"]["perfect"]["spearman"] == pytest.approx(1.0)
-    assert found["spearman"] < 0.95
+from edit_eval.statistics.people import people_agreement, people_measures, separated_pairs
+from edit_eval.statistics.people_scores import PersonScore, read_people_scores
 
 
 def test_a_run_against_a_file_of_people(make_sample, make_results):
@@ -158,28 +30,6 @@ def test_a_run_against_a_file_of_people(make_sample, make_results):
     assert found["raters"]["spearman"] < judge["spearman"]  # one person is noisier than the mean of two
     assert found["unmatched"] == 2
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-
-
-def test_the_known_answers_from_a_run_and_a_csv(viescore, make_sample, make_results, tmp_path):
-    """The whole road: judgements of 1,432 edits, and the three people's scores in the file that we ask for."""
-    judge, raters = viescore["O"]["judge"], viescore["O"]["raters"]
-    items = sorted({item for items in judge.values() for item, _ in items})
-    samples = [replace(make_sample(n), id=item) for n, item in enumerate(items)]
-    rows = {(editor, "gpt4o"): [[scores[(item, 0)]] for item in items] for editor, scores in judge.items()}
-    with (tmp_path / "people.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["sample_id", "edit_model", "rater", "score"])
-        for number, rater in enumerate(raters):
-            writer.writerows(
-                [item, editor, f"rater {number}", score]
-                for editor, scores in rater.items()
-                for (item, _), score in scores.items()
-            )
-    found = people_agreement(make_results(samples, rows), read_people_file(tmp_path / "people.csv"), resamples=0)
-    assert found["judges"]["gpt4o"]["spearman"] == pytest.approx(0.419, abs=0.005)
-    assert found["raters"]["spearman"] == pytest.approx(0.506, abs=0.005)
-    assert (found["people"], found["scores"], found["unmatched"]) == (3, 3 * 1432, 0)
-    assert found["median"] is None
 
 
 def test_the_median_of_the_judges_is_held_against_people_too(make_sample, make_results):
@@ -215,44 +65,6 @@ def test_one_person_has_no_ceiling(make_sample, make_results):
     assert found["judges"]["j"]["edit_models"]["m"]["spearman"] == pytest.approx(1.0)
 
 
-def test_a_file_as_a_spreadsheet_writes_it():
-    rows = read_people_scores(["\ufeffsample_id,score,edit_model,edit_seed,note\r\n", '"a,b",7.5,m,2,"so so"\r\n'])
-    assert rows == [PersonScore("a,b", "m", 7.5, "", 2)]
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ([], "does not name the column 'sample_id'"),
-        (["sample_id,edit_model\n"], "does not name the column 'score'"),
-        (["sample_id,edit_model,score\n", "a,m,good\n"], "votes.csv, line 2: score 'good'"),
-        (["sample_id,edit_model,score\n", "a,m\n"], "line 2: score None"),
-        (["sample_id,edit_model,score\n", "a,m,nan\n"], "no finite number"),
-        (["sample_id,edit_model,score\n", "a,m,1\n", "a,m,2\n"], "line 3: a second score for sample 'a'"),
-    ],
-)
-def test_a_wrong_file_is_refused_with_its_line(lines, message):
-    with pytest.raises(ConfigurationError, match=message):
-        read_people_scores(lines, "votes.csv")
-
-
-def test_a_file_that_is_none(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"nowhere\.csv: cannot be read \(No such file"):
-        read_people_file(tmp_path / "nowhere.csv")
-    (tmp_path / "latin.csv").write_bytes("sample_id,edit_model,score,rater\na,m,1,Zoë\n".encode("latin-1"))
-    with pytest.raises(ConfigurationError, match=r"latin\.csv: is not UTF-8"):
-        read_people_file(tmp_path / "latin.csv")
-    (tmp_path / "long.csv").write_text(f"sample_id,edit_model,score\n{'a' * 200_000},m,1\n")
-    before = csv.field_size_limit(131_072)  # the library's; a table read by this process may have raised it
-    try:
-        with pytest.raises(ConfigurationError, match=r"long\.csv: is no CSV"):
-            read_people_file(tmp_path / "long.csv")
-    finally:
-        csv.field_size_limit(before)
-    (tmp_path / "good.csv").write_bytes("\ufeffsample_id,edit_model,score\r\na,m,1\r\n".encode())
-    assert read_people_file(tmp_path / "good.csv") == [PersonScore("a", "m", 1.0)]
-
-
 def named(make_sample, make_results):
     """A judge of two scores, the second a loss; people's scores of each."""
     scales = {"O": Scale(lowest=0, highest=10), "loss": Scale(lowest=0, higher_is_better=False)}
@@ -282,7 +94,55 @@ def test_scores_of_people_about_another_score_are_refused(make_sample, make_resu
     only = [one for one in people if one.score_name == "O"]
     with pytest.raises(ConfigurationError, match="not one of 12 scores of people is about loss; they are about O"):
         people_agreement(run, only, score="loss")
-    with pytest.raises(ConfigurationError, match="line 4: a second score 'O' for sample 'a'"):
-        read_people_scores(
-            ["sample_id,edit_model,score,score_name\n", "a,m,1,O\n", "a,m,1,SC\n", "a,m,2,O\n"], "votes.csv"
-        )
+
+
+def test_people_who_do_not_agree_are_no_yardstick(make_sample, make_results):
+    generator = np.random.default_rng(0)
+    samples = [make_sample(index) for index in range(40)]
+    run = make_results(samples, {("m", "j"): [[float(generator.uniform(0, 10))] for _ in samples]})
+    people = [PersonScore(of.id, "m", float(generator.uniform()), rater) for of in samples for rater in ("ann", "bo")]
+    measure = people_measures(run, people, resamples=100)["as_one_person"]
+    assert (measure.value, measure.ci95, measure.passed) == (None, None, None)
+    assert measure.reason == "these edits do not show that two people agree"
+
+
+def test_pairs_of_models_that_people_separate(make_sample):
+    """Of four models two are alike to people, who need enough source images to tell any apart."""
+    generator = np.random.default_rng(1)
+    level = {"a": 0.0, "b": 1.0, "c": 1.0, "d": 3.0}
+    people = {
+        model: {(f"s{n}", 0): of + float(generator.normal(0, 0.5)) for n in range(40)} for model, of in level.items()
+    }
+    sources = {f"s{n}": f"image {n}" for n in range(40)}
+    found = separated_pairs(people, sources, level)
+    assert found == [("a", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")]
+    assert separated_pairs(people, {name: f"image {int(name[1:]) % 2}" for name in sources}, level) == []
+
+
+def test_a_judge_whose_score_nobody_has_looked_at_has_no_numbers(make_sample, make_results):
+    """Two judges with headlines of their own; people speak of the first one's."""
+    run, people = named(make_sample, make_results)
+    scores = {"O": Scale(lowest=0, highest=10)}, {"other": Scale(lowest=0, highest=10)}
+    both = make_results(
+        run.samples,
+        {("m", "j"): [[{"O": float(n)}] for n in range(12)], ("m", "k"): [[{"other": float(n)}] for n in range(12)]},
+        scoring={
+            judge: Scoring(protocol="p", headline=next(iter(of)), scales=of)
+            for judge, of in zip("jk", scores, strict=True)
+        },
+    )
+    found = people_agreement(both, [one for one in people if one.score_name == "O"], resamples=20)
+    assert found["judges"]["j"]["n"] == 12
+    other = found["judges"]["k"]
+    assert (other["n"], other["total"], other["spearman"], other["calibration"]) == (0, 0, None, None)
+    assert other["between_models"]["pairs_ordered"] == {"value": None, "ci95": None}
+    assert found["pairs"] == []
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_a_loss_is_calibrated_on_its_own_scale(make_sample, make_results):
+    run, people = named(make_sample, make_results)
+    knots = people_agreement(run, people, score="loss", resamples=20)["judges"]["j"]["calibration"]["map"]
+    assert sorted(knot["score"] for knot in knots) == list(range(12))
+    assert knots[0]["value"] <= knots[-1]["value"]
+    assert knots[0]["score"] > knots[-1]["score"], "less is better"

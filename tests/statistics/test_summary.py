@@ -377,9 +377,11 @@ def test_controls_stand_for_themselves(run):
     )
     elsewhere = replace(controls[0], judge="another")
     plain, found = summarise(run), summarise(replace(run, controls=(*controls, elsewhere)))
-    assert found["results"][0].pop("controls") == {
-        "source": {"n": 2, "total": 3, "mean": 1.5, "std": pytest.approx(math.sqrt(0.5))},
-        "blank": {"n": 0, "total": 1, "mean": None, "std": None},
-    }
-    assert plain["results"][0].pop("controls") == {}
+    assert plain.pop("controls") == {"samples": None, "judges": {}}
+    judge = found.pop("controls")["judges"]["judge"]
     assert found == plain
+    assert (judge["score"], judge["last"], list(judge["kinds"])) == ("score", None, ["source", "blank"])
+    source, blank = judge["kinds"].values()
+    assert (source["n"], source["coverage"]["total"], source["mean"]) == (2, 3, 1.5)
+    assert source["std"] == pytest.approx(math.sqrt(0.5))
+    assert (blank["n"], blank["coverage"]["total"], blank["mean"], blank["ci95"]) == (0, 1, None, None)

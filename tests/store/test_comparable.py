@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.contract import Protocol
 from edit_eval.records import Judgement, Picture, Results, Sample, Status
 from edit_eval.store.comparable import comparable_columns, compare_runs, run_names
+from edit_eval.store.examined import Examined
 from small_matrix import Asking, ask, asked_judge
 
 QWEN = Identity("judge", "qwen3_vl", "rev1", {"model_name": "30B", "dtype": "bfloat16"})
@@ -42,6 +43,7 @@ class Made:
 
     experiment: Experiment
     results: Results
+    examined: Mapping[str, Examined] = field(default_factory=dict)
 
 
 def rubric(language: str, answer: str, prompts: Mapping[str, Mapping[str, str]] | None) -> Mapping[str, Any]:

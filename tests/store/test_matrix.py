@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.protocols.contract import Missing, Score
+from edit_eval.protocols.contract import Missing, Score, View
 from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.store.matrix import Matrix, what_is_left
 from small_matrix import Asking, ask, asked_judge, imagined_edit, small_matrix, small_sample, small_samples
@@ -134,6 +134,26 @@ def test_a_reading_that_is_missing_leaves_the_score_missing() -> None:
     found = answered(matrix, "1", "2", "3", "hm")
     assert found.scores == {"a": 2.0}
     assert {*found.missing} == {"mean", "b"}
+
+
+def test_a_score_is_the_mean_of_its_readings_and_what_lies_between_them_is_kept() -> None:
+    matrix = made(small_matrix(1, protocol=Asking([ask("a"), ask("b")]), readings=3, retries=0))
+    found = answered(matrix, "1", "5", "2", "5", "6", "hm")
+    assert found.scores == {"a": 3.0}
+    assert found.spread == {"a": pytest.approx(7**0.5)}, "the standard deviation of 1, 2, 6, with n - 1"
+    assert answered(made(small_matrix(1, protocol=Asking([ask("a")]))), "4").spread == {}
+
+
+def test_each_reading_is_put_its_own_order_and_has_its_own_key() -> None:
+    turned = (ask("a", user="second"), ask("a", user="third", shows=(View(picture="edit"), View(picture="source"))))
+    first = ask("a", user="first", orders=turned)
+    matrix = made(small_matrix(1, protocol=Asking([first]), readings=4))
+    assert [matrix.question(cell).user for cell in range(4)] == ["first", "second", "third", "first"]
+    assert [view.picture for view in matrix.question(2).shows] == ["edit", "source"]
+    plain = made(small_matrix(1, protocol=Asking([ask("a", user="second")]), readings=4))
+    assert len({matrix.key(cell) for cell in range(4)}) == 4
+    assert matrix.key(1) == plain.key(1), "what is asked and the seed are all that counts"
+    assert matrix.key(3) != plain.key(3)
 
 
 def test_a_score_does_not_apply_where_nothing_gives_what_it_needs() -> None:

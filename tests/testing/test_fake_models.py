@@ -7,7 +7,9 @@ from PIL import Image
 
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.records import Reply, Status
+from edit_eval.protocols.judging import read
+from edit_eval.protocols.rubric import Rubric
+from edit_eval.records import Picture, Reply, Sample, Status
 from edit_eval.testing.fake_models import FakeEditModel, FakeJudge
 
 
@@ -34,6 +36,27 @@ def test_an_answer_is_told_by_sample_question_and_edit_model() -> None:
     assert answered(judge, "a", "PQ", "n").text == "2"
     assert answered(judge, "b", "l2") == Reply(text="0", values={"l2": 0.25})
     assert answered(judge, "b", "l1") == Reply(text="0")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"answer": "json"},
+        {"answer": "labels", "rubric": "five_dimensions.v2"},
+        {"answer": "probabilities"},
+        {"answer": "probabilities", "asked": "one_by_one", "rubric": "five_dimensions.v2"},
+    ],
+)
+def test_what_it_was_not_told_it_answers_in_the_form_that_is_asked_for(about: dict[str, str], language: str) -> None:
+    parameters = Rubric.Parameters(language=language, **about)  # type: ignore[arg-type]
+    asking = Rubric(parameters, Rubric.texts(parameters))
+    judge = FakeJudge(FakeJudge.Parameters())
+    source = {"source": Picture(path="s.png", digest="0" * 64)}
+    sample = Sample(id="s", index=0, category="causal", pictures=source, instruction="Let it fall.")
+    for one in asking.questions(sample):
+        (reply,) = judge.judge([JudgeRequest(user=one.user, form=one.form, labels=one.labels, schema=one.schema)])
+        assert read(asking, one, [reply], 0).status is Status.OK
 
 
 def test_faults_come_true_for_their_samples_alone() -> None:

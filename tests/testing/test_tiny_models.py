@@ -66,7 +66,7 @@ class TestBuild:
         torch.manual_seed(12345)
         state = torch.random.get_rng_state()
         threads = torch.get_num_threads()
-        built = build(tmp_path)
+        built = build(tmp_path, NAMES)
         assert torch.equal(torch.random.get_rng_state(), state)
         assert torch.get_num_threads() == threads
         assert list(built) == NAMES

@@ -55,6 +55,11 @@ class FileTree:
             elif only is None:
                 self._note(Found(path.relative_to(self.folder).as_posix(), None, path))
 
+    @property
+    def names(self) -> list[str]:
+        """Of all files, with their folders."""
+        return [one.name for found in self._by_name.values() for one in found]
+
     def named(self, names: Collection[str]) -> list[Found]:
         """All files with one of these names, unpacked ones first; a packed copy of one that is unpacked is left out."""
         found = [one for name in names for one in self._by_name.get(name, ())]
@@ -129,6 +134,11 @@ class FileTree:
         name = PurePosixPath(found.name).name
         if not name.startswith("._") and "__MACOSX" not in found.name:  # what a Mac adds to what it packs
             self._by_name.setdefault(name, []).append(found)
+
+
+def is_archive(path: Path) -> bool:
+    """Whether it is a file that a tree reads as if it were unpacked."""
+    return path.suffix.lower() in _PACKED and path.is_file()
 
 
 def _ends_with_any(name: str, ends: Collection[str]) -> bool:

@@ -56,7 +56,6 @@ class GEdit(RowBenchmark):
     }
 
     def __init__(self, parameters: Any) -> None:
-        """Raises `ConfigurationError` for a folder without Parquet files."""
         self.language = parameters.language
         super().__init__(parameters)
 
@@ -70,7 +69,7 @@ class GEdit(RowBenchmark):
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """A row of the files each, without the picture that was not asked for."""
-        read = ParquetRows(self.files(), (*_COLUMNS, self.parameters.picture))
+        read = ParquetRows(self.files(), (*_COLUMNS, self.parameters.picture), self._cache.scratch())
         for row in read.rows():
             self.share = read.share
             yield row

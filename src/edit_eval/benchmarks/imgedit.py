@@ -37,10 +37,13 @@ class ImgEdit(FilesBenchmark):
 
     @dataclass
     class Parameters(FilesParameters):
+        data_path: str = "hub:sysuyy/ImgEdit"
+        """Where `Benchmark.tar` is on the hub; or the folder that holds the files, unpacked or still in it."""
         suite: Literal["basic", "uge", "multi_turn"] = "basic"
         """Which of the three. The authors have people judge the turns, so there is no number of theirs."""
 
     protocol = "imgedit"
+    wanted = ("Benchmark.tar",)
     about: ClassVar[Mapping[str, str]] = {
         "source": "arXiv 2505.20275; github PKU-YuanGroup/ImgEdit (JSON), hub sysuyy/ImgEdit (Benchmark.tar)",
         "licence": "none in the authors' repository; its prompts are MIT in PKU-YuanGroup/UniWorld",

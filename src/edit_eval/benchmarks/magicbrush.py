@@ -40,6 +40,8 @@ class MagicBrush(FilesBenchmark):
 
     @dataclass
     class Parameters(FilesParameters):
+        data_path: str = "hub:osunlp/MagicBrush"
+        """Where dev is on the hub; or Parquet files of dev or train, or the folder of the unpacked test set."""
         turns: Literal["final", "all"] = "final"
         """The authors' two settings: multi-turn (final turn), and single-turn (all turns)."""
         captions_path: str | None = None
@@ -48,6 +50,7 @@ class MagicBrush(FilesBenchmark):
     names = ("edit_sessions.json",)
     sizes = (528, 1053, 8807)
     protocol = "magicbrush"
+    wanted = ("data/dev-*.parquet",)
     about: ClassVar[Mapping[str, str]] = {
         "source": "arXiv 2306.10012; hub osunlp/MagicBrush (train, dev), the test set as a zip with a password",
         "licence": "CC-BY-4.0; the test set must not be handed on unpacked",
@@ -68,7 +71,7 @@ class MagicBrush(FilesBenchmark):
             for row in super().rows():
                 yield {"img_id": row[KEY], "turn_index": row.get(PLACE), **row}
             return
-        read = ParquetRows(self._parquet, _COLUMNS)
+        read = ParquetRows(self._parquet, _COLUMNS, self._cache.scratch())
         for row in read.rows():
             self.share = read.share
             yield row

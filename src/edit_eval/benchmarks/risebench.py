@@ -7,9 +7,10 @@ text is shown for which row); 360 rows are datav2_total_w_subtask.json and data.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row
+from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
 
 REGISTERED = {"risebench": "RISEBench"}
 
@@ -23,9 +24,15 @@ class RISEBench(FilesBenchmark):
     shows is a text (`reference`, `reference_txt`) or a picture (`reference_img`).
     """
 
+    @dataclass
+    class Parameters(FilesParameters):
+        data_path: str = "hub:PhoenixZ/RISEBench"
+        """Where the 360 rows are on the hub; or the folder that holds the files, unpacked or still in their zip."""
+
     names = ("datav2_total_w_subtask.json", "data_total.json")
     sizes = (64, 360)
     protocol = "risebench"
+    wanted = ("datav2_total_w_subtask.json", "data.zip")
     about: ClassVar[Mapping[str, str]] = {
         "source": "arXiv 2504.02826; github PhoenixZ810/RISEBench (64), hub PhoenixZ/RISEBench (360)",
         "licence": "none given",

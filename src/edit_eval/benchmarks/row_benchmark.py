@@ -6,6 +6,7 @@ import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
@@ -111,15 +112,22 @@ class RowBenchmark(ABC):
     """Patterns of the files that are taken from a hub's data set."""
 
     def __init__(self, parameters: Any) -> None:
-        """Raises `ConfigurationError` for files that are missing or broken."""
+        """Looks at no file, and asks no hub: `samples` and `verify` do."""
         self.parameters = parameters
         self.notes: tuple[str, ...] = ()
         """What is worth saying and no fault, one line each; there once `samples` has come to its end."""
         self.position = (0, 0)
         """Bytes of the files that the pass has read, about, and their size."""
-        self.path = local_path(parameters.data_path, self.wanted)
         self._cache = SourceCache(parameters.cache_dir)
-        self._pass = SourcePass(self.files(), self._cache, f"{type(self).__name__} {self.kept()}")
+
+    @cached_property
+    def path(self) -> Path:
+        """The file or folder that `data_path` is; what lies on the hub is downloaded. Raises like `hub.local_path`."""
+        return local_path(self.parameters.data_path, self.wanted)
+
+    @cached_property
+    def _pass(self) -> SourcePass:
+        return SourcePass(self.files(), self._cache, f"{type(self).__name__} {self.kept()}")
 
     @abstractmethod
     def files(self) -> list[Path]:
@@ -158,8 +166,8 @@ class RowBenchmark(ABC):
     def samples(self) -> Iterator[Sample]:
         """All samples in the files' order, bad ones with a `fault`.
 
-        Raises `ConfigurationError` for files that are broken or without a column, and for a cache that cannot be
-        written; `Stopped` for a full disk.
+        Raises `ConfigurationError` for files that are missing, broken or without a column, and for a cache that cannot
+        be written; `Stopped` for a full disk; and like `path`.
         """
         notes: list[str] = []
         ids: dict[str, int] = {}

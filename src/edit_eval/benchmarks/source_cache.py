@@ -101,6 +101,20 @@ class SourceCache:
         """Removes what writers that were killed more than a day ago left behind."""
         sweep_temporary(self.folder, older_than=_ABANDONED)
 
+    def lay_text(self, data: bytes, name: str) -> Path:
+        """Puts a text into the cache as it is; returns where it lies, its own name last. Raises like `lay`."""
+        path = self.folder / "texts" / hashlib.sha256(data).hexdigest()[:32] / name
+        self._write(data, path)
+        return path
+
+    def scratch(self) -> Path:
+        """The folder, which is there, for what lies on the disk for a moment. Raises `ConfigurationError`."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return self.folder
+
     def read_index(self, name: str) -> dict[str, Any] | None:
         """What was kept under `name`; None where there is nothing, or nothing readable."""
         try:
@@ -122,10 +136,13 @@ class SourceCache:
         except OSError as error:
             if error.errno in FULL:
                 raise
-            raise ConfigurationError(
-                f"the cache of source images {self.folder} cannot be written ({error.strerror}): "
-                "set benchmark.cache_dir to a folder that can"
-            ) from error
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> ConfigurationError:
+        return ConfigurationError(
+            f"the cache of source images {self.folder} cannot be written ({error.strerror}): "
+            "set benchmark.cache_dir to a folder that can"
+        )
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:

@@ -9,14 +9,16 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
+from edit_eval.benchmarks.file_tree import FileTree, is_archive
 from edit_eval.benchmarks.item_fields import LANGUAGES, kind, nearest, shown
 from edit_eval.benchmarks.item_sources import MAX_FILE_BYTES, Finding, Origin, state_of
 from edit_eval.benchmarks.json_rows import PROBLEM
 from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
-from edit_eval.benchmarks.tables import PICTURES, find_table
+from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, find_table, table_names
+from edit_eval.benchmarks.tables import Table as Tables
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
 
@@ -65,7 +67,8 @@ class Table(RowBenchmark):
     @dataclass
     class Parameters(RowParameters):
         data_path: str
-        """The table: a file, a folder of Parquet files, or one of pictures with a text each; or `hub:OWNER/NAME`."""
+        """The table: a file, a folder of Parquet files, or one of pictures with a text each; a zip or tar of a table
+        and its pictures; or `hub:OWNER/NAME`."""
         language: str = "en"
         """`en` or `zh`: of the instructions and of the rubrics."""
         fields: dict[str, str] = field(default_factory=dict)
@@ -80,18 +83,32 @@ class Table(RowBenchmark):
     """The columns without which it is no table for us."""
 
     def __init__(self, parameters: Parameters) -> None:
-        """Raises `ConfigurationError` for what is no table, a column that is not there, and a wrong parameter."""
+        """Raises `ConfigurationError` for a wrong parameter."""
         for key, valid in (("language", LANGUAGES), ("on_bad_sample", ("error", "skip"))):
             if (value := getattr(parameters, key)) not in valid:
                 raise ConfigurationError(f"benchmark.{key}: {shown(value)} is not valid; {nearest(value, valid)}")
         super().__init__(parameters)
 
     def files(self) -> list[Path]:
-        """The table's files."""
-        self._table = find_table(self.path)
+        """The table's files; an archive that holds it and its pictures stands for them."""
+        self._tree = FileTree(self.path) if is_archive(self.path) else None
+        self._table = find_table(self.path) if self._tree is None else self._in_archive(self._tree)
         self._folder = os.path.abspath(os.path.expanduser(self.parameters.pictures_path or str(self._table.folder)))
         self._columns = self.find_columns(self._table.columns())
-        return self._table.files
+        return self._table.files if self._tree is None else [self.path]
+
+    def _in_archive(self, tree: FileTree) -> Tables:
+        """The table of an archive, laid into the cache: a text, where its pictures may be a thousand times that."""
+        found = table_names(tree.names)
+        if len(found) != 1:
+            many = f"several tables: {', '.join(found[:5])}" if found else f"no {', '.join(TEXT_TABLES)} in it"
+            raise ConfigurationError(f"benchmark.data_path: {self.path} has {many}; unpack it, and give the table")
+        try:
+            data = tree.read(tree.find(found[0]))
+        except LookupError as error:
+            raise ConfigurationError(f"benchmark.data_path: {error.args[0]}") from None
+        self._inside = PurePosixPath(found[0]).parent
+        return find_table(self._cache.lay_text(data, PurePosixPath(found[0]).name))
 
     def kept(self) -> str:
         """Columns, and where the pictures lie; of a folder of pictures, which there are."""
@@ -136,8 +153,8 @@ class Table(RowBenchmark):
     def samples(self) -> Iterator[Sample]:
         """All samples in the table's order, bad ones with a `fault`.
 
-        Raises `ConfigurationError` for a file that is broken, and for a cache that cannot be written; `Stopped` for a
-        full disk.
+        Raises `ConfigurationError` for what is no table, a column that is not there, a file that is broken, and a cache
+        that cannot be written; `Stopped` for a full disk.
         """
         yield from super().samples()
         taken = ", ".join(f"{ours} = {theirs}" for ours, theirs in self._columns.items())
@@ -146,6 +163,7 @@ class Table(RowBenchmark):
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """Each row by our names; pictures in base64 as their bytes."""
+        self._table.scratch = self._cache.scratch()
         for row in self._table.rows(frozenset(self._columns.values()), self._progress):
             ours = {name: row[theirs] for name, theirs in self._columns.items() if theirs in row}
             pictures = {name: ours.pop(name, None) for name in [*ours] if name.startswith(_PICTURES)}
@@ -165,6 +183,9 @@ class Table(RowBenchmark):
             return super().picture(held)
         if re.match(r"https?://", held):
             raise LookupError(f"{shown(held)} is an address: download it, and give the file")
+        if self._tree is not None and not self.parameters.pictures_path:
+            found = self._tree.find(str(self._inside / held.strip().replace("\\", "/").removeprefix("./")))
+            return self._tree.read(found), held, PurePosixPath(held).suffix[1:], ()
         path = os.path.normpath(os.path.join(self._folder, os.path.expanduser(held.strip().replace("\\", "/"))))
         if "\0" in path or os.path.commonpath((self._folder, path)) != self._folder:
             raise LookupError(

@@ -8,7 +8,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from edit_eval.benchmarks.item_sources import MAX_FILE_BYTES
@@ -35,6 +35,8 @@ class Table(ABC):
         self.files = list(files)
         self.folder = self.files[0].parent
         """From which paths in it count."""
+        self.scratch: Path | None = None
+        """Where a file may lie for a moment; None: in the system's folder for such files."""
 
     @abstractmethod
     def columns(self) -> list[str]:
@@ -115,7 +117,7 @@ class ParquetTable(Table):
         return ParquetRows(self.files, ()).columns()
 
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
-        rows = ParquetRows(self.files, list(wanted))
+        rows = ParquetRows(self.files, list(wanted), self.scratch)
         for row in rows.rows():
             progress(rows.share)
             yield row
@@ -170,6 +172,17 @@ _KINDS: dict[str, type[Table]] = {
 }
 
 
+TEXT_TABLES = tuple(suffix for suffix in _KINDS if suffix != ".parquet")
+"""Endings of tables whose pictures may lie beside them."""
+
+
+def table_names(names: Sequence[str]) -> list[str]:
+    """Of the names of files those of tables; one alone where it has a name that says so."""
+    tables = [name for name in sorted(names) if PurePosixPath(name).suffix.lower() in TEXT_TABLES]
+    named = [name for stem in _TABLES for name in tables if PurePosixPath(name).stem == stem]
+    return named[:1] or tables
+
+
 def find_table(path: Path) -> Table:
     """The table that a file or a folder is.
 
@@ -184,14 +197,11 @@ def find_table(path: Path) -> Table:
     if not path.is_dir():
         raise ConfigurationError(f"benchmark.data_path: {path} is not there")
     there = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
-    tables = [file for file in there if file.suffix.lower() in _KINDS and file.suffix.lower() != ".parquet"]
-    named = [file for stem in _TABLES for file in tables if file.stem == stem]
-    if len(tables) > 1 and not named:
-        raise ConfigurationError(
-            f"benchmark.data_path: {path} has several tables: {', '.join(file.name for file in tables[:5])}; give one"
-        )
+    tables = table_names([file.name for file in there])
+    if len(tables) > 1:
+        raise ConfigurationError(f"benchmark.data_path: {path} has several tables: {', '.join(tables[:5])}; give one")
     if tables:
-        return find_table((named or tables)[0])
+        return find_table(path / tables[0])
     pictures = [file for file in there if file.suffix.lower() in PICTURES]
     texts = [file for file in there if file.suffix.lower() == ".txt"]
     if pictures and texts:

@@ -7,9 +7,10 @@ the instruction); maplebb/UniREditBench on the hub: data.json, original_image.zi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row
+from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
 
 REGISTERED = {"unireditbench": "UniREditBench"}
 
@@ -21,9 +22,15 @@ class UniREditBench(FilesBenchmark):
     text. The rules of a game stand before its instruction, for the edit model, too.
     """
 
+    @dataclass
+    class Parameters(FilesParameters):
+        data_path: str = "hub:maplebb/UniREditBench"
+        """Where it is on the hub; or the folder that holds the files, unpacked or still in their zip files."""
+
     names = ("data.json",)
     sizes = (2700,)
     protocol = "unireditbench"
+    wanted = ("data.json", "*.zip")
     about: ClassVar[Mapping[str, str]] = {
         "source": "arXiv 2511.01295; github and hub Maplebb/UniREditBench",
         "licence": "none given",

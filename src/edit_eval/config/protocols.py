@@ -82,6 +82,24 @@ def default_layer(benchmark_class: type[Any] | None, faults: Faults) -> Layer:
     return Layer(keys, (where,))
 
 
+def notes_on_readings(judges: Mapping[str, ModelSection], readings: int) -> list[str]:
+    """A line for each judge whose several readings would all say the same, and for orders that never change."""
+    notes = []
+    for name, judge in judges.items():
+        asked = judge.protocol.parameters if judge.protocol else {}
+        orders, greedy = asked.get("orders"), judge.parameters.get("temperature") == 0
+        drawn = (judge.parameters.get("call") or {}).get("do_sample")
+        certain = asked.get("answer") == "probabilities"  # nothing is drawn there
+        if readings > 1 and not orders and (certain or (greedy and not drawn)):
+            why = "probabilities are not drawn" if certain else "temperature: 0"
+            remedy = "leave readings out" if certain else "set its temperature above 0, or leave readings out"
+            others = "write `protocol: {orders: [criteria]}`, " if "orders" in asked else ""
+            notes.append(f"{name}: `readings: {readings}` are {readings} equal answers ({why}); {others}{remedy}")
+        elif readings == 1 and orders:
+            notes.append(f"{name}: `protocol.orders` changes nothing in one reading; set `evaluation.readings`")
+    return notes
+
+
 def declared(cls: type[Any] | None) -> tuple[str, ...]:
     """The names of a class's parameters; none where its `Parameters` are wrong, which `check_parameters` says."""
     try:

@@ -35,6 +35,7 @@ from edit_eval.config.protocols import (
     Protocols,
     declared,
     default_layer,
+    notes_on_readings,
     own_layer,
 )
 from edit_eval.config.schema import (
@@ -115,7 +116,7 @@ class Sections:
             judges=judges,
             evaluation=evaluation,
             execution=execution,
-            notes=(*self.notes, *self.base.notes()),
+            notes=(*self.notes, *self.base.notes(), *notes_on_readings(judges, evaluation.readings)),
         )
 
     def _import_from(self) -> Path:

@@ -30,6 +30,7 @@ PIPELINES = (
     Pipeline(
         name="QwenImageEditPipeline",
         family="Qwen-Image-Edit",
+        encoder="Qwen2.5-VL",
         steps=50,
         guidance={"true_cfg_scale": 4.0},
         negative=" ",
@@ -41,6 +42,7 @@ PIPELINES = (
     Pipeline(
         name="QwenImageEditPlusPipeline",
         family="Qwen-Image-Edit-2509, -2511",
+        encoder="Qwen2.5-VL",
         most_sources=None,
         steps=40,
         guidance={"true_cfg_scale": 4.0},
@@ -55,6 +57,7 @@ PIPELINES = (
     Pipeline(
         name="QwenImage21Pipeline",
         family="Qwen-Image-2.1",
+        encoder="Qwen3-VL",
         most_sources=10,
         steps=40,
         guidance={"true_cfg_scale": 1.0},
@@ -72,6 +75,7 @@ PIPELINES = (
     Pipeline(
         name="QwenImage21TurboModularPipeline",
         family="Qwen-Image-2.1-Turbo",
+        encoder="Qwen3-VL",
         most_sources=10,
         steps=8,
         negative_argument="",
@@ -102,6 +106,7 @@ PIPELINES = (
     Pipeline(
         name="Flux2Pipeline",
         family="FLUX.2 dev",
+        encoder="Mistral 3",
         most_sources=None,
         steps=50,
         guidance={"guidance_scale": 4.0},
@@ -136,6 +141,7 @@ PIPELINES = (
     Pipeline(
         name="Flux3DistilledModularPipeline",
         family="FLUX.3 image klein",
+        encoder="Qwen3-VL",
         most_sources=10,
         steps=16,
         negative_argument="",
@@ -154,6 +160,7 @@ PIPELINES = (
     Pipeline(
         name="LongCatImageEditPipeline",
         family="LongCat-Image-Edit",
+        encoder="Qwen2.5-VL",
         steps=50,
         guidance={"guidance_scale": 4.5},
         sized=False,
@@ -163,6 +170,7 @@ PIPELINES = (
     Pipeline(
         name="JoyImageEditPipeline",
         family="JoyAI-Image-Edit",
+        encoder="Qwen3-VL",
         steps=40,
         guidance={"guidance_scale": 4.0},
         canvas=Canvas(rule="the nearest of a table of shapes of 1 megapixel"),
@@ -173,6 +181,7 @@ PIPELINES = (
     Pipeline(
         name="JoyImageEditPlusPipeline",
         family="JoyAI-Image-Edit-Plus",
+        encoder="Qwen3-VL",
         source="images",
         most_sources=6,
         steps=30,
@@ -199,6 +208,7 @@ PIPELINES = (
     Pipeline(
         name="Kandinsky5I2IPipeline",
         family="Kandinsky 5 I2I",
+        encoder="Qwen2.5-VL",
         steps=50,
         guidance={"guidance_scale": 3.5},
         canvas=Canvas(rule="the nearest of 7 shapes of about 1 megapixel"),
@@ -223,6 +233,7 @@ PIPELINES = (
     Pipeline(
         name="BriaFibo2Pipeline",
         family="Fibo 2",
+        encoder="Qwen3-VL",
         most_sources=5,
         steps=30,
         guidance={"guidance_scale": 5.0},
@@ -252,6 +263,7 @@ PIPELINES = (
     Pipeline(
         name="DreamLitePipeline",
         family="DreamLite",
+        encoder="Qwen3-VL",
         steps=30,
         guidance={"guidance_scale": 3.5, "image_guidance_scale": 1.5},
         canvas=Canvas(rule="the source's size, cut to multiples of its VAE's factor"),
@@ -260,6 +272,7 @@ PIPELINES = (
     Pipeline(
         name="DreamLiteMobilePipeline",
         family="DreamLite mobile",
+        encoder="Qwen3-VL",
         steps=4,
         negative_argument="",
         canvas=Canvas(rule="the source's size, cut to multiples of its VAE's factor"),

@@ -50,6 +50,9 @@ class Pipeline:
     name: str
     family: str
     """What people call it."""
+    encoder: str = ""
+    """The family of the vision-language model that reads the instruction, and perhaps the source, as
+    `judges/judge_table.py` calls it: a judge may prefer its own. Empty: it is no model that judges are of."""
     source: str = "image"
     """The argument that takes the sources."""
     most_sources: int | None = 1

@@ -21,6 +21,7 @@ mended, before anything is cut.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http
 import math
 import os
@@ -28,7 +29,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urljoin, urlsplit
@@ -88,9 +89,10 @@ class Served:
     """Further attempts at a request that failed. Not part of a key."""
     serve: Serve | None = field(default=None, metadata={"in_key": "if given"})
     """The server is started and ended by edit-eval, one a replica, on the model's devices: `{engine, args, command,
-    memory}`. `engine`: vllm, sglang, vllm-omni, transformers, or `command` with a command line of yours; `args`:
-    further arguments of the engine; `memory`: the share of each GPU's memory that it may take. `python`, `conda_env`
-    and `uv` then name the engine's environment. Part of the key, but for `memory`."""
+    memory, batch_invariant}`. `engine`: vllm, sglang, vllm-omni, transformers, or `command` with a command line of
+    yours; `args`: further arguments of the engine; `memory`: the share of each GPU's memory that it may take;
+    `batch_invariant`: answers do not depend on what is computed beside them (vllm, sglang). `python`, `conda_env` and
+    `uv` then name the engine's environment. Part of the key, but for `memory`."""
 
     def __post_init__(self) -> None:
         if self.serve is not None:
@@ -192,18 +194,54 @@ class Client:
 
     def once(self, ask: Ask[T]) -> T:
         """Opens, asks once, soon gives up, and closes. Raises `LoadError` with the reason why there is no answer."""
+        with self.briefly():
+            return self.asked(ask)
+
+    @contextlib.contextmanager
+    def briefly(self) -> Iterator[None]:
+        """Opens, soon gives up whatever is asked meanwhile, and closes."""
         kept = self.served
         seconds = {"attempt_timeout": kept.attempt_timeout, "deadline": kept.deadline}
         soon: dict[str, Any] = {name: min(value, EXAMINED_SECONDS) for name, value in seconds.items()}
         self.served = replace(kept, retries=min(kept.retries, 1), **soon)
         self.open()
         try:
-            return self._wait_for(self._ask(ask))
-        except Failure as failure:
-            raise LoadError(f"{failure} {self._wait_for(self._models(failure))}".rstrip()) from None
+            yield
         finally:
             self.served = kept
             self.close()
+
+    def asked(self, ask: Ask[T]) -> T:
+        """One answer. Raises `LoadError` with the reason why there is none, and with the models where that may help."""
+        try:
+            return self._wait_for(self._ask(ask))
+        except Failure as failure:
+            raise LoadError(f"{failure} {self._wait_for(self._models(failure))}".rstrip()) from None
+
+    def tried(self, ask: Ask[T]) -> T | Failure:
+        """The answer to what a server need not know, or why there is none. Raises `LoadError` where it is the server
+        that does not answer."""
+        try:
+            return self._wait_for(self._answer(ask, retries=min(self.served.retries, 1)))
+        except Failure as failure:
+            if failure.alive:
+                return failure
+            raise LoadError(str(failure)) from None
+
+    def posted(self, path: str, body: object, *, above: bool = False) -> Ask[Any]:
+        """What a path beside the library's own answers, as plain data; `above`: it is not below the `/v1`.
+
+        Raises `LoadError` where nothing is open.
+        """
+        if self.openai is None:
+            raise LoadError(f"the {self.whose} is not loaded: call load(devices) first")
+        base = str(self.openai.base_url).rstrip("/")
+        url = (base[: -len("/v1")] if above and base.endswith("/v1") else base) + path
+
+        async def ask(client: Any) -> Any:
+            return await client.post(url, cast_to=object, body=body)
+
+        return ask
 
     def answers(self, asks: Sequence[Ask[T]]) -> list[T]:
         """The answers to all of them, which are asked at the same time.
@@ -296,9 +334,9 @@ class Client:
     async def _answers(self, asks: Sequence[Ask[T]]) -> list[T]:
         return list(await asyncio.gather(*map(self._answer, asks)))
 
-    async def _answer(self, ask: Ask[T]) -> T:
+    async def _answer(self, ask: Ask[T], retries: int | None = None) -> T:
         try:
-            return await self._ask(ask)
+            return await self._ask(ask, retries)
         except Failure as failure:
             failure.alive = await self._server_answers()
             raise
@@ -316,8 +354,9 @@ class Client:
             return False
         return True
 
-    async def _ask(self, ask: Ask[T]) -> T:
+    async def _ask(self, ask: Ask[T], retries: int | None = None) -> T:
         """A request with all its attempts. Raises `Failure`."""
+        most = self.served.retries if retries is None else retries
         clock, attempts, counted, in_vain = time.monotonic, 0, 0, 0
         begin, failure = math.inf, Failure("")
         while True:
@@ -341,7 +380,7 @@ class Client:
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts - 1, 10)) * random.uniform(0.5, 1.0)
             pause = pause if failure.wait is None else failure.wait
             over = clock() + pause >= begin + self.served.deadline
-            if not failure.again or in_vain > 1 or counted > self.served.retries or over:
+            if not failure.again or in_vain > 1 or counted > most or over:
                 wants = f"; it asks to wait {failure.wait:g} s" if failure.wait and over else ""
                 times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
                 text = f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self.address})"

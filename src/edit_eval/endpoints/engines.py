@@ -6,8 +6,8 @@ left out here has the engine's own default.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 EngineName = Literal["vllm", "sglang", "vllm-omni", "transformers", "command"]
@@ -51,6 +51,10 @@ class Engine:
     """The argument for the share of each GPU's memory that it takes at its start; empty: it takes what it needs."""
     share: float | None = None
     """That share by default; None: it is not fixed, or none is taken."""
+    invariant: tuple[str, ...] = ()
+    """The arguments with which an answer does not depend on what is computed beside it."""
+    invariant_variables: Mapping[str, str] = field(default_factory=dict)
+    """The same as variables of the environment."""
     models: str = MODELS
     """Where it lists the names of its models; empty where the list is of something else."""
     needs: tuple[str, ...] = ()
@@ -61,7 +65,8 @@ ENGINES: dict[tuple[EngineName, Route], Engine] = {
     # vllm 0.33.0: entry_points.txt; vllm/entrypoints/common/cli_args.py:293 host, :295 port, :439 model_tag (without
     # --host it listens at every address); vllm/engine/arg_utils.py:1209 tensor parallel, :1389 memory;
     # vllm/config/cache.py:215 its default. The share is of all memory, and a start with less free is refused
-    # (vllm/v1/worker/utils.py:766). GET /health is 503 when the engine is dead; GET /v1/models has the model's name.
+    # (vllm/v1/worker/utils.py:766). Batch invariance:
+    # vllm/envs.py:638. GET /health is 503 when the engine is dead; GET /v1/models has the model's name.
     ("vllm", "chat"): Engine(
         "vllm",
         "vllm.entrypoints.cli.main:main",
@@ -69,11 +74,13 @@ ENGINES: dict[tuple[EngineName, Route], Engine] = {
         devices=("--tensor-parallel-size", "-tp"),
         memory="--gpu-memory-utilization",
         share=0.92,
+        invariant_variables={"VLLM_BATCH_INVARIANT": "1"},
     ),
     # sglang 0.5.23: entry_points.txt; sglang/cli/serve.py (chooses between its two servers by the model);
     # sglang/srt/arg_groups/fields/model.py:51 model_path, serving.py:65 host, :66 port, parallel.py:45 tp_size,
     # schedule.py:27 mem_fraction_static. Without it the share follows from the GPU and the model (memory_hook.py:281),
-    # .95 where nothing is known; a start takes that much in any case. GET /health is 503 until it is warm.
+    # .95 where nothing is known; a start takes that much in any case. GET /health is 503 until it is warm. Batch
+    # invariance: sglang/srt/arg_groups/fields/exec_.py:1153.
     ("sglang", "chat"): Engine(
         "sglang",
         "sglang.cli.main:main",
@@ -81,6 +88,7 @@ ENGINES: dict[tuple[EngineName, Route], Engine] = {
         devices=("--tp-size", "--tensor-parallel-size", "--tp"),
         memory="--mem-fraction-static",
         share=0.95,
+        invariant=("--enable-deterministic-inference",),
     ),
     # sglang 0.5.23: sglang/multimodal_gen/runtime/server_args/server_args.py:2249 model_path, :2433 num_gpus, :3118
     # host, :3124 port; it has no share of memory. It takes another port where this one is taken (:3144 strict_ports),

@@ -101,6 +101,8 @@ class Serve:
     """Of the engine `command`: program and arguments, with `{port}`, `{model}`, `{python}`, `{devices}` (how many)."""
     memory: float | None = field(default=None, metadata={"in_key": False})
     """Share of each GPU's memory that the engine may take."""
+    batch_invariant: bool | None = field(default=None, metadata={"in_key": "if given"})
+    """Answers do not depend on what is computed beside them."""
 
     def __post_init__(self) -> None:
         self.args = [str(argument) for argument in self.args]
@@ -124,12 +126,16 @@ class Serve:
     def on(self, route: Route) -> Engine | None:
         """The engine's row, None for `command`. Raises `ValueError` for one that does not serve such models."""
         if self.engine == "command":
+            if self.batch_invariant:
+                raise ValueError("serve: batch_invariant is for engines that edit-eval knows; set it in your `command`")
             return None
         if (row := ENGINES.get((self.engine, route))) is None:
             ways = ", ".join(name for name, one in ENGINES if one == route)
             raise ValueError(f"serve: {self.engine} has no {PATHS[route]}; {ways} and `command` have")
         if self.memory is not None and not row.memory:
             raise ValueError(f"serve: {self.engine} takes the memory that it needs; leave out `memory`")
+        if self.batch_invariant and not (row.invariant or row.invariant_variables):
+            raise ValueError(f"serve: {self.engine} offers no batch invariance; leave out `batch_invariant`")
         return row
 
     def share(self, route: Route, *, by_default: bool = True) -> float | None:
@@ -207,14 +213,28 @@ class Server:
             words += [row.devices[0], str(self._devices)]
         if row.memory and self._serve.memory is not None and given(own, (row.memory,)) is None:
             words += [row.memory, str(self._serve.memory)]
+        if self._serve.batch_invariant:
+            words += row.invariant
         return [self.python, "-c", RUN, row.entry, *words, *own]
 
     def about(self) -> dict[str, str]:
-        """Engine with its version, and the interpreter."""
+        """Engine with its version, the interpreter, and whether answers are to be batch-invariant."""
         if self._engine is None:
             return {"engine": "command"}
         done = subprocess.run([self.python, "-c", VERSION, self._engine.package], capture_output=True, text=True)
-        return {"engine": f"{self._serve.engine} {done.stdout.strip()}".strip(), "interpreter": self.python}
+        found = {"engine": f"{self._serve.engine} {done.stdout.strip()}".strip(), "interpreter": self.python}
+        variables = self._variables()
+        told = any(variables.get(name) == value for name, value in self._engine.invariant_variables.items())
+        if told or any(given(self.command(), (name,)) is not None for name in self._engine.invariant):
+            found["batch_invariant"] = "asked for"
+        return found
+
+    def _variables(self) -> dict[str, str]:
+        """Its environment."""
+        here = os.path.dirname(self.python)  # first on the path, as where an environment is activated: for its `ninja`
+        path = os.pathsep.join(filter(None, (here, os.environ.get("PATH", ""))))
+        invariant = self._engine.invariant_variables if self._engine and self._serve.batch_invariant else {}
+        return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **invariant}
 
     def ended(self) -> str:
         """Why it is not there any more, with the telling line of its log; empty while it is."""
@@ -251,8 +271,6 @@ class Server:
         self._log.write(hide_secrets(f"$ {shlex.join(line)}\n").encode())
         self._log.flush()
         self._log_begin = self._log.tell()
-        here = os.path.dirname(self.python)  # first on the path, as where an environment is activated: for its `ninja`
-        path = os.pathsep.join(filter(None, (here, os.environ.get("PATH", ""))))
         held, self._pipe = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -261,7 +279,7 @@ class Server:
                 stdout=self._log,
                 stderr=self._log,
                 pass_fds=(held,),
-                env={**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"},
+                env=self._variables(),
                 start_new_session=True,
             )
         finally:

@@ -153,8 +153,9 @@ class Session:
         revisions = {f"edit:{model.name}": model.revision for model in matrix.edit_models}
         revisions |= {f"judge:{judge.name}": judge.model.revision for judge in matrix.judges}
         logs = directory.path / "logs"
+        forms = {f"judge:{name}": found for name, found in matrix.experiment.forms.items()}
         specifications = {
-            of: replace(found, revision=revisions[found.model], logs=logs)
+            of: replace(found, revision=revisions[found.model], logs=logs, forms=forms.get(found.model, ()))
             for of, found in layout.specifications.items()
         }
 

@@ -49,11 +49,15 @@ FORMS = ("score", "reason_then_score")
 SCORE_LINE = re.compile(r"\s*(?P<mark>\*{1,3}|_{1,3}|`{1,3})?(?:[0-9]\.[0-9]{3}|10\.000)(?(mark)(?P=mark))[ \t]*\r?\n")
 """A first line that is a score in the form that the rubrics ask for, and the line's end: no digit can follow it."""
 
-TOKENS_NEEDED = {"score": 16, "reason_then_score": 256, "json": 256, "text": 256}
-"""Form -> the limit on an answer's tokens below which it may well be cut off. `Score: 10.000` takes 10 tokens of
-Qwen's; five criteria with ten words each and the score take some 120 to 150, and few judges keep to ten words."""
-TOKENS_GIVEN = {"score": 128, "reason_then_score": 512, "json": 512, "text": 512}
-"""Form -> the limit where the configuration names none. An answer that ends earlier costs no more for it."""
+TOKENS_NEEDED = {"score": 16, "reason_then_score": 256, "json": 256, "labels": 96, "probabilities": 1, "text": 256}
+"""Form -> the limit on an answer's tokens below which it may well be cut off, thoughts not counted.
+
+Counted with Qwen's vocabulary: `Score: 10.000` takes 9 tokens; five criteria with ten words each and the score take
+some 120 to 150, and few judges keep to ten words; a letter for each of six items as JSON takes 51 on one line and 65 on
+several, with forty words of reasons and numbers instead 121 and 135, in English and Chinese alike."""
+TOKENS_GIVEN = {"score": 128, "reason_then_score": 512, "json": 512, "labels": 256, "probabilities": 8, "text": 512}
+"""Form -> the limit where the configuration names none. An answer that ends earlier costs no more for it; a label that
+is a single token, as all of ours are, takes one."""
 
 
 def tokens_given(form: str) -> int:
@@ -61,6 +65,9 @@ def tokens_given(form: str) -> int:
     return TOKENS_GIVEN.get(form, TOKENS_GIVEN["text"])
 
 
+LEAST_MASS = 0.5
+"""The share of probability that all legal answers must have together. Below it a judge would rather have written
+something else, and what it prefers among them is no answer to the question."""
 LONGEST_ANSWER = 100_000
 """Characters, thoughts not counted. A longer text is a model that did not stop, not an answer."""
 

@@ -1,23 +1,32 @@
 """A server as a judge: whatever speaks the OpenAI chat protocol (vLLM, SGLang, llama.cpp, Ollama, OpenAI, ...).
 
 What a server may do to a request, and what is made of it: `edit_eval.endpoints.client`. The canary is a request for one
-token about a picture of one colour, which is also asked once at the start.
+token about a picture of one colour, which is also asked once at the start. What the server can do beyond the protocol
+(hold an answer to a schema, give probabilities, switch thinking) is found out then, too: `edit_eval.judges.chat_probe`.
+
+A request is put together so that a server can compute once what many share: the rubric (`system`), then the pictures,
+the source first, then the edit, and the text about them last.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from edit_eval.endpoints.client import Ask, Client, Served
+from edit_eval.endpoints.failures import Failure
 from edit_eval.endpoints.sent_pictures import png, scaled
 from edit_eval.endpoints.serving import ServerEnvironment
+from edit_eval.errors import LoadError
 from edit_eval.judges.answers import tokens_given
-from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, PROBABILITIES, Fields, Plan, Probe
+from edit_eval.judges.chat_servers import Decision, wording
+from edit_eval.judges.contract import Form, JudgeRequest
 from edit_eval.judges.sampling import seed_of
 from edit_eval.pretrained import folders
 from edit_eval.records import Reply, Status
@@ -39,6 +48,9 @@ ENDINGS = {
 }
 """`finish_reason` -> how an answer ended that did not end by itself."""
 
+THOUGHTS = ("reasoning_content", "reasoning")
+"""Where servers put thoughts: SGLang, transformers, llama.cpp and older vLLM; vLLM 0.33."""
+
 _CONTROL_TOKEN = re.compile(r"<\|(?=[^|<>]{1,40}\|>)")
 
 
@@ -49,6 +61,8 @@ class ChatEndpoint:
 
     It needs no GPU: with `device_ids: cpu:1` it judges while the GPUs still edit.
     """
+
+    probabilities = True
 
     @dataclass(kw_only=True)
     class Parameters(Served):
@@ -64,8 +78,19 @@ class ChatEndpoint:
         that accept none."""
         call: dict[str, Any] = field(default_factory=dict)
         """Further keywords of the request: `seed`, `response_format`, `max_completion_tokens`, `extra_body`, ..."""
+        thinking: Literal["on", "off"] | None = None
+        """Whether the model thinks before it answers; null: as the server has it. Where probabilities are read it does
+        not."""
+        thinking_tokens: int = 8192
+        """With `thinking: on`, at most so many tokens a thought, beside those of the answer; one that is longer is cut
+        off, and no score."""
+        probabilities: Literal["logprobs", "decisions", "systemone"] = "logprobs"
+        """How probabilities are asked for: `logprobs` of the answer's first token, in the protocol's own words; or in
+        the server's, by SGLang's `/v1/decisions` or the `/v1/systemone` of vLLM, SGLang and transformers."""
 
         def __post_init__(self) -> None:
+            if self.thinking_tokens < 1:
+                raise ValueError(f"thinking_tokens: {self.thinking_tokens} is too few")
             if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
                 raise ValueError(f"call: {', '.join(clash)} cannot be given there")
             super().__post_init__()
@@ -73,43 +98,72 @@ class ChatEndpoint:
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
         self.capacity = parameters.concurrency
-        self.client = Client(parameters, "judge", lambda: self._asked(self._canary()))
+        self.client = Client(parameters, "judge", lambda: self._asked(self._canary(ONE_WORD, 1, {})))
+        self._probe = Probe(
+            self.client,
+            lambda text, tokens, fields: self._asked(self._canary(text, tokens, fields)),
+            lambda row, labels: self._posted(row, ONE_WORD, [_one_colour()], labels),
+            road=parameters.probabilities,
+            thinking=None if parameters.thinking is None else parameters.thinking == "on",
+            thinking_tokens=parameters.thinking_tokens,
+        )
         self._about: dict[str, str] = {}
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
-        """A digest of the folder of weights that a server of ours loads; nothing of all other servers is known."""
-        return folders.digest_if_local(parameters.model) if parameters.serve else ""
+        """A digest of the folder of weights that a server of ours loads; nothing of all other servers is known.
+
+        Where probabilities are asked for in the server's words, what of those is ours to say.
+        """
+        digest = folders.digest_if_local(parameters.model) if parameters.serve else ""
+        asked = "" if parameters.probabilities == LOGPROBS_ROAD else wording(parameters.probabilities)
+        return f"{digest} {asked}".strip()
 
     def prepare(self) -> None:
         """Imports the client. Raises `ImportError` where it is missing."""
         import openai  # noqa: F401
 
-    def load(self, devices: Sequence[str], server: ServerEnvironment | None = None) -> None:
-        """Connects, and asks a canary, with all retries. Raises `LoadError` when none comes back.
+    def load(self, devices: Sequence[str], server: ServerEnvironment | None = None, forms: Sequence[Form] = ()) -> None:
+        """Connects, asks a canary, with all retries, and finds out how questions of these forms are asked.
 
-        A server of ours (`serve`) is started before, on the GPUs among `devices`.
+        Raises `LoadError` when no answer comes, or one of the forms cannot be had from this server. A server of ours
+        (`serve`) is started before, on the GPUs among `devices`.
         """
         self.client.serve(devices, server)
-        self._know(*self.client.first(self._asked(self._canary())))
+        (answer,) = self.client.first(self._asked(self._canary(ONE_WORD, 1, {})))
+        self._probe.forget()
+        try:
+            for form in forms:
+                self._probe.plan(form)
+        except BaseException:
+            self.client.close()
+            raise
+        self._know(answer)
 
     def examine(self, request: JudgeRequest) -> str | Reply:
-        """Asks once, and soon gives up: the answer as it came. Raises `LoadError` with the reason why there is none."""
-        answer = self.client.once(self._asked(self._body(request)))
-        self._know(answer)
-        return self._reply(answer)
+        """Asks once, soon gives up, and finds out what the server can do: the answer as it came.
 
-    def _know(self, answer: Completion) -> None:
+        Raises `LoadError` with the reason why a run would get none.
+        """
+        self._probe.forget()
+        with self.client.briefly():
+            answer = self.client.asked(self._question(request))
+            with contextlib.suppress(LoadError):  # the question was answered; what else it can do is not known then
+                self._probe.all(_form(request))
+            self._know(None)
+        return answer
+
+    def _know(self, answer: Completion | None) -> None:
         names = ("model", "system_fingerprint")
-        said = {name: self.client.clean(str(answer.document.get(name) or "")) for name in names}
-        self._about = {**self.client.about(), **said}
+        said = {name: self.client.clean(str(answer.document.get(name) or "")) for name in names} if answer else {}
+        self._about = {**self.client.about(), **said, **self._probe.found}
 
     def close(self) -> None:
         """Ends the connections; a request that is under way is cancelled."""
         self.client.close()
 
     def about(self) -> dict[str, str]:
-        """The server's address, what it calls its model, and the client's version."""
+        """The server's address, what it calls its model, the client's version, and what the probe found."""
         return dict(self._about)
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[str | Reply]:
@@ -120,24 +174,37 @@ class ChatEndpoint:
         May be called from several threads at once. Raises `ModelError` for a request that failed for good, and
         `LoadError` when the server itself is not answering any more.
         """
-        bodies = [self._body(request) for request in requests]
-        return [self._reply(answer) for answer in self.client.answers([self._asked(body) for body in bodies])]
+        return self.client.answers([self._question(request) for request in requests])
 
     # -- what is sent --
 
-    def _body(self, request: JudgeRequest) -> Message:
-        p = self.parameters
+    def _question(self, request: JudgeRequest) -> Ask[str | Reply]:
+        plan = self._probe.plan(_form(request))
+        if plan.decision is not None:
+            return self._decided(plan.decision, request)
+        asked = self._asked(self._body(request, plan.fields))
+
+        async def ask(client: Any) -> str | Reply:
+            answer = await asked(client)
+            return self._distribution(answer, plan, request) if request.form == PROBABILITIES else self._reply(answer)
+
+        return ask
+
+    def _body(self, request: JudgeRequest, more: Fields) -> Message:
+        p, pictures = self.parameters, list(request.pictures.values())
+        if request.form == PROBABILITIES:  # nothing is drawn, and some servers divide by the temperature before
+            body = self._chat(request.system, request.user, pictures, p.max_tokens and 1, more)
+            return {**body, "temperature": 0.0} if p.temperature else body
         limit = tokens_given(request.form) if p.max_tokens == "auto" else p.max_tokens
-        body = self._chat(request.system, request.user, list(request.pictures.values()), limit)
+        if limit is not None and p.thinking == "on":
+            limit += p.thinking_tokens
+        body = self._chat(request.system, request.user, pictures, limit, more)
         return {"seed": seed_of(request), **body} if p.temperature else body
 
-    def _canary(self) -> Message:
-        from PIL import Image as Images
+    def _canary(self, text: str, tokens: int, more: Fields) -> Message:
+        return self._chat("", text, [_one_colour()], self.parameters.max_tokens and tokens, more)
 
-        picture = Images.new("RGB", (64, 64), (96, 160, 96))
-        return self._chat("", "Answer with one word: is this a picture?", [picture], self.parameters.max_tokens and 1)
-
-    def _chat(self, system: str, user: str, pictures: Sequence[Image], max_tokens: int | None) -> Message:
+    def _chat(self, system: str, user: str, pictures: Sequence[Image], max_tokens: int | None, more: Fields) -> Message:
         parts: list[Message] = [
             {"type": "image_url", "image_url": {"url": data_url(picture, self.parameters.max_pixels)}}
             for picture in pictures
@@ -146,18 +213,32 @@ class ChatEndpoint:
         messages: list[Message] = [{"role": "user", "content": parts}]
         if system:
             messages.insert(0, {"role": "system", "content": _plain(system)})
-        body: Message = {"model": self.parameters.model, "messages": messages, **self.parameters.call}
+        call = self.parameters.call
+        body: Message = {"model": self.parameters.model, "messages": messages, **call}
+        if more:  # what the user asks for in `call` wins
+            own = {name: value for name, value in more.items() if name not in call}
+            body["extra_body"] = {**own, **call.get("extra_body", {})}
         if max_tokens is not None:
             body["max_tokens"] = max_tokens
         if self.parameters.temperature is not None:
             body["temperature"] = self.parameters.temperature
         return body
 
+    def _posted(self, row: Decision, text: str, pictures: Sequence[Image], labels: Sequence[str]) -> Ask[Any]:
+        urls = [data_url(picture, self.parameters.max_pixels) for picture in pictures]
+        body = {"model": self.parameters.model, **row.body(_plain(text), urls, labels)}
+        return self.client.posted(row.path, body)
+
     # -- what comes back --
 
     def _asked(self, body: Message) -> Ask[Completion]:
+        # Beside the library's own fields: it would look through every part of every message for what it might rename,
+        # a third of the processor time of a question.
+        more = {"messages": body["messages"], **body.get("extra_body", {})}
+        sent = {**body, "messages": [], "extra_body": more}
+
         async def ask(client: Any) -> Completion:
-            response = await client.chat.completions.with_raw_response.create(**body)
+            response = await client.chat.completions.with_raw_response.create(**sent)
             return self._completion(response.http_response.text)
 
         return ask
@@ -171,7 +252,7 @@ class ChatEndpoint:
         if isinstance(document, dict) and isinstance(choices := document.get("choices"), list) and choices:
             choice = choices[0] if isinstance(choices[0], dict) else {}
             if isinstance(message := choice.get("message"), dict):
-                return Completion(document, message, str(choice.get("finish_reason")))
+                return Completion(document, message, str(choice.get("finish_reason")), choice.get("logprobs"))
         raise self.client.of_another_kind(document, text, "chat completion")
 
     def _reply(self, completion: Completion) -> str | Reply:
@@ -180,8 +261,37 @@ class ChatEndpoint:
         if isinstance(content, list):  # text in parts, as it is also sent
             content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
         text = self.client.clean(str(content or refusal))
+        if not text and (thought := next((t for name in THOUGHTS if (t := completion.message.get(name))), "")):
+            # All that came, as a model without such a server writes it: nothing in it is ever taken for an answer.
+            text = f"<think>{self.client.clean(str(thought))}"
         ended = Status.REFUSED if refusal else ENDINGS.get(completion.finish_reason, Status.OK)
         return text if ended is Status.OK else Reply(text=text, ended=ended)
+
+    def _distribution(self, completion: Completion, plan: Plan, request: JudgeRequest) -> Reply:
+        """The probabilities of the labels; the answer itself, a token, is only kept."""
+        said = self._reply(completion)
+        text, ended = (said, Status.OK) if isinstance(said, str) else (said.text, said.ended)
+        if ended is Status.REFUSED:
+            return Reply(text=text, ended=ended)
+        try:
+            values = plan.values(completion.entries, request.labels) if completion.entries else {}
+        except (ValueError, KeyError, TypeError) as error:
+            raise Failure(f"the judge's server sent probabilities that are none: {error}", once=True) from None
+        return Reply(text=text, values=values)
+
+    def _decided(self, row: Decision, request: JudgeRequest) -> Ask[str | Reply]:
+        told = "\n\n".join(filter(None, (request.system, request.user)))
+        asked = self._posted(row, told, list(request.pictures.values()), request.labels)
+
+        async def ask(client: Any) -> Reply:
+            document = await asked(client)
+            try:
+                values, normalised = row.read(document, request.labels)
+            except ValueError as error:
+                raise Failure(f"the judge's server answered what is no decision: {error}", once=True) from None
+            return Reply(values=values, normalised=normalised)
+
+        return ask
 
 
 @dataclass(frozen=True)
@@ -192,6 +302,25 @@ class Completion:
     message: Message
     """Of the first choice."""
     finish_reason: str
+    logprobs: Any = None
+
+    @property
+    def entries(self) -> list[Any]:
+        """The most probable first tokens, or those that were asked for: `token` and `logprob` each; perhaps none."""
+        content = self.logprobs.get("content") if isinstance(self.logprobs, Mapping) else None
+        first = content[0] if isinstance(content, list) and content else None
+        entries = first.get("top_logprobs") if isinstance(first, Mapping) else None
+        return entries if isinstance(entries, list) else []
+
+
+def _form(request: JudgeRequest) -> Form:
+    return Form(request.form, tuple(request.labels), request.schema)
+
+
+def _one_colour() -> Image:
+    from PIL import Image as Images
+
+    return Images.new("RGB", (64, 64), (96, 160, 96))
 
 
 def data_url(picture: Image, max_pixels: int | None = None) -> str:

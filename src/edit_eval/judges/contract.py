@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -22,6 +22,10 @@ class JudgeRequest:
     """RGB, in the order in which they are to be shown: `source`, `edit`, `reference`, `mask`, or a view's own label."""
     form: str = "text"
     """How it is told to answer (`edit_eval.protocols.contract.Question.form`)."""
+    labels: tuple[str, ...] = ()
+    """With the form `probabilities`: the legal answers, of which the reply's `values` give the probabilities."""
+    schema: str = ""
+    """With the forms `json` and `labels`: the JSON schema, as JSON, to hold the answer to where the judge can."""
     seed: int = 0
     """For a judge that samples its answers; one that does not has no use for it."""
     question: str = ""
@@ -34,17 +38,30 @@ class JudgeRequest:
     category: str = ""
 
 
+class Form(NamedTuple):
+    """How a judge is told to answer, as in its requests."""
+
+    form: str = "text"
+    labels: tuple[str, ...] = ()
+    schema: str = ""
+
+
 class Judge(Protocol):
     """One replica of a judge in a process of its own.
 
-    Parameters, heavy imports, `revision`, `prepare`, `offload`, `server`, `about` and `close` are as for an edit model
-    (`edit_eval.edit_models.contract`). A class that serves several requests at once by itself (an endpoint) has an
-    attribute `capacity`: how many calls of `judge` may be under way at the same time, in threads. Without it: one.
+    Parameters, heavy imports, `revision`, `card`, `prepare`, `offload`, `server`, `about` and `close` are as for an
+    edit model (`edit_eval.edit_models.contract`). A class that serves several requests at once by itself (an endpoint)
+    has an attribute `capacity`: how many calls of `judge` may be under way at the same time, in threads. Without it:
+    one.
 
     A class may also have `make_inputs(requests)`: what of a batch can be made before the device is free for it
     (pictures scaled, texts tokenised). It is called in another thread while the batch before is judged, and what it
     returns comes back as `judge(requests, inputs=...)`. Answers are the same without: `judge` is called with
     `requests` alone for a part of a batch that did not fit into memory, and where `make_inputs` raised.
+
+    A class whose `load` takes `forms` is told there how all of its requests will be answered (`Form`, each once), so
+    that it can refuse at the start, with `LoadError`, what it cannot do. A request of another form may come all the
+    same.
 
     A class whose model is elsewhere may have `examine(request)`: `edit-eval doctor` calls it instead of `load`, with
     one request about a drawn scene. It asks once, soon gives up, and returns what `judge` would for this request; it
@@ -55,6 +72,12 @@ class Judge(Protocol):
     pictures without which there is no such value (or `target_caption`, a fact that is handed over as `user`); the first
     is the headline. Its protocol is `numbers`. A value that
     is not defined for a pair of pictures is left out of `values`, and the reply's text says why.
+
+    A class that can say how likely each of a request's `labels` is (the form `probabilities`) has an attribute
+    `probabilities = True`, and gives in `values` for each label the probability that the whole answer is this label,
+    before anything is left out of the vocabulary: their sum, the mass, tells whether it answers in form at all. Where
+    only their ratios are known (a server that divides by the sum), the reply is `normalised`. A label whose probability
+    is not known is left out of `values`. No other class is asked such a question: that is refused at the start.
 
     A class whose replies were given elsewhere has `replays = True`: its replies are known by their address (sample,
     edit model, edit seed, question, repeat, reading), not by what is shown, so it is shown nothing.

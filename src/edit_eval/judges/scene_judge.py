@@ -4,12 +4,15 @@ It is told nothing but what any judge is told: source, edit, instruction and cat
 the scenes' grammar reads the instruction; the scene draws the right edit; `Comparison` measures.
 
 The score is built as the packaged rubrics lay down: from the baseline 5.000, each of five criteria raises or lowers it
-by up to 1.000. It answers in the form that the prompt asks for: five lines and a last line with the score where the
-prompt shows such a line (`Score: X.XXX`) or where there is no prompt at all, the bare number otherwise.
+by up to 1.000. It answers in the form that the question asks for. By a schema: under the name of each of its criteria a
+number or a letter, and a letter for how much of the change was made. By labels: their probabilities, of the whole score
+or of the item that the question is named after. Else five lines and a last line with the score where the prompt shows
+such a line (`Score: X.XXX`) or where there is no prompt at all, the bare number otherwise.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +27,7 @@ from edit_eval.benchmarks.scenes.language import language_of, read
 from edit_eval.benchmarks.scenes.scene import Scene, scene_of
 from edit_eval.errors import ModelError
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.records import Reply
 
 REGISTERED = {"scene_judge": "SceneJudge"}
 
@@ -122,8 +126,11 @@ GRADES = (
 class SceneJudge:
     """Scores edits of the benchmark `scenes` by their pixels, against the right edit, which it draws itself.
 
-    It answers with a sentence for each of five sub-criteria and a last line `Score: 7.250`, or the score alone.
+    It answers with a sentence for each of five sub-criteria and a last line `Score: 7.250`, or the score alone, or in
+    any other form of `protocol.answer`.
     """
+
+    probabilities = True
 
     @dataclass(frozen=True)
     class Parameters:
@@ -138,7 +145,7 @@ class SceneJudge:
     def load(self, devices: Sequence[str]) -> None:
         """Nothing to load; any device will do."""
 
-    def judge(self, requests: Sequence[JudgeRequest]) -> list[str]:
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[str | Reply]:
         """One answer a request. Raises `ModelError` for what is not of the benchmark `scenes`."""
         answers = []
         for request in requests:
@@ -149,20 +156,34 @@ class SceneJudge:
                 time.sleep(left)
         return answers
 
-    def _answer(self, request: JudgeRequest) -> str:
+    def _answer(self, request: JudgeRequest) -> str | Reply:
         for role in ("source", "edit"):
             if role not in request.pictures:
                 raise ModelError(f"{NAME} compares source and edit; it was not shown the picture `{role}`")
         scene = scene_of(request.pictures["source"], NAME)
         try:
             edit = read(request.instruction)
-            shares = assess(scene, edit, request.category, request.pictures["edit"])
+            assessed = _assessed(scene, edit, request.category, request.pictures["edit"])
         except ValueError as error:
             raise ModelError(f"{NAME} cannot judge this: {error}") from error
+        if request.labels:
+            return Reply(values=_probabilities(request, assessed))
+        if request.schema:
+            return _object(request, assessed)
+        shares = assessed.shares
         prompt = f"{request.system}\n{request.user}"
         if prompt.strip() and not SCORE_LINE.search(prompt):
             return f"{score(shares):.3f}"
         return _wording(request.category, shares, language_of(request.instruction))
+
+
+class Assessed(NamedTuple):
+    """What was measured of an edit, from 0 to 1."""
+
+    shares: list[float]
+    """Of each sub-criterion of the category, in order."""
+    done: float
+    """Of the change that was asked for."""
 
 
 def assess(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> list[float]:
@@ -170,18 +191,67 @@ def assess(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> list
 
     Raises `ValueError` for an unknown category, or an edit that makes no sense in the scene.
     """
+    return _assessed(scene, edit, category, edited).shares
+
+
+def _assessed(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> Assessed:
     if category not in CRITERIA:
         raise ValueError(f"no category of the scenes: {category!r}; there are {', '.join(CRITERIA)}")
     comparison = Comparison(scene, edit, edited)
     gate = comparison.recognisable
     if gate == 0.0:
-        return [0.0] * len(CRITERIA[category])
-    return [gate * max(0.0, min(1.0, criterion.measure(comparison))) for criterion in CRITERIA[category]]
+        return Assessed([0.0] * len(CRITERIA[category]), 0.0)
+    shares = [gate * max(0.0, min(1.0, criterion.measure(comparison))) for criterion in CRITERIA[category]]
+    return Assessed(shares, gate * comparison.done)
 
 
 def score(shares: Sequence[float]) -> float:
     """The score from 0 to 10: 5, and for each sub-criterion between -1 (share 0) and 1 (share 1)."""
     return 5.0 + sum(2.0 * share - 1.0 for share in shares)
+
+
+def _criteria(category: str, shares: Sequence[float]) -> dict[str, float]:
+    """The shares by the names of their criteria, in both languages."""
+    names = [criterion.name for criterion in CRITERIA[category]]
+    return dict(zip([*names, *(CHINESE[name][0] for name in names)], [*shares, *shares], strict=True))
+
+
+def _letter(letters: Sequence[str], done: float) -> str:
+    """Of the letters for how much was made, all of it first and nothing last, the one that is right."""
+    least = [0.9, *([0.5] if len(letters) > 3 else []), 0.02][-(len(letters) - 1) :]
+    return next((letter for letter, share in zip(letters, least, strict=False) if done >= share), letters[-1])
+
+
+def _probabilities(request: JudgeRequest, assessed: Assessed) -> dict[str, float]:
+    """Those of a question's labels: the two that a share lies between, so that it is what is expected.
+
+    Digits, for the whole score, run from the worst to the best, letters, for one item, from the best to the worst.
+    """
+    share = _criteria(request.category, assessed.shares).get(request.question)
+    if share is None and not request.labels[0].isdigit():
+        return dict.fromkeys(request.labels, 0.0) | {_letter(request.labels, assessed.done): 1.0}
+    labels = request.labels if share is None else request.labels[::-1]
+    place = (score(assessed.shares) / 10 if share is None else share) * (len(labels) - 1)
+    below = min(int(place), len(labels) - 2)
+    return dict.fromkeys(request.labels, 0.0) | {labels[below]: 1 - (place - below), labels[below + 1]: place - below}
+
+
+def _object(request: JudgeRequest, assessed: Assessed) -> str:
+    """The object that a schema asks for, its entries in order. Raises `ModelError` for a schema of another kind."""
+    said: dict[str, str | float] = {}
+    criteria, language = _criteria(request.category, assessed.shares), language_of(request.instruction)
+    for name, entry in json.loads(request.schema)["properties"].items():
+        if name in criteria and "enum" in entry:  # the best first
+            said[name] = entry["enum"][round((1 - criteria[name]) * (len(entry["enum"]) - 1))]
+        elif name in criteria:
+            said[name] = round(entry["minimum"] + criteria[name] * (entry["maximum"] - entry["minimum"]), 3)
+        elif "enum" in entry:
+            said[name] = _letter(entry["enum"], assessed.done)
+        elif entry["type"] == "string":
+            said[name] = _wording(request.category, assessed.shares, language).rpartition("\n")[0]
+        else:
+            raise ModelError(f"{NAME} does not know what to write under `{name}`: it knows the rubrics alone")
+    return json.dumps(said, ensure_ascii=False)
 
 
 def _wording(category: str, shares: Sequence[float], language: str) -> str:

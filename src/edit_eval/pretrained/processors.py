@@ -7,6 +7,7 @@ gives the same numbers in every environment (the two differ by up to 2 of 255 le
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from edit_eval.errors import LoadError
@@ -108,6 +109,31 @@ def _load_image_processor(source: str, pixels: dict[str, int], keywords: dict[st
         if area:
             settings[name] = size[edge] = area
     return images.from_dict({**settings, "size": size} if len(size) == 2 else settings)
+
+
+def load_with_pillow(source: str, class_name: str, images: str, settings: Mapping[str, Any], **keywords: str) -> Any:
+    """Loads a processor of a class of transformers for pictures and text alone, scaled by its class `images`.
+
+    `settings` are the image processor's own. The image processor stands where one for video or sound would be: those
+    are never asked for anything but the names of their settings.
+    """
+    import transformers
+
+    parent: Any = getattr(transformers, class_name)
+    pictures = getattr(transformers, images).from_pretrained(source, **settings, **keywords)
+
+    def parts(cls: Any, source: str, /, processor_dict: Any = None, **keywords: Any) -> list[Any]:
+        keywords.pop("subfolder", None)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, **keywords)
+        return [tokenizer if "tokenizer" in name else pictures for name in cls.get_attributes()]
+
+    body = {
+        "__module__": parent.__module__,
+        "_get_arguments_from_pretrained": classmethod(parts),
+        "check_argument_for_proper_class": lambda self, name, argument: type(argument),
+    }
+    loaded: Any = type(class_name, (parent,), body)
+    return loaded.from_pretrained(source, **keywords)
 
 
 def check_processor(processor: Any, model: str) -> Any:

@@ -60,12 +60,17 @@ class Asked(NamedTuple):
     """A question about one sample, without its texts: a benchmark has few such, and many samples share each."""
 
     question: Question
-    digest: str
-    """Over all that is in the key of its replies but judge, edit and seed, as far as the sample tells."""
+    digests: tuple[str, ...]
+    """For each of its orders: over all that is in the key of its replies but judge, edit and seed, as far as the sample
+    tells."""
     varies: bool
     """What is told or shown besides depends on earlier replies, or on an edit that the sample follows."""
     shows_edit: bool
     """The edit is shown, or lends its size."""
+
+    def digest(self, reading: int) -> str:
+        """That of the order in which it is put in a reading."""
+        return self.digests[reading % len(self.digests)]
 
 
 @staying_here()
@@ -119,14 +124,19 @@ def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[Asked, ...]:
     pictures["edit"] = "edit"
     found = []
     for one in protocol.questions(sample):
-        kind = one.name, one.gives, one.shows, one.form, one.after, one.again
-        known = light.get(kind)
-        if known is None:
-            known = light[kind] = replace(one, system="", user=""), *_views(one.shows)
-        bare, names, steps = known
-        varies = bool(one.after or sample.follows)
-        found.append(Asked(bare, _digest(one, names, steps, pictures), varies, "edit" in names))
+        orders = [(order, *_bare(order, light)) for order in (one, *one.orders)]
+        digests = tuple([_digest(order, names, steps, pictures) for order, _, names, steps in orders])
+        _, bare, names, _ = orders[0]
+        found.append(Asked(bare, digests, bool(one.after or sample.follows), "edit" in names))
     return tuple(found)
+
+
+def _bare(one: Question, light: Light) -> tuple[Question, tuple[str, ...], str]:
+    kind = one.name, one.gives, one.shows, one.form, one.after, one.again, one.labels, one.schema
+    known = light.get(kind)
+    if known is None:
+        known = light[kind] = replace(one, system="", user="", orders=()), *_views(one.shows)
+    return known
 
 
 _system_digest = lru_cache(maxsize=256)(digest_of_text)  # a rubric's text is the same for many samples
@@ -142,7 +152,10 @@ def asked_digest(question: Question, pictures: Mapping[str, str]) -> str:
 
 def _digest(question: Question, names: tuple[str, ...], steps: str, pictures: Mapping[str, str]) -> str:
     views = ",".join([pictures.get(name, "") for name in names])
-    return digest_of_text(f"{_system_digest(question.system)}{question.form}\n{steps}\n{views}\n{question.user}")
+    form = question.form
+    if question.labels or question.schema:
+        form = canonical_json([form, question.labels, question.schema])
+    return digest_of_text(f"{_system_digest(question.system)}{form}\n{steps}\n{views}\n{question.user}")
 
 
 def _views(shows: tuple[View, ...]) -> tuple[tuple[str, ...], str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from edit_eval.protocols.contract import Question, Score, Values, View
+from edit_eval.protocols.contract import PROBABILITIES, Question, Score, Values, View
+from edit_eval.protocols.objects import list_schema, one_of
 from edit_eval.protocols.replies import read_list, read_values, read_yes_or_no
 from edit_eval.records import Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
@@ -14,6 +16,7 @@ from edit_eval.rubrics import loading
 REGISTERED = {"checklist": "Checklist"}
 
 _EXPECTED = {"yes": 1.0, "no": 0.0, True: 1.0, False: 0.0}  # YAML reads a bare `yes` as true
+_FORMS = {"one_by_one": "text", "together": "json"}
 _SCALE = Scale(lowest=0, highest=1)
 _BOTH = (View(picture="source"), View(picture="edit"))
 
@@ -56,13 +59,18 @@ def _is_box(box: object) -> bool:
     return 0 <= left < right and 0 <= top < bottom
 
 
+def _holding(sample: Sample, values: Values) -> list[float]:
+    """For each check whether it holds: 1 or 0, or how likely that is."""
+    return [1 - abs(values[str(number)] - check.expect) for number, check in enumerate(checks_of(sample), 1)]
+
+
 def _share(sample: Sample, values: Values) -> float:
-    checks = checks_of(sample)
-    return sum(values[str(number)] == check.expect for number, check in enumerate(checks, 1)) / len(checks)
+    holding = _holding(sample, values)
+    return math.fsum(holding) / len(holding)
 
 
 def _all(sample: Sample, values: Values) -> float:
-    return float(_share(sample, values) == 1)
+    return math.prod(_holding(sample, values))
 
 
 class Checklist:
@@ -70,7 +78,8 @@ class Checklist:
 
     A sample has them in `facts: {checks: [{ask: TEXT, expect: yes, box: [left, top, right, bottom]}, ...]}`. `expect`
     is `yes` where it is left out; a `box`, in pixels of the source, is cut out of the edit at the source's size. Gives
-    the share of the checks that hold, 0 to 1, and whether all do.
+    the share of the checks that hold, 0 to 1, and whether all do. With `answer: probabilities` a check holds as far as
+    its answer is likely, and all do with the product of these: no check tells of another.
     """
 
     @dataclass(frozen=True)
@@ -79,8 +88,14 @@ class Checklist:
 
         asked: Literal["one_by_one", "together"] = "one_by_one"
         """A question for each check, or one question with all checks of a sample; boxes need `one_by_one`."""
+        answer: Literal["words", "probabilities"] = "words"
+        """What counts: the word that the judge writes, or how likely it is to write it (`one_by_one` alone)."""
         language: Literal["en", "zh"] = "en"
         """Of our wording; by default the benchmark's."""
+
+        def __post_init__(self) -> None:
+            if self.answer == PROBABILITIES and self.asked == "together":
+                raise ValueError("answer: probabilities takes `asked: one_by_one`; a list of answers has none")
 
     headline = "share"
     scores: ClassVar[Mapping[str, Score]] = {
@@ -91,11 +106,15 @@ class Checklist:
     @staticmethod
     def texts(parameters: Parameters) -> dict[str, Any]:
         """How the questions are put."""
-        return dict(loading.packaged("checklist", parameters.language)[parameters.asked])
+        texts = dict(loading.packaged("checklist.v1", parameters.language)[parameters.asked])
+        if parameters.answer == PROBABILITIES:
+            texts["system_prompt"] = f"{texts['system_prompt']} {texts['exactly']}"
+        return texts
 
     def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:
         self._asked = parameters.asked
         self._texts = texts
+        self._form = _FORMS[parameters.asked] if parameters.answer == "words" else parameters.answer
 
     def questions(self, sample: Sample) -> Sequence[Question]:
         """Raises `LookupError` where the sample has no checks, or some that cannot be meant."""
@@ -121,12 +140,16 @@ class Checklist:
             system=self._texts["system_prompt"],
             user=loading.fill(self._texts["user_prompt_template"], values),
             shows=shows,
-            form="text" if self._asked == "one_by_one" else "json",
+            form=self._form,
+            labels=tuple(self._texts["words"]) if self._form == PROBABILITIES else (),
+            schema=list_schema("answers", one_of(*self._texts["words"]), len(gives)) if self._form == "json" else "",
             again=self._texts["ask_again"],
         )
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """1 for each yes and 0 for each no: one word, or `{"answers": ["yes", "no", ...]}`."""
+        """1 for each yes and 0 for each no: one word, or `{"answers": ["yes", "no", ...]}`; or how likely a yes is."""
+        if question.form == PROBABILITIES:
+            return Reading(values={question.gives[0]: reply.values[question.labels[0]]})
 
         def numbers(body: str) -> tuple[Sequence[float], str]:
             entries, words = (

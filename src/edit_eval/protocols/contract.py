@@ -8,7 +8,7 @@ that question again, a changed score asks nobody."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from typing import Protocol as Shape
@@ -23,6 +23,8 @@ encodes it with that quality and decodes it again."""
 
 MEASURED = "measured"
 """The form of a question that is put to a judge that measures."""
+PROBABILITIES = "probabilities"
+"""The form of a question whose answer is a distribution over `labels`."""
 
 
 class Missing(Exception):
@@ -65,12 +67,28 @@ class Question:
     shows: tuple[View, ...] = (View(picture="source"), View(picture="edit"))
     """In the order in which they are shown."""
     form: str = "text"
-    """What the judge is held to: `score` (a bare number of three decimals), `reason_then_score`, `json`, `text`,
-    `measured` (nobody is asked). A judge may end an answer early, or limit its length, by it."""
+    """What the judge is held to: `score` (a bare number of three decimals), `reason_then_score`, `json`, `labels` (one
+    a criterion, as JSON), `text`, `probabilities` (of each of `labels`; nothing is written), `measured` (nobody is
+    asked). A judge may end an answer early, or limit its length, by it."""
+    labels: tuple[str, ...] = ()
+    """With `probabilities`: the answers that are legal, all of them, as they would be written. `read` is handed the
+    probability of each in the reply's `values`, their sum 1; `user` tells the judge to answer with one of them."""
+    schema: str = ""
+    """With `json` and `labels`: the JSON schema, as JSON, that a judge which can is to hold its answer to. What it
+    wrote is read by `read` all the same."""
     after: tuple[str, ...] = ()
     """Earlier questions; the text of the reply to one stands where `user` has `{its name}`."""
     again: str = ""
     """The line that is added when it is asked again; in no key."""
+    orders: tuple[Question, ...] = ()
+    """The same question in other orders (of its pictures, of what its text lists): the second reading is put the first
+    of them, and so on, and round again from this one. They have its name, form, labels and values."""
+
+
+def in_order(question: Question, reading: int) -> Question:
+    """The question as it is put in a reading, which counts from 0."""
+    turn = reading % (1 + len(question.orders))
+    return question.orders[turn - 1] if turn else question
 
 
 def mean(sample: Sample, values: Values) -> float:
@@ -88,6 +106,13 @@ class Score:
     questions give less, and is missing where a reply was not readable."""
     of: Callable[[Sample, Values], float] = mean
     """Pure. May raise `Missing`; anything else that it raises makes the score `undefined`, too."""
+    part: bool = False
+    """It is a part of the headline (one criterion of several): tables of results show it beneath, not on its own."""
+
+
+def parts(names: Iterable[str], scale: Scale) -> dict[str, Score]:
+    """A score for each of these values by itself, as parts of the headline."""
+    return {name: Score(scale=scale, needs=(name,), part=True) for name in names}
 
 
 class Protocol(Shape):
@@ -102,12 +127,15 @@ class Protocol(Shape):
     `texts(parameters)` that reads it as plain data, and is constructed with (parameters, texts): what was read is kept
     with the run, so that its records can be read when the file has changed or is gone.
 
+    A benchmark may have samples that are edited for the sake of others, and that its number is not about. A class that
+    knows such has `counts(sample) -> bool`: where it is false the headline need not apply, and some other score does.
+
     It may also have `advice(failed)`: what to write into the configuration where these judgements failed, or "".
     """
 
     scores: Mapping[str, Score]
     headline: str
-    """The score that coverage, gates and margins count; it applies to every sample."""
+    """The score that coverage, gates and margins count; it applies to every sample (that `counts`)."""
     published: Mapping[str, Callable[[Sequence[Judgement]], float]]
     """The numbers as the authors of a benchmark define them, with failures their way, by name: each is made of all
     judgements of one edit model by one judge. Shown beside ours, never ranked, never a gate. May raise `Missing`. May
@@ -140,15 +168,28 @@ def fault(protocol: Protocol, sample: Sample) -> str:
     for number, question in enumerate(questions):
         if unknown := next((name for name in question.after if name not in names[:number]), ""):
             return f"its question `{question.name}` comes after `{unknown}`, which is not asked before it"
-        labels = [view.name for view in question.shows]
-        if twice := next((name for name in labels if labels.count(name) > 1), ""):
+        shown = [view.name for view in question.shows]
+        if twice := next((name for name in shown if shown.count(name) > 1), ""):
             return f"its question `{question.name}` shows `{twice}` twice; give one of the views a `label`"
-    if not given or not {*protocol.scores[protocol.headline].needs} <= {*given}:
+        if question.form == PROBABILITIES and (len({*question.labels}) < 2 or "" in question.labels):
+            return f"its question `{question.name}` asks for probabilities and has no two `labels`"
+        if any(_alike(order) != _alike(question) for order in question.orders):
+            return f"its question `{question.name}` is not the same in all its `orders`"
+    counts = getattr(protocol, "counts", None)
+    leading = [protocol.headline] if counts is None or counts(sample) else [*protocol.scores]
+    if not given or not any({*protocol.scores[name].needs} <= {*given} for name in leading):
         return f"none of its questions gives the score `{protocol.headline}`"
     return ""
+
+
+def _alike(question: Question) -> tuple[object, ...]:
+    """What a question has in every order."""
+    about = question.name, question.form, {*question.labels}, {*question.gives}, question.after
+    return *about, {view.picture for view in question.shows}
 
 
 def scoring(name: str, protocol: Protocol) -> Scoring:
     """What the scores of a protocol are, for statistics and reports."""
     scales = {score: what.scale for score, what in protocol.scores.items()}
-    return Scoring(protocol=name, headline=protocol.headline, scales=scales)
+    parts = tuple(score for score, what in protocol.scores.items() if what.part)
+    return Scoring(protocol=name, headline=protocol.headline, scales=scales, parts=parts)

@@ -18,10 +18,12 @@ import yaml
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer, excerpt
-from edit_eval.protocols.contract import Missing, Question, Score, View
+from edit_eval.protocols.contract import Missing, Question, Score, View, parts
+from edit_eval.protocols.objects import list_schema, number
 from edit_eval.protocols.replies import read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
+from edit_eval.rubrics.authors_files import AuthorsFile
 from edit_eval.rubrics.users_files import authors_texts, own_prompts, read_text
 
 REGISTERED = {"criteria": "Criteria"}
@@ -37,14 +39,15 @@ class PromptParameters:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     prompts: str | dict[str, dict[str, str]] = "ours"
-    """`ours`; `official`, the authors' words from `prompts_path`; the path of a YAML file with prompts, or the prompts
-    themselves: by question, each with `system_prompt`, `user_prompt_template` or both."""
+    """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`; the path of a
+    YAML file with prompts, or the prompts themselves: by question, each with `system_prompt`, `user_prompt_template` or
+    both."""
     prompts_path: str | None = None
     """For `official`: the authors' file with the prompts, or the folder that it lies in. It is read, never run."""
 
     def __post_init__(self) -> None:
-        if (self.prompts == "official") != bool(self.prompts_path):
-            raise ValueError("prompts: official takes prompts_path, the path of the authors' file")
+        if self.prompts_path and self.prompts != "official":
+            raise ValueError("prompts_path is for prompts: official")
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,8 @@ class Asked:
     Parameters: ClassVar[Any] = PromptParameters
     rubric: ClassVar[str]
     """The name of our packaged file."""
-    official_file: ClassVar[str] = ""
-    """How the authors call the file with their prompts."""
+    official_file: ClassVar[AuthorsFile | None] = None
+    """Where the authors have their prompts."""
     official: ClassVar[Mapping[str, Official]] = {}
     """By question."""
     slots: ClassVar[Mapping[str, str]] = {}
@@ -79,7 +82,7 @@ class Asked:
         texts = worded(cls.load(parameters))
         prompts = parameters.prompts
         if prompts == "official":
-            prompts = cls._official(str(parameters.prompts_path), texts)
+            prompts = cls._official(parameters.prompts_path, texts)
         elif prompts == "ours":
             prompts = {}
         elif isinstance(prompts, str):
@@ -89,18 +92,19 @@ class Asked:
                 raise ConfigurationError(f"prompts.{name}: there is no such question; there are {', '.join(texts)}")
             if parameters.prompts != "official":
                 loading.check_prompts(name, replaced, texts[name]["fields"])
-            texts[name].update(replaced)
+            # A wording that is not ours lays down a form of its own.
+            texts[name].update(replaced, **({"schema": ""} if "system_prompt" in replaced else {}))
         return texts
 
     @classmethod
     def load(cls, parameters: Any) -> Any:
         """The rubric as plain data."""
-        return loading.packaged(cls.rubric, "en")
+        return loading.packaged(f"{cls.rubric}.v1", "en")
 
     @classmethod
-    def _official(cls, path: str, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """The authors' prompts; all of it stands in the user's turn."""
-        if not cls.official:
+        if cls.official_file is None:
             raise ConfigurationError("protocol.prompts: there are no official prompts for this protocol")
         found = authors_texts(path, cls.official_file, [one.text for one in cls.official.values()])
         return {
@@ -149,6 +153,7 @@ class Asked:
             user=loading.fill(text["user_prompt_template"], values),
             shows=tuple(_views(text, sample)),
             form="text" if text["reads"] else "json",
+            schema=text.get("schema", ""),
             again=text["ask_again"],
         )
 
@@ -206,9 +211,9 @@ class Criteria(Asked):
         if len(ranges) != 1:
             raise ConfigurationError("protocol.rubric: its questions have different ranges; give all of them the same")
         ((lowest, highest),) = ranges
-        self.scores: Mapping[str, Score] = {
-            "score": Score(scale=Scale(lowest=lowest, highest=highest, mean_over="categories"))
-        }
+        scale = Scale(lowest=lowest, highest=highest, mean_over="categories")
+        given = dict.fromkeys(name for text in texts.values() for name in text["gives"] if name != self.headline)
+        self.scores: Mapping[str, Score] = {self.headline: Score(scale=scale), **parts(given, scale)}
 
 
 def worded(rubric: Mapping[str, Any]) -> dict[str, Any]:
@@ -228,6 +233,9 @@ def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str,
     parts += [rubric["quotation"]] if told else []
     fill = {"lowest": str(lowest), "highest": str(highest), "form": form}
     system = "\n\n".join(part.strip() for part in [*parts, rubric["answer"]] if part)
+    reasons, score = ('"reasoning"' in rubric["answer"], '"score"' in rubric["answer"])  # as the wording asks for it
+    entry = number(lowest, highest, whole=True)
+    schema = list_schema("score", entry, len(question["criteria"]), "reasoning" if reasons else "") if score else ""
     quoted = [f"{rubric['tells'][name]}\n<{name}>\n{{{name}}}\n</{name}>" for name in told]
     return {
         "system_prompt": loading.fill(system, fill),
@@ -241,6 +249,7 @@ def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str,
         "lowest": lowest,
         "highest": highest,
         "reads": [],
+        "schema": schema,
     }
 
 

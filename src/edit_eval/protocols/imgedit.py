@@ -16,6 +16,7 @@ from edit_eval.benchmarks.imgedit import TYPES, WHOLE
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.protocols.criteria import Asked, Official, settled
 from edit_eval.records import Judgement, Scale, Status
+from edit_eval.rubrics.authors_files import AUTHORS_FILES
 
 REGISTERED = {"imgedit": "ImgEdit"}
 
@@ -45,7 +46,7 @@ class ImgEdit(Asked):
     """
 
     rubric = "imgedit"
-    official_file = "prompts.json"
+    official_file = AUTHORS_FILES["imgedit"]
     official: ClassVar[Mapping[str, Official]] = {name: Official(name, _LINES[name]) for name in TYPES}
     slots: ClassVar[Mapping[str, str]] = {"<edit_prompt>": "edit_instruction"}
     headline = "score"

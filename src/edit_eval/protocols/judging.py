@@ -7,13 +7,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from statistics import stdev
+from typing import Literal, NamedTuple
 
-from edit_eval.judges.answers import WAS_CUT_OFF, whole_before_the_cut
-from edit_eval.protocols.contract import Missing, Protocol, Question, mean
+from edit_eval.judges.answers import LEAST_MASS, WAS_CUT_OFF, whole_before_the_cut
+from edit_eval.protocols.contract import PROBABILITIES, Missing, Protocol, Question, mean
 from edit_eval.records import Reading, Reply, Sample, Status
 
 SHOWN = 200  # characters of a refusal
+ROUNDING = 0.01  # by which probabilities in the judge's own dtype may exceed 1 together
 NOT_ASKED = Reading(status=Status.PENDING, reason="not asked yet")
 
 
@@ -62,6 +64,16 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
             reason = stop if reply.length else WAS_CUT_OFF
             return Reading(status=Status.CUT_OFF, reason=reason, text=text, asked=count)
         reply = replace(reply, text=line, ended=Status.OK)  # it was whole before it was cut
+    mass: float | Literal["unknown"] | None = None
+    if question.form == PROBABILITIES:
+        if wrong := _no_distribution(question, reply):
+            return Reading(status=Status.UNPARSEABLE, reason=wrong, text=text, asked=count)
+        total = math.fsum(reply.values.values())
+        mass = "unknown" if reply.normalised else min(total, 1.0)
+        if mass != "unknown" and mass < LEAST_MASS:
+            wrong = f"the judge would say something else: the legal answers have {mass:.3g} of the probability"
+            return Reading(status=Status.UNPARSEABLE, reason=wrong, text=text, mass=mass, asked=count)
+        reply = replace(reply, values={label: reply.values[label] / total for label in question.labels})
     try:
         found = protocol.read(question, reply)
     except Exception as error:  # a protocol of the user's own
@@ -70,7 +82,19 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
         )
     if found.status is Status.OK and (wrong := _wrong(question, found.values)):
         found = Reading(status=Status.UNPARSEABLE, reason=wrong)
-    return Reading(values=found.values, status=found.status, reason=found.reason, text=text, asked=count)
+    return Reading(values=found.values, status=found.status, reason=found.reason, text=text, mass=mass, asked=count)
+
+
+def _no_distribution(question: Question, reply: Reply) -> str:
+    """Why a reply is no distribution over the question's labels; empty where it is one."""
+    if not reply.values:
+        return "the judge gave no probabilities"
+    if unlike := sorted({*reply.values} ^ {*question.labels}):
+        return f"the probability of `{unlike[0]}` is {'not known' if unlike[0] in question.labels else 'not asked for'}"
+    total = math.fsum(reply.values.values())
+    if min(reply.values.values()) < 0 or not 0 < total < 1 + ROUNDING:
+        return f"its probabilities are none: they sum up to {total:.6g}"
+    return ""
 
 
 def _wrong(question: Question, values: Mapping[str, float]) -> str:
@@ -91,6 +115,8 @@ class Scored(NamedTuple):
     missing: dict[str, tuple[Status, str]]
     again: frozenset[str]
     """Of the scores, those that came only when something was asked again."""
+    spread: dict[str, float]
+    """With several readings, each score's standard deviation between them."""
 
 
 def score(
@@ -103,6 +129,7 @@ def score(
     """
     giver, named = _applying(protocol, questions)
     scores: dict[str, float] = {}
+    spread: dict[str, float] = {}
     why: dict[str, tuple[Status, str]] = {}
     again = []
     for name, needs in named:
@@ -116,13 +143,15 @@ def score(
                     asked = max(asked, one.asked)
                 numbers.append(_number(protocol.scores[name].of(sample, values)))
             scores[name] = numbers[0] if len(numbers) == 1 else math.fsum(numbers) / len(numbers)
+            if len(numbers) > 1:
+                spread[name] = stdev(numbers)
             if asked > 1:
                 again.append(name)
         except Missing as missing:
             why[name] = missing.status, missing.reason
         except Exception as error:  # a formula of the user's own
             why[name] = Status.UNDEFINED, f"{type(error).__name__}: {error}"
-    return Scored(scores, why, frozenset(again))
+    return Scored(scores, why, frozenset(again), spread)
 
 
 def looks_at_samples(protocol: Protocol) -> bool:
@@ -133,6 +162,13 @@ def looks_at_samples(protocol: Protocol) -> bool:
 def applying(protocol: Protocol, questions: Sequence[Question]) -> list[str]:
     """The scores that apply to a sample of which this is asked."""
     return [name for name, _ in _applying(protocol, questions)[1]]
+
+
+def leading(protocol: Protocol, questions: Sequence[Question], scored: Scored) -> str:
+    """The score that a judgement's status is about: the headline, or the first that applies where that does not."""
+    if protocol.headline in scored.scores or protocol.headline in scored.missing:
+        return protocol.headline
+    return next(iter(applying(protocol, questions)), protocol.headline)
 
 
 _Applying = tuple[dict[str, str], tuple[tuple[str, tuple[str, ...]], ...]]

@@ -17,6 +17,7 @@ from edit_eval.benchmarks.kris import LEVELS, PLACES
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.protocols.criteria import Asked, Official, settled
 from edit_eval.records import Judgement, Reading, Scale, Status
+from edit_eval.rubrics.authors_files import AUTHORS_FILES
 
 REGISTERED = {"kris": "Kris"}
 
@@ -38,7 +39,7 @@ class Kris(Asked):
     """
 
     rubric = "kris"
-    official_file = "prompts.py"
+    official_file = AUTHORS_FILES["kris"]
     official: ClassVar[Mapping[str, Official]] = {
         "consistency": Official("prompt_consist", ("consistency_score",)),
         "quality": Official("prompt_quality", ("quality_score",)),

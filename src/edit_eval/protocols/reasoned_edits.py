@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from edit_eval.protocols.contract import Missing, Score, Values
 from edit_eval.protocols.criteria import Asked, Official, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
+from edit_eval.rubrics.authors_files import AUTHORS_FILES
 
 REGISTERED = {"risebench": "RISEBench", "unireditbench": "UniREditBench"}
 
@@ -62,7 +63,7 @@ class RISEBench(Asked):
     """
 
     rubric = "reasoned_edits"
-    official_file = "utils.py"
+    official_file = AUTHORS_FILES["risebench"]
     official: ClassVar[Mapping[str, Official]] = {
         name: Official(f"prompt_{theirs}", _FINAL)
         for name, theirs in {
@@ -143,6 +144,7 @@ class UniREditBench(RISEBench):
     both.
     """
 
+    official_file = AUTHORS_FILES["unireditbench"]
     official: ClassVar[Mapping[str, Official]] = {
         "consistency": Official("prompt_consist", _FINAL),
         "reasoning_both": Official("prompt_reasoning_w_ref_image", _FINAL),

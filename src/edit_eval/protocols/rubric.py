@@ -1,16 +1,30 @@
-"""`rubric`: a rubric for each category, one score from 0 to 10."""
+"""`rubric`: a rubric for each category, one score from 0 to 10, and in three forms of the answer what it is made of.
+
+The score of six items (`rubrics/loading.py`) is 5, and what the five criteria add to it or take away (each -1 to 1),
+but no more than the first item allows: how much of the change was made. By the form of the answer:
+
+`score`, `reason_then_score`   the judge adds up, and writes the score;
+`json`                         it writes a letter for the first item and a number for each criterion, and we add up;
+`labels`                       it writes a letter for each item: A, B, C are 1, 0, -1;
+`probabilities`                nothing is written: of the digits 0 to 9 the expected one, times 10/9, is the score. With
+                               `asked: one_by_one` each item is a question of its own, and the score is expected over
+                               their letters, each item taken for independent of the others.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.categories import canonical
-from edit_eval.judges.answers import is_prose, read_answer
-from edit_eval.protocols.contract import Question, Score, View
-from edit_eval.protocols.replies import advice_on_limits
+from edit_eval.errors import ConfigurationError
+from edit_eval.judges.answers import FORMS, is_prose, read_answer
+from edit_eval.protocols.contract import PROBABILITIES, Question, Score, Values, View
+from edit_eval.protocols.objects import WORDS, Entry, entries_of, number, object_schema, one_of, read_object
+from edit_eval.protocols.replies import advice_on_limits, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
 
@@ -19,23 +33,41 @@ REGISTERED = {"rubric": "Rubric"}
 SHORT = 64  # characters; bare scores repeat themselves a hundred thousand times
 _read_short = lru_cache(maxsize=4096)(read_answer)
 
+BASELINE, HIGHEST, STEP = 5.0, 10.0, 1.0
+LEVELS = tuple("0123456789")
+"""The digits of `probabilities`, the best last: each is one token in every vocabulary, which `10` is not."""
+BY_ITEM = ("json", "labels")
+"""The forms in which a judge says something of each item, and we add up."""
+
 _VIEWS = {"source": View(picture="source"), "edited": View(picture="edit")}
-_SCALE = Scale(lowest=0.0, highest=10.0)
+_SCALE = Scale(lowest=0.0, highest=HIGHEST)
+_STEP = Scale(lowest=-STEP, highest=STEP)
+_SCORE = {"score": Score(scale=_SCALE, needs=("score",))}
 
 
 class Rubric:
-    """Asks one question an edit, by the rubric of the sample's category, for one score from 0 to 10.
+    """Asks about an edit by the rubric of the sample's category, for one score from 0 to 10.
 
     Of the five dimensions the rubrics are packaged, and a general one for samples without a category; `prompts:` of the
-    configuration replace any, and give one to a category of a benchmark's own.
+    configuration replace any, and give one to a category of a benchmark's own. Where each item is asked for (`json`,
+    `labels`, `one_by_one`) each is a score of its own, too: the criteria from -1 to 1, the first item as the highest
+    score that it allows.
     """
 
     @dataclass(frozen=True)
     class Parameters:
         __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-        answer: Literal["score", "reason_then_score"] = "score"
-        """How the judge is told to answer: the bare score, or reasons and then the score."""
+        rubric: Literal["five_dimensions.v1", "five_dimensions.v2"] = "five_dimensions.v1"
+        """Which of the packaged ones."""
+        answer: Literal["score", "reason_then_score", "json", "labels", "probabilities"] = "score"
+        """How the judge answers: with the bare score; with reasons and then the score; with reasons, and a number for
+        each criterion (JSON); with one letter for each item (JSON); or with nothing, and its probabilities count."""
+        asked: Literal["together", "one_by_one"] = "together"
+        """With `probabilities`: one question for the whole, or one for each of the six items (`five_dimensions.v2`)."""
+        orders: list[Literal["pictures", "criteria"]] = field(default_factory=list)
+        """What changes its order from one of the `evaluation.readings` to the next: source and edited picture change
+        places (`five_dimensions.v2`), the criteria move on by one. Empty: every reading asks the same."""
         images: list[Literal["source", "edited"]] = field(default_factory=lambda: ["source", "edited"])
         """What the judge is shown, in this order; `[edited]` shows the edit alone."""
         language: Literal["en", "zh"] = "en"
@@ -50,14 +82,29 @@ class Rubric:
             strangers = [name for name in self.images if name not in _VIEWS]
             if strangers or "edited" not in self.images or len({*self.images}) != len(self.images):
                 raise ValueError(f"images: {self.images} is neither [edited] nor source and edited in either order")
+            if self.asked == "one_by_one" and self.answer != PROBABILITIES:
+                raise ValueError(f"asked: one_by_one takes `answer: probabilities`; this is `answer: {self.answer}`")
+            if len({*self.orders}) != len(self.orders):
+                raise ValueError(f"orders: {self.orders} names one twice")
+            if "pictures" in self.orders and len(self.images) == 1:
+                raise ValueError("orders: pictures takes two `images`, source and edited")
+
+        @property
+        def by_item(self) -> bool:
+            """Whether something is said of each item."""
+            return self.answer in BY_ITEM or self.asked == "one_by_one"
 
     headline = "score"
-    scores: ClassVar[Mapping[str, Score]] = {"score": Score(scale=_SCALE, needs=("score",))}
+    scores: Mapping[str, Score] = _SCORE
 
     @staticmethod
     def texts(parameters: Parameters) -> dict[str, Any]:
         """The rubric of every category. Raises `ConfigurationError` for prompts that cannot be meant."""
-        rubrics = loading.load_rubrics(parameters.prompts, parameters.language)
+        rubrics = loading.load_rubrics(parameters.prompts, parameters.language, parameters.rubric)
+        for name, rubric in rubrics.items():
+            if why := _unfit(parameters, rubric):
+                where = f"prompts.{name}" if "prompts" in rubric.version else f"protocol.rubric: {parameters.rubric}"
+                raise ConfigurationError(f"{where}: {why}")
         return {name: {**asdict(rubric), "criteria": list(rubric.criteria)} for name, rubric in rubrics.items()}
 
     def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:
@@ -65,8 +112,28 @@ class Rubric:
             name: loading.Rubric(**{**text, "criteria": tuple(text["criteria"])}) for name, text in texts.items()
         }
         self._parameters = parameters
-        self._shows = tuple(_VIEWS[name] for name in parameters.images)
-        self._system: dict[str, str] = {}  # category -> template
+        self._orders = math.lcm(*(_TURNS[one] for one in parameters.orders))
+        self._turned: dict[tuple[str, int], loading.Rubric] = {}
+        self._system: dict[tuple[str, int], str] = {}  # by category and order
+        self._points: dict[str, Mapping[str, float]] = {}
+        """Item -> what each of its letters stands for."""
+        self._limits = {rubric.limit for rubric in self.rubrics.values() if rubric.limit}
+        if parameters.by_item:
+            for rubric in self.rubrics.values():
+                self._points |= {rubric.limit: rubric.highest, **dict.fromkeys(rubric.criteria, loading.STEPS)}
+            self.scores = self._by_item(alone=parameters.asked == "one_by_one")
+
+    def _by_item(self, *, alone: bool) -> dict[str, Score]:
+        """The score, and that of each item; `alone`: each item gives the probabilities of its letters."""
+        scores = {"score": Score(scale=_SCALE, of=self._expected if alone else self._total)}
+        for name, points in self._points.items():
+            scale = _SCALE if name in self._limits else _STEP
+            if alone:
+                needs = tuple(_of(name, letter) for letter in points)
+                scores[name] = Score(scale=scale, needs=needs, of=partial(_mean_of, name, points), part=True)
+            else:
+                scores[name] = Score(scale=scale, needs=(name,), part=True)
+        return scores
 
     def refuse_unknown(self, categories: Iterable[str]) -> None:
         """Raises `ConfigurationError` for prompts of a category that is none of the five and not in `categories`.
@@ -75,26 +142,58 @@ class Rubric:
         """
         loading.refuse_unknown(self._parameters.prompts, categories)
 
+    # -- what is asked --
+
     def questions(self, sample: Sample) -> Sequence[Question]:
-        """The one question. Raises `LookupError` for a category without a rubric, with what to write."""
-        rubric, form = self._rubric(sample.category), self._parameters.answer
-        if rubric.category not in self._system:
-            self._system[rubric.category] = rubric.system(form)
-        templates = self._system[rubric.category], rubric.user_prompt_template
-        description = sample.description or rubric.no_description
-        values = {"original_description": description, "edit_instruction": sample.instruction}
-        system, user = [loading.fill(template, values) for template in templates]
-        return (
-            Question(
-                name="score",
-                gives=("score",),
-                system=system,
-                user=user,
-                shows=self._shows,
-                form=form,
-                again=rubric.ask_again[form],
-            ),
+        """One question, or one an item. Raises `LookupError` for a category without a rubric, with what to write."""
+        rubric = self._rubric(sample.category)
+        items = (rubric.limit, *rubric.criteria) if self._parameters.asked == "one_by_one" else ("",)
+        found = []
+        for item in items:
+            first, *others = [self._question(rubric, sample, item, order) for order in range(self._orders)]
+            found.append(replace(first, orders=tuple(others)) if others else first)
+        return found
+
+    def _question(self, rubric: loading.Rubric, sample: Sample, item: str, order: int) -> Question:
+        """The question, or that about one `item`, in one order."""
+        form, images = self._parameters.answer, self._parameters.images
+        if "pictures" in self._parameters.orders and order % 2:
+            images = images[::-1]
+        rubric, system = self._wording(rubric, order)
+        described = sample.description or rubric.no_description
+        values = {"original_description": described, "edit_instruction": sample.instruction}
+        if rubric.images:
+            said = [rubric.images[name].replace("{number}", str(place)) for place, name in enumerate(images, 1)]
+            values[loading.IMAGES] = "\n".join(said)
+        user = loading.fill(rubric.user_prompt_template, values)
+        about: dict[str, Any] = {"name": "score", "gives": ("score",)}
+        if item:
+            user = f"{user}\n\n{rubric.one.replace('{name}', item)}"
+            letters = tuple(self._points[item])
+            about = {"name": item, "gives": tuple(_of(item, one) for one in letters), "labels": letters}
+        elif form == PROBABILITIES:
+            about["labels"] = LEVELS
+        elif form in BY_ITEM:
+            about |= {"gives": (rubric.limit, *rubric.criteria), "schema": _schema(rubric, form)}
+        return Question(
+            **about,
+            system=loading.fill(system, values),
+            user=user,
+            shows=tuple(_VIEWS[name] for name in images),
+            form=form,
+            again=rubric.ask_again.get(form, ""),
         )
+
+    def _wording(self, rubric: loading.Rubric, order: int) -> tuple[loading.Rubric, str]:
+        """The rubric in one order, and its system prompt's template."""
+        turn = order if "criteria" in self._parameters.orders else 0
+        key = rubric.category, turn % CRITERIA
+        if key not in self._system:
+            turned = rubric.turned(turn)
+            form = self._parameters.answer if self._parameters.asked == "together" else "one_by_one"
+            shown = _shown(turned, form) if form in BY_ITEM else ""
+            self._turned[key], self._system[key] = turned, turned.system(form, shown)
+        return self._turned[key], self._system[key]
 
     def _rubric(self, category: str) -> loading.Rubric:
         rubric = self.rubrics.get(canonical(category))
@@ -107,9 +206,46 @@ class Rubric:
             "{general: true}` for the general one"
         )
 
+    # -- what comes back --
+
     def read(self, question: Question, reply: Reply) -> Reading:
-        """The score, by the grammar of `judges/answers.py`, and the judge's words besides it."""
-        return (_read_short if len(reply.text) <= SHORT else read_answer)(reply.text, question.form)
+        """By its form: a score by the grammar of `judges/answers.py`, an object by its schema, or probabilities."""
+        if question.form in FORMS:
+            return (_read_short if len(reply.text) <= SHORT else read_answer)(reply.text, question.form)
+        if question.form == PROBABILITIES:
+            shares = [reply.values[label] for label in question.labels]
+            if self._parameters.asked == "one_by_one":
+                return Reading(values=dict(zip(question.gives, shares, strict=True)))
+            level = math.fsum(place * share for place, share in enumerate(shares))
+            return Reading(values={"score": level * HIGHEST / (len(shares) - 1)})
+
+        def points(body: str) -> tuple[Sequence[float], str]:
+            found, words = read_object(body, question.schema)
+            said = {name: self._points[name][one] if isinstance(one, str) else one for name, one in found.items()}
+            return [said[name] for name in question.gives], words
+
+        return read_values(question, reply, points)
+
+    def _total(self, sample: Sample, values: Values) -> float:
+        """5 and what the criteria add, but no more than the first item allows."""
+        steps = [value for name, value in values.items() if name not in self._limits]
+        return min(math.fsum((BASELINE, *steps)), *(value for name, value in values.items() if name in self._limits))
+
+    def _expected(self, sample: Sample, values: Values) -> float:
+        """The mean of the same over all that the items can be, by their probabilities: no item tells of another."""
+        rubric = self._rubric(sample.category)
+        sums = {BASELINE: 1.0}
+        for name in rubric.criteria:
+            of_sums: dict[float, float] = {}
+            for total, share in sums.items():
+                for letter, step in loading.STEPS.items():
+                    of_sums[total + step] = of_sums.get(total + step, 0.0) + share * values[_of(name, letter)]
+            sums = of_sums
+        return math.fsum(
+            values[_of(rubric.limit, letter)] * share * min(total, highest)
+            for letter, highest in rubric.highest.items()
+            for total, share in sums.items()
+        )
 
     def advice(self, failed: Sequence[Judgement]) -> str:
         """What to write into the configuration where at least half of the judgements that failed ask for it."""
@@ -117,3 +253,53 @@ class Rubric:
         if self._parameters.answer == "score" and failed and 2 * len(prose) >= len(failed):
             return f"{prose[-1].judge} answers in words; write `protocol: {{answer: reason_then_score}}`"
         return advice_on_limits(failed)
+
+
+CRITERIA = 5
+_TURNS = {"pictures": 2, "criteria": CRITERIA}
+"""What can change its order -> in how many it stands, one after the other."""
+
+
+def _unfit(parameters: Rubric.Parameters, rubric: loading.Rubric) -> str:
+    """Why a rubric cannot be asked as the parameters want it; empty where it can."""
+    written = f"`answer: {parameters.answer}`" if parameters.answer in BY_ITEM else f"`asked: {parameters.asked}`"
+    if (parameters.by_item or "criteria" in parameters.orders) and not rubric.criteria:
+        wanted = written if parameters.by_item else "`orders: criteria`"
+        return f"{wanted} is about our criteria, which this system_prompt replaces; leave one of the two out"
+    if parameters.asked == "one_by_one" and not rubric.one:
+        return f"{written} takes `rubric: {loading.RUBRICS[-1]}`"
+    if "pictures" in parameters.orders and f"{{{loading.IMAGES}}}" not in rubric.user_prompt_template:
+        return (
+            "`orders: pictures` takes a wording that says which image is which: write "
+            f"`rubric: {loading.RUBRICS[-1]}`, and {{{loading.IMAGES}}} into a user_prompt_template of your own"
+        )
+    return ""
+
+
+def _schema(rubric: loading.Rubric, form: str) -> str:
+    return object_schema(_entries(rubric, form))
+
+
+def _entries(rubric: loading.Rubric, form: str) -> dict[str, Entry]:
+    """What a judge writes: reasons where it is to give numbers, a letter for the first item, and then the criteria."""
+    step = number(-STEP, STEP) if form == "json" else one_of(*loading.STEPS)
+    reasons = {rubric.form["reasons"]: WORDS} if form == "json" else {}
+    return {**reasons, rubric.limit: one_of(*rubric.highest), **dict.fromkeys(rubric.criteria, step)}
+
+
+def _shown(rubric: loading.Rubric, form: str) -> str:
+    """The line that shows a judge the object: `{"reasons": "...", "Fulfilment": "LETTER", ...}`."""
+    parts = []
+    for name, entry in entries_of(_schema(rubric, form)).items():
+        slot = '"..."' if entry == WORDS else f'"{rubric.form["letter"]}"' if "enum" in entry else rubric.form["number"]
+        parts.append(f'"{name}": {slot}')
+    return f"{{{', '.join(parts)}}}"
+
+
+def _of(item: str, letter: str) -> str:
+    """The name of a value: how likely a letter is for an item."""
+    return f"{item}: {letter}"
+
+
+def _mean_of(item: str, points: Mapping[str, float], sample: Sample, values: Values) -> float:
+    return math.fsum(number * values[_of(item, letter)] for letter, number in points.items())

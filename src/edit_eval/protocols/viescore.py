@@ -13,10 +13,12 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.contract import Missing, Question, Score, Values, View
+from edit_eval.protocols.contract import Missing, Question, Score, Values, View, parts
+from edit_eval.protocols.objects import list_schema, number
 from edit_eval.protocols.replies import read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
+from edit_eval.rubrics.authors_files import AUTHORS_FILES, AuthorsFile
 from edit_eval.rubrics.users_files import authors_texts, own_prompts
 
 REGISTERED = {"viescore": "VIEScore"}
@@ -24,8 +26,6 @@ REGISTERED = {"viescore": "VIEScore"}
 LOWEST, HIGHEST = 0, 10
 GIVES = {"SC": ("success", "restraint"), "PQ": ("naturalness", "no_artifacts")}
 FIELDS = ("edit_instruction",)
-OFFICIAL = "vie_prompts.py"
-"""The authors' file: viescore/ of VIEScore has the same as GEdit-Bench/viescore/ of Step1X-Edit, byte for byte."""
 _OFFICIAL_PARTS = {
     "SC": ("_context_no_delimit", "_prompts_0shot_two_image_edit_rule", "_prompts_0shot_tie_rule_SC"),
     "PQ": ("_context_no_delimit", "_prompts_0shot_rule_PQ"),
@@ -62,8 +62,9 @@ class VIEScore:
         language: Literal["en", "zh"] = "en"
         """Of our wording; by default the benchmark's."""
         prompts: str | dict[str, dict[str, str]] = "ours"
-        """`ours`; `official`, the authors' words from `prompts_path`; the path of a YAML file with prompts, or the
-        prompts themselves: `SC` and `PQ`, each with `system_prompt`, `user_prompt_template` or both."""
+        """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`; the path
+        of a YAML file with prompts, or the prompts themselves: `SC` and `PQ`, each with `system_prompt`,
+        `user_prompt_template` or both."""
         prompts_path: str | None = None
         """For `official`: the authors' `vie_prompts.py`, or the folder that it lies in. It is read, never run."""
         edit_size: Literal["source", "own"] = "source"
@@ -73,24 +74,34 @@ class VIEScore:
         """For the published numbers: the seed of the guesses for replies that cannot be read."""
 
         def __post_init__(self) -> None:
-            if (self.prompts == "official") != bool(self.prompts_path):
-                raise ValueError(f"prompts: official takes prompts_path, the path of the authors' {OFFICIAL}")
+            if self.prompts_path and self.prompts != "official":
+                raise ValueError("prompts_path is for prompts: official")
 
+    official_file: ClassVar[AuthorsFile] = AUTHORS_FILES["viescore"]
+    """Where the authors have their prompts; GEdit-Bench/viescore/ of Step1X-Edit has the same, byte for byte."""
     headline = "O"
     scores: ClassVar[Mapping[str, Score]] = {
         "SC": Score(scale=_SCALE, needs=GIVES["SC"], of=_least),
         "PQ": Score(scale=_SCALE, needs=GIVES["PQ"], of=_least),
         "O": Score(scale=_SCALE, needs=GIVES["SC"] + GIVES["PQ"], of=_overall),
+        **parts(GIVES["SC"] + GIVES["PQ"], _SCALE),
     }
 
     @staticmethod
     def texts(parameters: Parameters) -> dict[str, Any]:
         """The wording of both questions. Raises `ConfigurationError` for prompts that cannot be read or meant."""
-        ours = loading.packaged("viescore", parameters.language)
-        texts = {name: {**ours[name], "ask_again": ours["ask_again"]} for name in GIVES}
+        ours = loading.packaged("viescore.v1", parameters.language)
+        texts = {
+            name: {
+                **ours[name],
+                "ask_again": ours["ask_again"],
+                "schema": list_schema("score", number(LOWEST, HIGHEST), len(gives), "reasoning"),
+            }
+            for name, gives in GIVES.items()
+        }
         prompts = parameters.prompts
         if prompts == "official":
-            prompts = _official(str(parameters.prompts_path))
+            prompts = _official(parameters.prompts_path)
         elif prompts == "ours":
             prompts = {}
         elif isinstance(prompts, str):
@@ -101,7 +112,8 @@ class VIEScore:
                     f"prompts.{name}: viescore has no such question; there are {' and '.join(texts)}"
                 )
             loading.check_prompts(name, replaced, FIELDS)
-            texts[name].update(replaced)
+            # A wording that is not ours lays down a form of its own.
+            texts[name].update(replaced, **({"schema": ""} if "system_prompt" in replaced else {}))
         return texts
 
     def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:
@@ -110,7 +122,7 @@ class VIEScore:
         edit = View(picture="edit", steps=steps)
         self._shows = {"SC": (View(picture="source"), edit), "PQ": (edit,)}
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            f"G_{name}": partial(_published, name, parameters.guess_seed) for name in self.scores
+            f"G_{name}": partial(_published, name, parameters.guess_seed) for name in (*GIVES, self.headline)
         }
 
     def questions(self, sample: Sample) -> Sequence[Question]:
@@ -126,6 +138,7 @@ class VIEScore:
             user=loading.fill(text["user_prompt_template"], values),
             shows=self._shows[name],
             form="json",
+            schema=text.get("schema", ""),
             again=text["ask_again"],
         )
 
@@ -174,9 +187,9 @@ def _side(judgement: Judgement, side: str, seed: int | None) -> float:
     return random.Random(place).randint(LOWEST, HIGHEST)
 
 
-def _official(path: str) -> dict[str, dict[str, str]]:
+def _official(path: str | None) -> dict[str, dict[str, str]]:
     """The authors' prompts, put together as their `VIEScore(task="tie")` does; all of it stands in the user's turn."""
-    parts = authors_texts(path, OFFICIAL, [name for names in _OFFICIAL_PARTS.values() for name in names])
+    parts = authors_texts(path, VIEScore.official_file, [name for names in _OFFICIAL_PARTS.values() for name in names])
     texts = {question: "\n".join(parts[name] for name in names) for question, names in _OFFICIAL_PARTS.items()}
     return {
         question: {"system_prompt": "", "user_prompt_template": text.replace("<instruction>", "{edit_instruction}")}

@@ -10,17 +10,20 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
+from edit_eval.reporting.bridge import print_bridge
+from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.entries import entries
 from edit_eval.reporting.page.texts import text
+from edit_eval.reporting.people import print_people
 from edit_eval.reporting.tables import results_table
-from edit_eval.reporting.terminal_text import Name, numbers, plain_table, print_beside, print_dim, stdout_console
+from edit_eval.reporting.terminal_text import Name, numbers, plain_table, print_dim, stdout_console
 
 
 def print_agreement(document: Mapping[str, Any], console: Console | None = None, *, language: str = "en") -> None:
     """Prints a card of each judge, their agreement and their median, in English or Chinese.
 
-    `document` is what `statistics.summary.judges_document` returned; under `people`, where there is any, what
-    `statistics.people.people_agreement` did.
+    `document` is what `statistics.summary.judges_document` returned; under `people` and `bridge`, where there is any,
+    what `statistics.people.people_agreement` and `statistics.judge_pairs.bridge_document` did.
     """
     console = console or stdout_console()
     console.print(Text(text("agreement.judges", language), style="bold"))
@@ -36,6 +39,9 @@ def print_agreement(document: Mapping[str, Any], console: Console | None = None,
         print_dim(console, text("agreement.alpha.hint", language))
         if why := no_alpha(document["between_judges"], language):
             print_dim(console, why)
+        console.print()
+        console.print(apart_table(document["between_judges"], language))
+        print_dim(console, text("judges.apart.hint", language))
     if document.get("no_median") == "unlike_scales":
         print_dim(console, text("agreement.no_median", language))
     if document.get("median"):
@@ -47,7 +53,10 @@ def print_agreement(document: Mapping[str, Any], console: Console | None = None,
         print_dim(console, text("judges.median.hint", language))
     if document.get("people"):
         console.print()
-        _print_people(document["people"], console, language)
+        print_people(document["people"], console, language)
+    if document.get("bridge"):
+        console.print()
+        print_bridge(document["bridge"], console, language)
 
 
 def judges_table(document: Mapping[str, Any], language: str = "en") -> Table:
@@ -92,36 +101,26 @@ def no_alpha(document: Mapping[str, Any], language: str) -> str:
     return text("agreement.no_alpha", language, reason=text(f"agreement.no_alpha.{why}", language)) if why else ""
 
 
-def people_table(document: Mapping[str, Any], language: str = "en") -> Table:
-    """For each judge its agreement with people, over all edit models and for each of them."""
-    figures = numbers("n", text("agreement.spearman", language), text("interval", language))
-    table = plain_table(text("judge", language), text("edit_model", language), *figures, gap=1)
-    every = text("agreement.all", language)
-    rows = list(document["judges"].items())
-    if document["median"]:
-        rows.append((text("agreement.median", language), document["median"]))
-    for judge, found in rows:
-        models = found["edit_models"]
-        total = str(sum(model["n"] for model in models.values()))
-        overall = Text(formats.score(found["spearman"]), style="bold")
-        table.add_row(Name(judge), every, total, overall, formats.bracketed(found["ci95"]))
-        for name, model in models.items() if len(models) > 1 else ():
-            table.add_row("", Name(name), str(model["n"]), formats.score(model["spearman"]), "")
-    if document["raters"]:
-        one_person = text("agreement.one", language)
-        table.add_row(one_person, every, "", formats.score(document["raters"]["spearman"]), "")
+def apart_table(document: Mapping[str, Any], language: str = "en") -> Table:
+    """A row for every two judges: by how much the scores of the first lie above those of the second, edit by edit.
+
+    With several edit models also for each of them: a judge that is harsher throughout changes no order of theirs.
+    """
+    headings = [text(key, language) for key in ("judges.compared", "images", "agreement.mean_a", "agreement.mean_b")]
+    headings += [text(key, language) for key in ("compare.difference", "interval")]
+    table = plain_table(text("judges.apart", language), *numbers(*headings), gap=1)
+    for pair in document["pairs"]:
+        models = pair["apart"]["edit_models"]
+        rows = [(Name(f"{pair['a']} - {pair['b']}"), pair["apart"])]
+        rows += [(Name(name, indent=2), one) for name, one in models.items() if len(models) > 1]
+        for name, found in rows:
+            table.add_row(
+                name,
+                str(found["n"]),
+                str(found["images"]),
+                formats.score(found["mean_a"]),
+                formats.score(found["mean_b"]),
+                Text(signed(found["difference"]), style="bold"),
+                signed_span(found["ci95"]),
+            )
     return table
-
-
-def _print_people(document: Mapping[str, Any], console: Console, language: str) -> None:
-    one_score, one_person = document["scores"] == 1, document["people"] == 1
-    scores = text("agreement.score" if one_score else "agreement.scores", language, count=document["scores"])
-    people = text("agreement.one" if one_person else "agreement.several", language, count=document["people"])
-    console.print(Text(text("agreement.people", language, scores=scores, people=people), style="bold"))
-    if document["unmatched"]:
-        words = text("agreement.unmatched", language, count=document["unmatched"])
-        print_beside(console, Text(text("compare.note", language), style="yellow"), Text(words))
-    console.print()
-    console.print(people_table(document, language))
-    hints = ["agreement.spearman.hint"] + (["agreement.one_person.hint"] if document["raters"] else [])
-    print_dim(console, ("" if language == "zh" else " ").join(text(key, language) for key in hints))

@@ -15,7 +15,9 @@ from rich.text import Text
 
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
+from edit_eval.reporting.formats import p_value, signed, signed_span
 from edit_eval.reporting.page.texts import score_line, short_category, text
+from edit_eval.reporting.passports import passport_line
 from edit_eval.reporting.tables import without_interval
 from edit_eval.reporting.terminal_text import (
     Name,
@@ -66,29 +68,6 @@ def letter(place: int) -> str:
     """`A`, `B`, ... `Z`, `AA`, `AB`, ...; places count from 0."""
     head, tail = divmod(place, 26)
     return (letter(head - 1) if head else "") + chr(ord("A") + tail)
-
-
-def signed(value: float | None, digits: int = 2) -> str:
-    """`+0.22`, `-0.05`, `0.00`; a dash where there is none."""
-    if value is None:
-        return formats.NOTHING
-    written = f"{value:+.{digits}f}"
-    return written if float(written) else written[1:]
-
-
-def signed_span(ends: Sequence[float] | None, digits: int = 2) -> str:
-    """`[-0.05, +0.39]`; a dash where there is none."""
-    return formats.NOTHING if ends is None else f"[{', '.join(signed(end, digits) for end in ends)}]"
-
-
-def p_value(value: float | None) -> str:
-    """`0.0123`; never rounded to nothing, nor across the level at which a difference is called one."""
-    if value is None:
-        return formats.NOTHING
-    if value < 0.0001:
-        return "<0.0001"
-    text = f"{value:.4f}"
-    return f"{value:.6f}" if (float(text) <= ALPHA) != (value <= ALPHA) else text
 
 
 def _misses(pair: Pair) -> bool:
@@ -351,7 +330,13 @@ class _Sheet:
 
     def _note(self, note: str) -> str:
         """What comes out of a run's records stays as it is."""
-        return self.text(f"compare.note.{note.kind}", **note.values) if isinstance(note, Note) else note
+        if not isinstance(note, Note):
+            return note
+        values = note.values
+        if note.kind in ("passport", "passport_of_run"):
+            names: dict[str, object] = {name: values[name] for name in ("judge", "run") if name in values}
+            values = {**names, "line": passport_line(values, self.language)}
+        return self.text(f"compare.note.{note.kind}", **values)
 
     def _print_scale(self, column: ColumnSummary) -> None:
         """Which score it is, where a reader could take it for another or for one of which higher is better."""

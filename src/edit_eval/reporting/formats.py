@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edit_eval.records import Scale
+from edit_eval.statistics.power import ALPHA
 
 NOTHING = "–"
 _UNITS = {"en": ("h", "min", "s"), "zh": ("小时", "分", "秒")}
@@ -29,6 +30,11 @@ def score(value: float | None, digits: int = 2) -> str:
     return written if float(written) else written.lstrip("-")
 
 
+def published(value: float | None) -> str:
+    """An authors' number, whose scale is theirs: `3.22`; four digits where it is small, as shares and distances are."""
+    return score(value, 2 if value is None or abs(value) >= 1 else 4)
+
+
 def span(ends: Sequence[float | None] | None, digits: int = 2) -> str:
     """`6.21–6.65`, `[-0.06, 0.76]` where an end lies below 0; a dash where an end is not known."""
     known = [end for end in ends or () if end is not None]
@@ -40,6 +46,29 @@ def span(ends: Sequence[float | None] | None, digits: int = 2) -> str:
 def bracketed(ends: Sequence[float] | None, digits: int = 2) -> str:
     """`[-0.06, 0.76]`: an interval whose ends may lie below 0."""
     return NOTHING if ends is None else f"[{', '.join(score(end, digits) for end in ends)}]"
+
+
+def signed(value: float | None, digits: int = 2) -> str:
+    """`+0.22`, `-0.05`, `0.00`; a dash where there is none."""
+    if value is None:
+        return NOTHING
+    written = f"{value:+.{digits}f}"
+    return written if float(written) else written[1:]
+
+
+def signed_span(ends: Sequence[float] | None, digits: int = 2) -> str:
+    """`[-0.05, +0.39]`; a dash where there is none."""
+    return NOTHING if ends is None else f"[{', '.join(signed(end, digits) for end in ends)}]"
+
+
+def p_value(value: float | None) -> str:
+    """`0.0123`; never rounded to nothing, nor across the level at which a difference is called one."""
+    if value is None:
+        return NOTHING
+    if value < 0.0001:
+        return "<0.0001"
+    written = f"{value:.4f}"
+    return f"{value:.6f}" if (float(written) <= ALPHA) != (value <= ALPHA) else written
 
 
 def images(block: Mapping[str, Any]) -> str:

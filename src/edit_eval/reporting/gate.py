@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from edit_eval.reporting.comparison import p_value, signed
+from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.terminal_text import one_line
+from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.gate import Candidate, Gate, Reason
+from edit_eval.store.comparable import Note
 
 _WITH_FAILURES = "_with_failures"
 
@@ -20,6 +22,12 @@ def gate_lines(gate: Gate, *, language: str = "en") -> list[str]:
     lines = [_reason(one, reason, language) for one in gate.candidates for reason in one.reasons]
     lines += [_passed(one, gate.margin, language) for one in gate.candidates if one.passed and gate.margin is not None]
     return list(dict.fromkeys(map(one_line, lines)))
+
+
+def drift_lines(comparison: Comparison) -> list[str]:
+    """Why runs are not to be compared: judges that have drifted between them."""
+    drifted = [str(note) for note in comparison.notes if isinstance(note, Note) and note.kind == "drift"]
+    return [f"{one_line(note)}; `--allow-drift` compares all the same" for note in drifted]
 
 
 def _reason(candidate: Candidate, reason: Reason, language: str) -> str:

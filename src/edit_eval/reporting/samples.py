@@ -121,7 +121,8 @@ def _edit_facts(results: Results, edit: Edit) -> Facts:
 
 def _judgement_facts(judgement: Judgement) -> Facts:
     for name, score in judgement.scores.items():
-        yield one_line(name), f"{score:.3f}"
+        spread = f", {judgement.spread[name]:.3f} between its readings" if name in judgement.spread else ""
+        yield one_line(name), f"{score:.3f}{spread}"
     for name, (status, reason) in judgement.missing.items():
         if name != judgement.headline:  # of which the title and `reason` say it
             yield one_line(name), one_line(f"{status}: {reason}")
@@ -140,6 +141,11 @@ def _answer_facts(which: str, answer: Reading, judgement: Judgement) -> Facts:
     """One question's reply, and what is known of it that the judgement has not said."""
     if answer.text:
         yield f"answer{which}", lines_of(answer.text)
+    if answer.values and which and not answer.text:
+        yield f"values{which}", one_line(", ".join(f"{name} {value:.4g}" for name, value in answer.values.items()))
+    if answer.mass is not None:
+        known = answer.mass if isinstance(answer.mass, str) else f"{answer.mass:.3f}"
+        yield f"mass{which}", f"{known} (of the probability, on the answers that were asked for)"
     if answer.reason and answer.reason != judgement.reason:
         yield f"reason{which}", one_line(answer.reason)
     if answer.asked > 1:

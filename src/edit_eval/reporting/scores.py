@@ -22,6 +22,7 @@ COLUMNS = (
     "score_name",
     "status",
     "score",
+    "spread",
     "reason",
 )
 
@@ -30,7 +31,7 @@ def write_scores(results: Results, file: TextIO) -> None:
     """One row for each score of each judgement that applies to its sample; what a spreadsheet would run is disarmed.
 
     `edit_seed` counts the edits of a sample from 0, `seed` is the seed that the edit model was given. Scores have all
-    their digits; where there is none, `reason` says why.
+    their digits; where there is none, `reason` says why. `spread` is the standard deviation between several readings.
     """
     seeds = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.seed for edit in results.edits}
     # Lines end as RFC 4180 says, so that every reader takes a lone line feed in a reason for what it is.
@@ -43,9 +44,9 @@ def write_scores(results: Results, file: TextIO) -> None:
         for name in results.scoring[one.judge].scales:
             if (outcome := one.outcome(name)) is not None:
                 status, reason = outcome
-                score = one.scores.get(name)
-                number = "" if score is None else repr(float(score))
-                writer.writerow((*whose, _harmless(name), status.value, number, _harmless(reason)))
+                found = one.scores.get(name), one.spread.get(name)
+                numbers = ["" if number is None else repr(float(number)) for number in found]
+                writer.writerow((*whose, _harmless(name), status.value, *numbers, _harmless(reason)))
 
 
 def write_replies(results: Results, file: TextIO) -> None:
@@ -66,6 +67,7 @@ def write_replies(results: Results, file: TextIO) -> None:
                     "reading": number,
                     "status": read.status.value,
                     "values": dict(read.values),
+                    **({} if read.mass is None else {"mass": read.mass}),
                     "reason": read.reason,
                     "asked": read.asked,
                     "text": read.text,

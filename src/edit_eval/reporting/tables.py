@@ -11,11 +11,23 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.page.entries import Entry, category_names, entries, headlines, refusals
+from edit_eval.reporting.controls import wrong_lines
+from edit_eval.reporting.page.entries import (
+    ControlRow,
+    Entry,
+    category_names,
+    controls_are_off,
+    controls_of,
+    entries,
+    headlines,
+    refusals,
+)
+from edit_eval.reporting.page.readings import readings_lines
 from edit_eval.reporting.page.texts import judgement_status, name_of, score_line, short_category, text
+from edit_eval.reporting.passports import passport_lines
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table
 
-_PROBLEM = "yellow"
+_PROBLEM, _WRONG = "yellow", "red"
 
 
 def print_summary(summary: Mapping[str, Any], console: Console, *, language: str = "en") -> None:
@@ -26,6 +38,12 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
         console.print(_plain(text("coverage.refused", language, **refused)))
     for note in summary.get("notes") or ():
         console.print(_plain(text("compare.note", language) + one_line(note)), style=_PROBLEM)
+    for line in passport_lines(summary, language):
+        console.print(_plain(line), style="dim")
+    for line in wrong_lines(summary, language):
+        console.print(_plain(line), style=_WRONG)
+    if controls_are_off(summary):
+        console.print(_plain(text("controls.off", language)), style="dim")
     judges = list(dict.fromkeys(part.judge for part in parts))
     for judge in judges:
         of_judge = [part for part in parts if part.judge == judge]
@@ -38,7 +56,13 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
             console.print()
             if len(of_judge) > len(leading) or score != "score" or not of_score[0].scale.higher_is_better:
                 console.print(_plain(score_line(score, of_score[0].scale, language)))
-            console.print(results_table(of_score, language))
+            controls = controls_of(summary, judge) if of_score[0].leads else []
+            console.print(results_table(of_score, language, controls))
+            if controls:
+                console.print(_plain(text("control.hint", language)), style="dim")
+        if items := [part for part in entries(summary["results"], parts=True) if part.judge == judge]:
+            console.print()
+            console.print(items_table(items, language))
         if any(part.categories for part in leading):
             console.print()
             console.print(categories_table(leading, language))
@@ -46,7 +70,7 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
         blocks += [block for part in leading for block in (part.overall["category_mean"], *part.categories.values())]
         if reasons := without_interval([block.get("no_ci95") for block in blocks], language):
             console.print(_plain(reasons), style="dim")
-    for line in published_lines(summary, language):
+    for line in (*readings_lines(summary, language), *published_lines(summary, language)):
         console.print(_plain(line))
     if (summary.get("timing") or {}).get("devices"):
         console.print()
@@ -85,10 +109,17 @@ def coverage_line(summary: Mapping[str, Any], language: str = "en") -> Text:
     return line
 
 
-def results_table(parts: Sequence[Entry], language: str = "en") -> Table:
-    """A row for each edit model by one score of one judge; worst to best case only where something is unscored."""
+def results_table(parts: Sequence[Entry], language: str = "en", controls: Sequence[ControlRow] = ()) -> Table:
+    """A row for each edit model by one score of one judge; worst to best case only where something is unscored.
+
+    Above them the judge's `controls`, if it is its headline.
+    """
     incomplete = any(not formats.is_complete(part.coverage) for part in parts)
     table = _results(text("edit_model", language), incomplete, language)
+    for control in controls:
+        name = Name(text(f"control.{control.kind}", language), "dim")
+        figures = _numbers(parts[0], control.block, incomplete)
+        table.add_row(name, *figures, style="dim", end_section=control is controls[-1])
     for part in parts:
         table.add_row(Name(part.edit_model), *_numbers(part, part.overall, incomplete))
     return table
@@ -100,10 +131,24 @@ def published_lines(summary: Mapping[str, Any], language: str = "en") -> list[st
     for one in summary["results"]:
         for name, found in (one.get("published") or {}).items():
             kind = "none" if found["value"] is None else "value"
-            value = formats.score(found["value"])
+            value = formats.published(found["value"])
             words = text(f"published.{kind}", language, name=name, value=value, reason=found["reason"])
             lines.append(f"{text('published', language)}: {one['edit_model']}, {one['judge']}: {words}")
     return lines
+
+
+def items_table(parts: Sequence[Entry], language: str = "en") -> Table:
+    """A row for each item that a score is made of; with several edit models a row for each under the item's name."""
+    incomplete = any(not formats.is_complete(part.coverage) for part in parts)
+    table = _results(text("items.column", language), incomplete, language)
+    several = len({part.edit_model for part in parts}) > 1
+    for score, some in groupby(parts, key=lambda part: part.score):
+        if several:
+            table.add_row(Name(score, "bold"))
+        for part in some:
+            first = Name(part.edit_model, indent=2) if several else Name(score)
+            table.add_row(first, *_numbers(part, part.overall, incomplete))
+    return table
 
 
 def categories_table(parts: Sequence[Entry], language: str = "en") -> Table:

@@ -6,6 +6,9 @@ enclose a bare name is text: `{"score": 1}` needs no escaping.
 A system prompt of ours ends with the form of the answer (`protocol.answer`), which is written in one place. A system
 prompt of the user's own is taken as it is: it already says how to answer, and nothing is appended to it. What comes
 back is read by the grammar of the configured form in either case.
+
+A score is made of six items: five criteria, each of which adds up to 1 to 5, adds nothing or takes up to 1 away; and
+how much of the change was made, which says how high the score can be (`limits`).
 """
 
 from __future__ import annotations
@@ -23,15 +26,20 @@ import yaml
 from edit_eval.benchmarks.categories import CATEGORIES, SUBSETS, canonical, title
 from edit_eval.errors import ConfigurationError
 
-NAME = "five_dimensions"
+RUBRICS = ("five_dimensions.v1", "five_dimensions.v2")
+"""Those of the five dimensions, the default first."""
 GENERAL = "general"
 """The rubric for any edit, and the name under which `prompts:` replace it."""
-VERSION = 1
 LANGUAGES = ("en", "zh")
 FIELDS = ("original_description", "edit_instruction")
+IMAGES = "images"
+"""The field of a user prompt that says which image is which."""
+STEPS = {"A": 1.0, "B": 0.0, "C": -1.0}
+"""What a criterion adds to the score by its letter: raised, kept, lowered."""
 
 _KEYS = ("system_prompt", "user_prompt_template")
 _FIELD = re.compile(r"\{([^\W\d]\w*)\}")
+_NUMBERED = re.compile(r"(?m)^[1-9]\. ")
 
 
 @dataclass(frozen=True)
@@ -56,31 +64,62 @@ class Rubric:
     """The five sub-criteria; none under a system prompt of the user's own."""
     no_description: str = ""
     """What stands in for the description of a sample that has none."""
+    limit: str = ""
+    """The item that says how high a score can be; none under a system prompt of the user's own, as with `criteria`."""
+    highest: Mapping[str, float] = field(default_factory=dict)
+    """Its letters, the best first -> the highest score with each."""
+    form: Mapping[str, str] = field(default_factory=dict)
+    """Words in the line that shows a JSON object: what `reasons` are called, what stands for a `letter`, a `number`."""
+    images: Mapping[str, str] = field(default_factory=dict)
+    """`source` and `edited` -> how `{images}` says where it is. Without, the order is fixed by the system prompt."""
+    one: str = ""
+    """What ends the user prompt where one item is asked about; without, none can be asked about alone."""
 
-    def system(self, form: str) -> str:
-        """The whole system prompt template for one form of the answer, `score` or `reason_then_score`."""
-        asked_for = self.answer.get(form, "")
+    def system(self, answer: str, shown: str = "") -> str:
+        """The whole system prompt template for one form of the answer; `shown` is what stands in it for `{form}`."""
+        asked_for = self.answer.get(answer, "").replace("{form}", shown)
         return f"{self.system_prompt}\n\n{asked_for}" if asked_for else self.system_prompt
 
+    def turned(self, by: int) -> Rubric:
+        """The rubric with its criteria in another order: the first `by` of them behind the others, numbered anew."""
+        by %= len(self.criteria) or 1
+        if not by:
+            return self
+        head, *blocks = _NUMBERED.split(self.system_prompt)
+        blocks[-1], *tail = blocks[-1].split("\n\n", 1)
+        ends = ["\n"] * (len(blocks) - 1) + ["".join(f"\n\n{one}" for one in tail)]
+        ordered = [block.rstrip("\n") for block in (*blocks[by:], *blocks[:by])]
+        text = "".join(f"{n}. {block}{end}" for n, (block, end) in enumerate(zip(ordered, ends, strict=True), 1))
+        return replace(self, system_prompt=head + text, criteria=self.criteria[by:] + self.criteria[:by])
 
-def load_rubrics(overrides: Mapping[str, Mapping[str, str]] | None, language: str) -> dict[str, Rubric]:
+
+def load_rubrics(
+    overrides: Mapping[str, Mapping[str, str]] | None, language: str, name: str = RUBRICS[0]
+) -> dict[str, Rubric]:
     """The rubrics of the five categories and the general one in `language` (`en` or `zh`), with `prompts` in place.
+
+    `name` is one of `RUBRICS`.
 
     `overrides` maps a category (`物理` or `physical`, or a word of the user's own benchmark) to a `system_prompt`, a
     `user_prompt_template` or both. A category of the user's own needs at least its `system_prompt`.
     Raises `ConfigurationError` for a language, key, value or field that cannot be meant.
     """
-    rubrics = {category: _ours(category, language) for category in (*CATEGORIES, GENERAL)}
+    rubrics = {category: _ours(name, category, language) for category in (*CATEGORIES, GENERAL)}
+    fields = (*FIELDS, IMAGES) if rubrics[GENERAL].images else FIELDS
     named: dict[str, str] = {}
-    for name, override in (overrides or {}).items():
-        category = canonical(name)
+    for written, override in (overrides or {}).items():
+        category = canonical(written)
         if category in named:
             raise ConfigurationError(
-                f"prompts: `{named[category]}` and `{name}` are the same category; keep one of them"
+                f"prompts: `{named[category]}` and `{written}` are the same category; keep one of them"
             )
-        named[category] = name
-        check_prompts(name, override, FIELDS)
-        rubrics[category] = _replaced(name, category, override, rubrics.get(category), language)
+        named[category] = written
+        check_prompts(written, override, fields)
+        ours = rubrics.get(category)
+        if ours is None and "system_prompt" in override:
+            # What the five have in common: the user prompt and the line for asking again.
+            ours = replace(rubrics[CATEGORIES[0]], category=category, title=title(category, language))
+        rubrics[category] = _replaced(written, override, ours)
     return rubrics
 
 
@@ -125,45 +164,53 @@ def _tag(names: tuple[str, ...]) -> re.Pattern[str]:
 
 @cache
 def packaged(name: str, language: str) -> Any:
-    """What our file `name` says in `language`. Raises `ConfigurationError` for a language that it is not written in."""
+    """What our file `name` (`viescore.v1`) says in `language`.
+
+    Raises `ConfigurationError` for a language that it is not written in.
+    """
     if language not in LANGUAGES:
         raise ConfigurationError(f"no rubrics in the language `{language}`; there are {' and '.join(LANGUAGES)}")
-    file = resources.files("edit_eval.rubrics") / f"{name}.v{VERSION}.{language}.yaml"
+    file = resources.files("edit_eval.rubrics") / f"{name}.{language}.yaml"
     return yaml.safe_load(file.read_text(encoding="utf-8"))
 
 
-def _ours(category: str, language: str) -> Rubric:
-    name = GENERAL if category == GENERAL else NAME
+def _ours(name: str, category: str, language: str) -> Rubric:
     data = packaged(name, language)
-    rubric = data["categories"][category]
+    if category not in data["categories"]:  # the general rubric's first version is a file of its own
+        name = f"{category}{name[name.rindex('.') :]}"
+        data = packaged(name, language)
+    rubric, limits = data["categories"][category], data["limits"]
     return Rubric(
         category=category,
         title=title(category, language),
-        version=f"{name}.v{VERSION}",
+        version=name,
         system_prompt="\n\n".join((data["opening"], rubric["system_prompt"], data["scale"])),
         user_prompt_template=data["user_prompt_template"],
         ask_again=data["ask_again"],
         answer=data["answer"],
         criteria=tuple(rubric["criteria"]),
         no_description=data.get("no_description", ""),
+        limit=limits["name"],
+        highest={letter: float(highest) for letter, highest in limits["highest"].items()},
+        form=data["form"],
+        images=data.get("images", {}),
+        one=data.get("one", ""),
     )
 
 
-def _replaced(name: str, category: str, override: Mapping[str, str], ours: Rubric | None, language: str) -> Rubric:
+def _replaced(name: str, override: Mapping[str, str], ours: Rubric | None) -> Rubric:
     system = override.get("system_prompt")
     if ours is None:
-        if system is None:
-            raise ConfigurationError(
-                f"prompts.{name}.system_prompt is missing: add it, for `{name}` is none of our categories and has no "
-                f"rubric to fall back on; {_nearest(name, CATEGORIES)}"
-            )
-        # What the five have in common: the user prompt and the line for asking again.
-        ours = replace(_ours(CATEGORIES[0], language), category=category, title=title(category, language))
+        raise ConfigurationError(
+            f"prompts.{name}.system_prompt is missing: add it, for `{name}` is none of our categories and has no "
+            f"rubric to fall back on; {_nearest(name, CATEGORIES)}"
+        )
     version = "prompts" if set(override) == set(_KEYS) else f"{ours.version}+prompts"
     user = override.get("user_prompt_template", ours.user_prompt_template)
     if system is None:
         return replace(ours, version=version, user_prompt_template=user)
-    return replace(ours, version=version, system_prompt=system, user_prompt_template=user, answer={}, criteria=())
+    nothing: dict[str, Any] = {"answer": {}, "criteria": (), "limit": "", "highest": {}, "form": {}, "one": ""}
+    return replace(ours, version=version, system_prompt=system, user_prompt_template=user, **nothing)
 
 
 def check_prompts(name: str, override: object, fields: Sequence[str]) -> None:

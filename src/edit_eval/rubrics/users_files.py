@@ -12,6 +12,7 @@ import yaml
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import local_path
+from edit_eval.rubrics.authors_files import AuthorsFile
 
 
 def own_prompts(path: str, questions: Collection[str]) -> dict[str, Any]:
@@ -26,14 +27,18 @@ def own_prompts(path: str, questions: Collection[str]) -> dict[str, Any]:
     return found
 
 
-def authors_texts(path: str, name: str, wanted: Collection[str]) -> dict[str, str]:
-    """The `wanted` texts of the authors' file `name`, or of another name in `path`.
+def authors_texts(path: str | None, official: AuthorsFile, wanted: Collection[str]) -> dict[str, str]:
+    """The `wanted` texts of the authors' file at `path`, or in the folder `path`; None: of that which was fetched.
 
     A Python file's are the strings that it assigns to plain names, a JSON file's its members. Raises
     `ConfigurationError` for a file that cannot be read, or lacks one of them.
     """
-    file = local_path(path, (name, f"*/{name}"), "protocol.prompts_path")
-    file = file / name if file.is_dir() else file
+    name = official.name
+    if path:
+        file = local_path(path, (name, f"*/{name}"), "protocol.prompts_path")
+        file = file / name if file.is_dir() else file
+    else:
+        file = official.fetched()
     text = read_text(file, "prompts_path")
     found: dict[str, str] = {}
     try:

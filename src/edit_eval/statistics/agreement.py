@@ -20,6 +20,7 @@ from edit_eval.statistics.intervals import (
     cluster_codes,
     wilson_interval,
 )
+from edit_eval.statistics.judge_pairs import judge_difference
 from edit_eval.statistics.ranks import levels, midranks
 from edit_eval.statistics.series import Series, series_of
 
@@ -190,7 +191,10 @@ def _between_judges(results: Results, series: Mapping[str, Series], resamples: i
     return {
         "judges": list(places),
         **between(*places),
-        "pairs": [{"a": a, "b": b, **between(a, b)} for a, b in combinations(places, 2)],
+        "pairs": [
+            {"a": a, "b": b, **between(a, b), "apart": judge_difference(results, (a, series[a]), (b, series[b]))}
+            for a, b in combinations(places, 2)
+        ],
     }
 
 

@@ -165,10 +165,11 @@ def _asymmetry(means: FloatArray) -> float:
     return found if abs(found) > max(0.2, 2 * chance) else 0.0
 
 
-def wilson_interval(successes: int, total: int, *, confidence: float = CONFIDENCE) -> list[float] | None:
+def wilson_interval(successes: float, total: float, *, confidence: float = CONFIDENCE) -> list[float] | None:
     """`[low, high]` of a rate, 0 to 1, by Wilson's score method (JASA 22, 1927); None for a total of 0.
 
-    It never leaves 0 to 1, and 30 of 30 gives [.886, 1], not [1, 1]. It takes the trials for independent.
+    It never leaves 0 to 1, and 30 of 30 gives [.886, 1], not [1, 1]. It takes the trials for independent; of others
+    their effective number can be given, which need not be whole.
     Raises `ValueError` for counts that cannot be.
     """
     if not 0 <= successes <= total:
@@ -199,18 +200,38 @@ def bootstrap_interval(
     clusters it is somewhat too narrow. None with fewer than two clusters, where more than one draw in ten is
     undefined, and where all draws agree.
     """
+    drawn = [nan_for_none(statistic(counts[clusters])) for counts in cluster_draws(clusters, resamples, seed=seed)]
+    return percentiles(np.array(drawn, dtype=np.float64), confidence=confidence)
+
+
+def cluster_draws(clusters: IntArray, resamples: int = 1_000, *, seed: int = 0) -> FloatArray:
+    """How often each cluster was drawn: a row a draw, a column a cluster; no row with fewer than two clusters.
+
+    Several statistics over the same draws have intervals of their differences and ratios, too.
+    """
     groups = int(clusters.max()) + 1 if len(clusters) else 0
     if groups < 2 or resamples == 0:
-        return None
+        return np.zeros((0, groups))
     generator = np.random.default_rng(seed)
-    drawn = []
-    for _ in range(resamples):
-        counts = np.bincount(generator.integers(0, groups, size=groups), minlength=groups)
-        value = statistic(counts[clusters].astype(np.float64))
-        if value is not None:
-            drawn.append(value)
-    if len(drawn) < 0.9 * resamples or min(drawn) == max(drawn):
+    drawn = [np.bincount(generator.integers(0, groups, size=groups), minlength=groups) for _ in range(resamples)]
+    return np.array(drawn, dtype=np.float64)
+
+
+def percentiles(drawn: FloatArray, *, confidence: float = CONFIDENCE) -> list[float] | None:
+    """`[low, high]` of drawn values; None where more than one in ten is undefined (NaN), and where all agree."""
+    known = drawn[~np.isnan(drawn)]
+    if not len(known) or len(known) < 0.9 * len(drawn) or known.min() == known.max():
         return None
     tail = (1 - confidence) / 2
-    low, high = np.quantile(np.array(drawn), [tail, 1 - tail]).tolist()
+    low, high = np.quantile(known, [tail, 1 - tail]).tolist()
     return [low, high]
+
+
+def nan_for_none(value: float | None) -> float:
+    """As arrays have it."""
+    return math.nan if value is None else value
+
+
+def none_for_nan(value: float) -> float | None:
+    """As documents have it."""
+    return None if math.isnan(value) else float(value)

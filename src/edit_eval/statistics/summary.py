@@ -12,23 +12,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from edit_eval.records import Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import judge_agreement
+from edit_eval.statistics.controls import beside_edits, controls_of, kind_of, put_last
 from edit_eval.statistics.failure_rates import edits_by_model
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.panel import no_panel, panel
-from edit_eval.statistics.series import ends, finite, mean, scaled_interval
+from edit_eval.statistics.readings import readings_document, spread_of
+from edit_eval.statistics.series import ends, finite, mean, scaled_interval, series_of
 from edit_eval.statistics.timing import timing
 
-SCHEMA = 2
-CONTROL = "control:"
-"""What the `edit_model` of a control's judgement begins with."""
+SCHEMA = 3
 
 Bounds = Mapping[tuple[str, str, int], tuple[float, float]]
 """For each (edit model, sample, edit seed) the worst and the best that its score can be."""
@@ -53,7 +53,10 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
             "required": float(min_coverage),
             "reached": all(entry["coverage"]["reached"] for entry in entries),
         },
+        "judges": dict(results.examined),
+        "controls": _controls(results),
         "results": entries,
+        "readings": readings_document(results),
         "edits": list(edits_by_model(results)),
         "timing": timing(results),
         "benchmark": dict(results.about),
@@ -148,7 +151,8 @@ def _entry(
 ) -> dict[str, Any]:
     edit_model, judge = pair
     scoring = results.scoring[judge]
-    coverage = _coverage(_counts(judgements), sum(map(_asked_again, judgements)))
+    leading = [one for one in judgements if one.outcome(scoring.headline) is not None]
+    coverage = _coverage(_counts(leading), sum(map(_asked_again, leading)))
     return {
         "edit_model": edit_model,
         "judge": judge,
@@ -161,11 +165,15 @@ def _entry(
             "reached": coverage["scored"] >= min_coverage * coverage["total"] - 1e-9,
         },
         "scores": {
-            name: _score(_table(judgements, name, scale, benchmark, bounds), benchmark)
+            name: {
+                **_score(table, benchmark),
+                "spread": spread_of(judgements, name),
+                "part": name in scoring.parts,
+            }
             for name, scale in scoring.scales.items()
+            if (table := _table(judgements, name, scale, benchmark, bounds)).samples or name == scoring.headline
         },
         "published": {name: _published(value) for name, value in results.published.get(pair, {}).items()},
-        "controls": dict(_controls(one for one in results.controls if one.judge == judge)),
     }
 
 
@@ -173,16 +181,27 @@ def _published(value: float | str) -> dict[str, Any]:
     return {"value": None, "reason": value} if isinstance(value, str) else {"value": float(value), "reason": ""}
 
 
-def _controls(judgements: Iterable[Judgement]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """For each kind of control the headline's plain mean: there are few of them, and not of every category."""
-    kinds: dict[str, list[float]] = {}
-    for one in judgements:
-        of_kind = kinds.setdefault(one.edit_model.removeprefix(CONTROL), [])
-        of_kind.append(math.nan if one.score is None else one.score)
-    for kind, values in kinds.items():
-        scores = np.array(values, dtype=np.float64)
-        there = scores[~np.isnan(scores)]
-        yield kind, {"n": len(there), "total": len(scores), "mean": mean(scores), "std": _standard_deviation(there)}
+def _controls(results: Results) -> dict[str, Any]:
+    """What each judge gives to what is no edit, by its headline: rows of their own, outside of every other number."""
+    evaluation = results.configuration.get("evaluation")
+    benchmark = _benchmark(results)
+    found = {}
+    for judge, series in series_of(results).items():
+        beside = beside_edits(results, judge, series)
+        if beside:
+            scale = replace(series.scale, mean_over="samples")  # they are few, and not of every category
+            blocks = {}
+            for kind in beside:
+                of_kind = [one for one in controls_of(results, judge, series.score) if kind_of(one) == kind]
+                table = _table(of_kind, series.score, scale, benchmark, None)
+                every = np.arange(len(of_kind))
+                blocks[kind] = {"coverage": _coverage_of(table, every), **_statistics(table, every)}
+            kinds = {kind: {**blocks[kind], "beside_edits": beside[kind]} for kind in beside}
+            found[judge] = {"score": series.score, "last": put_last(beside), "kinds": kinds}
+    samples = evaluation.get("controls") if isinstance(evaluation, Mapping) else None
+    judges = results.resolved.get("judges")
+    asked = isinstance(judges, list) and not all(one.get("measures") or one.get("replays") for one in judges)
+    return {"samples": samples if asked else None, "judges": found}
 
 
 # -- one score --

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from edit_eval.experiment import Control, Experiment
 from edit_eval.protocols.asked import Asked
 
-CONTROL = "control:"
-
 
 class Judged(NamedTuple):
     """Which judgement it is."""

@@ -7,7 +7,7 @@ matter: each pair is compared on those, and a run with `--limit` can be held aga
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
@@ -20,11 +20,16 @@ from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Results, Status
 from edit_eval.statistics.columns import NOT_SET, Column, Difference, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
+from edit_eval.store.examined import Examined, drift_between
 
 NOTES = {
     "left_out": "{run}: judge {judge} is left out, not every run has it with the same parameters",
     "unfinished": "{run} is not finished: {pending} of {total} judgements still to come",
     "samples": "not the same samples ({sizes}): every pair is compared on those that both have",
+    "passport": "judge {judge}: {line}",
+    "passport_of_run": "judge {judge}, in {run}: {line}",
+    "drift": "judge {judge} has drifted between {first} and {run}: the anchor edits score {mean} on average and "
+    "scatter by {spread}, more than its own noise of {noise} (p {p})",
     "repeats": "not the same numbers of edit seeds and repeats ({sizes}): a sample's score is the mean over them",
 }
 _DIGITS_SHOWN = 12
@@ -52,6 +57,8 @@ class Made(Protocol):
     def experiment(self) -> Experiment: ...
     @property
     def results(self) -> Results: ...
+    @property
+    def examined(self) -> Mapping[str, Examined]: ...
 
 
 def compare_runs(
@@ -80,7 +87,7 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
     columns: list[Column] = []
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}
-        identities = {judge.name: _identity(run, judge) for judge in run.experiment.judges}
+        identities = {judge.name: judge_identity(run, judge) for judge in run.experiment.judges}
         asked = {judge.name: _asked(run, judge) for judge in run.experiment.judges if judge.name in labels}
         columns += [
             replace(
@@ -95,7 +102,7 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
         ]
     of_judges = [judges[0] for judges in shared]
     columns.sort(key=lambda column: of_judges.index(column.judge))  # stable: the runs stay in their order
-    return columns, [*notes, *_notes(runs, names)]
+    return columns, [*notes, *_notes(runs, names), *_passports(runs, names, shared)]
 
 
 def run_names(directories: Sequence[str]) -> list[str]:
@@ -141,7 +148,8 @@ def _column_name(run_name: str, edit_model: str, run: Results, *, alone: bool) -
 # -- what must be equal --
 
 
-def _identity(run: Made, judge: AskedJudge) -> dict[str, object]:
+def judge_identity(run: Made, judge: AskedJudge) -> dict[str, object]:
+    """All of a judge that must be equal for its scores to be comparable: what it is, how it is asked, the language."""
     of_model = {key: getattr(judge.model, key) for key in ("type", "revision", "parameters")}
     protocol = {"type": judge.protocol_name, **without_secrets(judge.question_parameters())}
     return {
@@ -159,14 +167,15 @@ def _asked(run: Made, judge: AskedJudge) -> dict[str, dict[str, str]]:
     for sample, questions in zip(run.experiment.samples, run.experiment.asked[judge.name], strict=True):
         told = {"category": canonical(sample.category), "instruction": sample.instruction}
         for one in questions:
-            told[f"question `{one.question.name}`"] = shown.setdefault(one.digest, one.digest[:_DIGITS_SHOWN])
+            digest = one.digest(0)  # that of the other orders follows from it and the protocol's parameters
+            told[f"question `{one.question.name}`"] = shown.setdefault(digest, digest[:_DIGITS_SHOWN])
         asked[sample.id] = told
     return asked
 
 
 def _shared_judges(runs: Sequence[Made], names: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
     """The judges that all runs have: for each its name in every run. And a line for each that is left out."""
-    left = [{judge.name: _identity(run, judge) for judge in run.experiment.judges} for run in runs]
+    left = [{judge.name: judge_identity(run, judge) for judge in run.experiment.judges} for run in runs]
     whole = [dict(judges) for judges in left]
     shared: list[tuple[str, ...]] = []
     for name, identity in whole[0].items():
@@ -200,6 +209,36 @@ def _no_judge_in_common(
 
 
 # -- what a reader must know --
+
+
+def _passports(runs: Sequence[Made], names: Sequence[str], shared: Sequence[tuple[str, ...]]) -> list[str]:
+    """Of each judge the line of its passport, of each run where they differ; and where it drifted between runs."""
+    notes: list[str] = []
+    for judges in shared:
+        found = [run.examined.get(judge) for run, judge in zip(runs, judges, strict=True)]
+        said = [one.as_plain() for one in found if one is not None]
+        if all(one["line"] == said[0]["line"] for one in said[1:]):
+            notes += [Note("passport", judge=judges[0], **one) for one in said[:1]]
+        else:
+            notes += [
+                Note("passport_of_run", judge=judges[0], run=name, **one.as_plain())
+                for name, one in zip(names, found, strict=True)
+                if one is not None
+            ]
+        notes += drift_notes(judges[0], names, found)
+    return notes
+
+
+def drift_notes(judge: str, names: Sequence[str], found: Sequence[Examined | None]) -> Iterator[Note]:
+    """A line for each run whose anchors are not what they were in the first."""
+    first = found[0]
+    for name, one in zip(names[1:], found[1:], strict=True):
+        between = drift_between(first, one) if first is not None and one is not None else None
+        if between is not None and between.drifted:
+            figures = {"mean": between.mean, "spread": between.spread, "noise": between.retest_sd}
+            shown = {key: f"{value:+.2f}" if key == "mean" else f"{value:.2f}" for key, value in figures.items()}
+            p = "<0.0001" if between.p < 0.0001 else f"{between.p:.4f}"
+            yield Note("drift", judge=judge, first=names[0], run=name, p=p, **shown)
 
 
 def _notes(runs: Sequence[Made], names: Sequence[str]) -> list[str]:

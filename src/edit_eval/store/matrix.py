@@ -10,10 +10,10 @@ from typing import NamedTuple
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_digest
-from edit_eval.protocols.contract import Question
-from edit_eval.protocols.judging import Scored, applying, asked_again, looks_at_samples, read, rendered, score
-from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, counted
-from edit_eval.store.cells import CONTROL, Cells
+from edit_eval.protocols.contract import Question, in_order
+from edit_eval.protocols.judging import Scored, applying, asked_again, leading, looks_at_samples, read, rendered, score
+from edit_eval.records import CONTROL, Edit, Judgement, Reading, Reply, Sample, Status, counted
+from edit_eval.store.cells import Cells
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.keys import REPEAT_STRIDE, edit_key, replay_key, reply_key
 
@@ -31,6 +31,7 @@ OK, PENDING, SKIPPED = Status.OK, Status.PENDING, Status.SKIPPED
 
 
 _NOTHING_MISSING: dict[str, tuple[Status, str]] = {}  # one for all judgements that are whole
+_NO_SPREAD: dict[str, float] = {}  # one for all that have one reading
 
 
 class Shown(NamedTuple):
@@ -201,10 +202,10 @@ class Matrix:
 
         Those that it comes after have been answered.
         """
-        judgement, _, number = self.cells.cell(cell)
+        judgement, reading, number = self.cells.cell(cell)
         edit, judge, _ = self.cells.parts(judgement)
         name = self.cells.asked(judgement)[number].question.name
-        question = self.experiment.question(self.judges[judge], self.cells.sample(edit), name)
+        question = in_order(self.experiment.question(self.judges[judge], self.cells.sample(edit), name), reading)
         if question.after:
             question = rendered(question, {name: self.reading(n) for name, n in self.cells.before(cell).items()})
         return asked_again(question) if again else question
@@ -231,9 +232,11 @@ class Matrix:
         asked = self.cells.asked(judgement)[number]
         if not asked.varies and edit < self.cells.edits:  # as nearly all are: no picture has to be looked up
             pixels = self.edits[edit].pixels if asked.shows_edit else ""
-            return reply_key(model, asked.digest, pixels, reading + REPEAT_STRIDE * repeat)
+            return reply_key(model, asked.digest(reading), pixels, reading + REPEAT_STRIDE * repeat)
         pictures = {name: shown.known_by for name, shown in self.pictures(edit).items()}
-        about = asked_digest(self.question(cell), {**pictures, "edit": "edit"}) if asked.varies else asked.digest
+        about = asked.digest(reading)
+        if asked.varies:
+            about = asked_digest(self.question(cell), {**pictures, "edit": "edit"})
         return reply_key(model, about, pictures.get("edit", "") if asked.shows_edit else "", self.seed(cell))
 
     def can_be_asked(self, cell: int) -> bool:
@@ -374,13 +377,14 @@ class Matrix:
         judge, sample = self.judges[judge_number], self.sample_of(edit)
         asked = [one.question for one in self.cells.asked(number)]
         cells = self.cells.cells_of(number)
-        headline = judge.protocol.headline
         by_reading: ByReading = ()
         if absent := self._absent(edit, cells):
             status, reason = absent
-            scored = Scored({}, dict.fromkeys(applying(judge.protocol, asked), absent), frozenset())
+            scored = Scored({}, dict.fromkeys(applying(judge.protocol, asked), absent), frozenset(), {})
         else:
             scored, by_reading = self._score(judge, sample, asked, [self.reading(cell) for cell in cells])
+        headline = leading(judge.protocol, asked, scored)
+        if not absent:
             status, reason = scored.missing.get(headline) or (OK, _words(by_reading))
         replies = [reply for cell in cells for reply in self.replies[cell]]
         return Judgement(
@@ -396,6 +400,7 @@ class Matrix:
             scores=scored.scores,
             missing=scored.missing or _NOTHING_MISSING,
             again=scored.again,
+            spread=scored.spread or _NO_SPREAD,
             readings=by_reading,
             seconds=sum([reply.seconds for reply in replies]),
             device=replies[-1].device if replies else "",

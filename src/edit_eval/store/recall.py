@@ -43,6 +43,7 @@ class ReplyLine(msgspec.Struct):
     ended: Status = OK
     final: bool = False
     values: dict[str, float] = {}
+    normalised: bool = False
     length: int = 0
 
     @property
@@ -56,6 +57,7 @@ class ReplyLine(msgspec.Struct):
         return Reply(
             text=self.text,
             values=self.values or _NO_VALUES,
+            normalised=self.normalised,
             ended=self.ended,
             final=self.final,
             seconds=self.seconds,

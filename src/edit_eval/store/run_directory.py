@@ -44,8 +44,8 @@ LIVE, SHARDS = "live.json", "shards"
 MOMENT = 10.0
 """Seconds that an engine waits for others that are entering or leaving."""
 OURS = frozenset(
-    {"lock", "holder.json", SHARDS, LIVE, "config", "environment", "samples", *JOURNALS, "images", "logs", "report"}
-)
+    ("lock", "holder.json", SHARDS, LIVE, "config", "environment", "samples", *JOURNALS, "images", "logs", "report")
+) | {"passports", "anchors"}
 
 
 class CannotWrite(Stopped):

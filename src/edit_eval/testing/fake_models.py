@@ -5,6 +5,7 @@ They run in real workers, through real pipes, and their failures are real: a cra
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -129,17 +130,21 @@ class FakeJudge(_Fake):
     """Gives each edit the answer that it was told to give.
 
     It is told by names: `<sample>`, `<sample>#<question>`, `<edit model>/<sample>`, `<edit model>/<sample>#<question>`.
-    The last of these that is there counts.
+    The last of these that is there counts. What it was not told it answers in the form that it is asked for, in the
+    middle of the scale.
     """
+
+    probabilities = True
 
     @dataclass
     class Parameters(Faults):
         answers: dict[str, str] = field(default_factory=dict)
         """By such a name, the answer."""
-        default_answer: str = "Score: 5.000"
-        """The answer for all others."""
+        default_answer: str = ""
+        """The answer for all others; empty: `Score: 5.000`, an object by the question's schema, or no word where
+        probabilities are asked for."""
         values: dict[str, dict[str, float]] = field(default_factory=dict)
-        """By such a name, the values of the reply."""
+        """By such a name, the values of the reply; without, all labels of a question are equally likely."""
         cut_off: list[str] = field(default_factory=list)
         """Such names of answers that a limit on their length cut off."""
 
@@ -158,10 +163,29 @@ class FakeJudge(_Fake):
         both = f"{request.edit_model}/{sample}"
         names = (both + question, both, sample + question, sample)
         return Reply(
-            text=_told(p.answers, names, p.default_answer),
-            values=_told(p.values, names, {}),
+            text=_told(p.answers, names, p.default_answer or middle_answer(request)),
+            values=_told(p.values, names, dict.fromkeys(request.labels, 1 / max(1, len(request.labels)))),
             ended=Status.CUT_OFF if {*names} & {*p.cut_off} else Status.OK,
         )
+
+
+def middle_answer(request: JudgeRequest) -> str:
+    """An answer in the form that a request asks for, in the middle of what it allows."""
+    if request.labels:
+        return ""
+    return json.dumps(_example(json.loads(request.schema)), ensure_ascii=False) if request.schema else "Score: 5.000"
+
+
+def _example(schema: Mapping[str, Any]) -> Any:
+    """What a schema of ours allows: the middle of a range, of several words the one in the middle."""
+    if schema["type"] == "object":
+        return {name: _example(one) for name, one in schema["properties"].items()}
+    if schema["type"] == "array":
+        return [_example(schema["items"])] * schema["minItems"]
+    if schema["type"] == "string":
+        return schema["enum"][len(schema["enum"]) // 2] if "enum" in schema else "told by nobody"
+    middle = (schema["minimum"] + schema["maximum"]) / 2
+    return int(middle) if schema["type"] == "integer" else middle
 
 
 def _told(by_name: Mapping[str, Said], names: Sequence[str], default: Said) -> Said:

@@ -3,8 +3,9 @@
 To a worker, the field `do`:
 
     prepare   class_path, parameters, path, devices,          import the class, and see that it is the one of which
-              revision, server                                keys speak; sent once, first. `server`: see
-                                                              `edit_eval.endpoints.serving.ServerEnvironment`
+              revision, server, forms                         keys speak; sent once, first. `server`: see
+                                                              `edit_eval.endpoints.serving.ServerEnvironment`; `forms`:
+                                                              form, labels and schema of what a judge will be asked
     load      offload                                         load the weights
     run       task, kind ("edit" or "judge"), and what it is about (see `edit_eval.workers.requests`)
     stop                                                      finish what is under way, then end

@@ -12,9 +12,9 @@ model is loaded, and no memory of a device is taken; a model that is elsewhere i
     needs                          one {name, version, missing, error} for each library that the class imports
     torchvision                    why an installed torchvision cannot be imported
     cuda                           {built, devices, error, architectures} of torch
-    examined                       {text, ended, seconds, about} or {error}: what a model that is elsewhere says to one
-                                   question; of an edit model {size, seconds, about}, `size` of the picture, empty
-                                   without one
+    examined                       {text, values, normalised, ended, seconds, about} or {error}: what a model that is
+                                   elsewhere says to one question; of an edit model {size, seconds, about}, `size` of
+                                   the picture, empty without one
 
 Standard library only at module level, as everything beside a model; Pillow may be what is missing.
 """
@@ -132,6 +132,8 @@ def _examine(order: dict[str, Any], say: Say) -> None:
         return
     say(doing="asking it about a drawn scene")
     about = dict(order["request"])
+    if "labels" in about:
+        about["labels"] = tuple(about["labels"])
     there = example_pictures()
     edits = "edit" in order["methods"]
     shows = ["source"] if edits else about.pop("shows", list(there))
@@ -151,6 +153,7 @@ def _examine(order: dict[str, Any], say: Say) -> None:
     ended = getattr(reply, "ended", "ok")
     text = str(getattr(reply, "text", reply))[:LONGEST_ANSWER]
     found = {"text": text, "ended": str(getattr(ended, "value", ended)), "seconds": seconds, "about": about}
+    found |= {"values": dict(getattr(reply, "values", {})), "normalised": getattr(reply, "normalised", False)}
     say(examined=secrets_of(os.environ).hidden_in(found))
 
 

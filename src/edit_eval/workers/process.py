@@ -8,9 +8,9 @@ when its pipe does; see also `edit_eval.workers.lifetime`.
 What a task is about is in `edit_eval.workers.requests`. What comes of it:
 
 of a task to edit    one result: `pixels`, `width`, `height`, `file_bytes`, `flags`
-of a task to judge   one result a request, in order: `text` (with `values`, `ended`, `final` and `length` as in
-                     `edit_eval.workers.replies`, and `halved_to` where the batch did not fit into memory), or
-                     `damaged` (an edit's file is no longer what it was)
+of a task to judge   one result a request, in order: `text` (with `values`, `normalised`, `ended`, `final` and
+                     `length` as in `edit_eval.workers.replies`, and `halved_to` where the batch did not fit into
+                     memory), or `damaged` (an edit's file is no longer what it was)
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from PIL import Image
 
 from edit_eval.endpoints.serving import ServerEnvironment
+from edit_eval.judges.contract import Form
 from edit_eval.pictures import check_edit, own_copy, write_png
 from edit_eval.privacy import secrets_of
 from edit_eval.workers.failures import kind_of, one_line
@@ -87,6 +88,7 @@ class Worker:
         self._tasks: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._model: Any = None
         self._capacity = 1
+        self._forms: list[Form] = []
 
         os.register_at_fork(after_in_child=self._let_go)
 
@@ -174,6 +176,7 @@ class Worker:
         self._model = model_class(parameters)
         self._devices = order["devices"]
         self._server = ServerEnvironment(**order.get("server", {}))
+        self._forms = [Form(form, tuple(labels), schema) for form, labels, schema in order.get("forms", ())]
         if hasattr(self._model, "prepare"):
             self._model.prepare()
         Image.init()  # Pillow's formats are imports, too, and else come with the first picture
@@ -182,7 +185,7 @@ class Worker:
     def _load(self, order: Message) -> None:
         begin = time.monotonic()
         taken = inspect.signature(self._model.load).parameters
-        more = {"offload": order.get("offload", "none"), "server": self._server}
+        more = {"offload": order.get("offload", "none"), "server": self._server, "forms": self._forms}
         self._model.load(self._devices, **{name: value for name, value in more.items() if name in taken})
         about: dict[str, object] = getattr(self._model, "about", dict)()
         self._capacity = max(1, int(getattr(self._model, "capacity", 1)))

@@ -20,7 +20,7 @@ LONGEST_NAME = 200  # characters of a value's name
 
 
 def as_results(replies: Any, count: int) -> list[Message]:
-    """A result a reply, in order: `text`, and of `values`, `ended`, `final` and `length` what there is to say.
+    """A result a reply, in order: `text`, and what there is of `values`, `normalised`, `ended`, `final` and `length`.
 
     `length` is the whole text's where only its beginning is kept. Raises `ModelError` where `replies` are not `count`
     texts or `Reply`s, or have values that are no finite numbers.
@@ -42,6 +42,8 @@ def _result(said: object) -> Message:
     result: Message = {"text": text}
     if reply.values:
         result["values"] = _values(reply.values)
+        if reply.normalised:
+            result["normalised"] = True
     if reply.ended is not Status.OK:
         result["ended"] = str(reply.ended)
     return {**result, "final": True} if reply.final else result

@@ -2,8 +2,9 @@
 
 A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction`, `seed`, `sample`, `output` (path).
 A task to judge: `requests`, a list of `system`, `user`, `form`, `question`, `seed`, `sample`, `edit_model`,
-    `edit_seed`, `repeat`, `reading`, `instruction`, `category` and `pictures`. Each of these has a `name`, `steps` (see
-    `edit_eval.pictures.with_steps`; `["like", PICTURE]` for a size that is another picture's), and is
+    `edit_seed`, `repeat`, `reading`, `instruction`, `category`, perhaps `labels` or `schema`, and `pictures`. Each of
+    these has a `name`, `steps` (see `edit_eval.pictures.with_steps`; `["like", PICTURE]` for a size that is another
+    picture's), and is
 
     `path`, `digest`    a file, and the SHA-256 of its bytes; empty where nobody knows it
     `path`, `pixels`    the file of an edit, and what its pixels were when it was reported
@@ -38,7 +39,7 @@ Request = TypeVar("Request", EditRequest, JudgeRequest)
 OPENING_THREADS = 8
 """A batch's pictures are decoded at once: one thread opens 19 pairs a second, a GPU may judge 25."""
 
-TOLD = {field.name for field in fields(JudgeRequest)} - {"pictures", "sample_id"}
+TOLD = {field.name for field in fields(JudgeRequest)} - {"pictures", "sample_id", "labels", "schema"}
 """What a request is told as it is."""
 
 
@@ -84,7 +85,8 @@ def _judge_request(request: Message, shown: Mapping[str, Opened]) -> JudgeReques
     if damage := next((picture for picture in pictures.values() if isinstance(picture, str)), ""):
         return damage
     told = {name: request[name] for name in TOLD}
-    return JudgeRequest(pictures=pictures, sample_id=request["sample"], **told)
+    labels, schema = tuple(request.get("labels", ())), request.get("schema", "")
+    return JudgeRequest(pictures=pictures, sample_id=request["sample"], labels=labels, schema=schema, **told)
 
 
 def _key(view: Message) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.execution.advice.answer_limits import cut_off_sentences, short_limits
+from edit_eval.execution.advice.answer_limits import cut_off_sentences, short_limits, short_thoughts
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.records import Reply, Status
 from small_benchmark import configuration, write_benchmark
@@ -50,6 +50,24 @@ def test_a_limit_that_is_short_for_the_form_is_named(tmp_path: Path, form: str, 
         ((text, said),) = found(tmp_path, form, {"type": kind, "params": params})
         assert text.startswith(f"judge {kind}: `{name}: {limit}` is short for ")
         assert said.startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("params", "warned"),
+    [
+        ({"thinking": "on", "thinking_tokens": 512}, True),
+        ({"thinking": "on"}, False),
+        ({"thinking": "off", "thinking_tokens": 512}, False),
+        ({"thinking_tokens": 512}, False),
+    ],
+)
+def test_a_thought_needs_room(tmp_path: Path, params: dict[str, Any], warned: bool) -> None:
+    write_benchmark(tmp_path, 1)
+    settings = configuration(tmp_path)
+    settings["reward_model"] = {"type": "transformers", "params": {"model_name": "Qwen/Qwen3.5-9B", **params}}
+    found = short_thoughts(load_configuration(settings))
+    assert [(one.level, one.advice) for one in found] == [("warning", "set it to 8192, or leave it out")] * warned
+    assert all("`thinking_tokens: 512` is short for a thought" in one.text for one in found)
 
 
 def test_what_was_cut_off_at_first_is_told_even_where_a_second_asking_helped() -> None:

@@ -445,3 +445,15 @@ def test_what_is_no_number_of_machines_is_said(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigurationError, match=r"--(nodes|price)"):
             plan(configuration(tmp_path), samples=5, **arguments)  # type: ignore[arg-type]
+
+
+def test_it_says_beforehand_how_many_answers_a_pair_takes_and_what_they_cost(tmp_path: Path) -> None:
+    letters = {"answer": "probabilities", "asked": "one_by_one", "rubric": "five_dimensions.v2"}
+    once = configuration(tmp_path, judge={"seconds": 0.5})
+    often = {**once, "protocol": letters, "evaluation": {"controls": 0, "readings": 4}}
+    assert not any("a pair" in note for note in plan(once, samples=9).notes)
+    made = plan(often, samples=9)
+    assert "testing: 6 questions x 4 readings, so 24 answers a pair" in made.notes
+    assert made.durations["judge:testing"].unit == pytest.approx(
+        24 * plan(once, samples=9).durations["judge:testing"].unit
+    )

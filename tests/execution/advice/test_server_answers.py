@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.contract import Question
 from image_server import ImageServer, Reply
 from judge_server import JudgeServer
+from judges.level_of_edit import LevelOfEdit
+from played_servers import KINDS, PlayedServer
 from small_matrix import small_sample
 
 KEY = "sk-CANARY-4f1b09d2"
@@ -65,15 +68,19 @@ class TestThroughDoctor:
 
     def test_one_question_with_pictures_and_the_rubric(self, tmp_path: Path) -> None:
         pytest.importorskip("openai")
-        with JudgeServer(f"Score: 7.500\nYour key is {KEY}") as up:
+        with PlayedServer(KINDS["vllm"], answer=f"Score: 7.500\nYour key is {KEY}") as up:
             findings = evaluation.examine(configuration(tmp_path, server(up.base_url)))
-        (asked,) = up.asked
+        (asked,) = up.judged
         assert [image[:8] for image in asked.images] == [b"\x89PNG\r\n\x1a\n"] * 2
         assert asked.images[0] != asked.images[1], "the scene, and its right edit"
         assert "strict and fair judge" in asked.text
         assert asked.headers["authorization"] == f"Bearer {KEY}"
-        (finding,) = said(findings)
+        finding, able = said(findings)
         assert f"{up.base_url} answered in " in finding.text
+        assert able.text == (
+            "judge chat_endpoint: its server holds an answer to a schema (response_format); gives probabilities "
+            "(logprobs, systemone); takes a switch for thinking (chat_template_kwargs)"
+        )
         assert "Your key is <OPENAI_API_KEY>" in finding.text
 
     def test_a_dead_server_stops_with_its_address_and_nothing_else(self, tmp_path: Path) -> None:
@@ -147,6 +154,7 @@ class TestThroughDoctor:
         ({"text": "I like it."}, "score", "warning", "what is no score", "protocol: {answer: reason_then_score}"),
         ({"text": "I like it."}, "reason_then_score", "warning", "what is no score", "see which model answers there"),
         ({"text": "Score: 7", "ended": "cut_off"}, "score", "warning", "was cut off: `Score: 7`", "raise max_tokens"),
+        ({"text": "<think>Hm", "ended": "cut_off"}, "score", "warning", "was cut off", "write `thinking: off`"),
         ({"text": "Score: 7.000\n" + "x" * 100}, "reason_then_score", "warning", "no score", "see which"),
         ({"error": "down (http://h)"}, "score", "problem", "judge j: down (http://h)", "no run gets a score"),
     ],
@@ -158,6 +166,20 @@ def test_what_an_answer_means(examined: dict[str, Any], form: str, level: str, t
     assert text in finding.text
     assert advice in finding.advice
     assert "\n" not in finding.text
+
+
+def test_probabilities_are_shown_the_likeliest_first() -> None:
+    question = LevelOfEdit(LevelOfEdit.Parameters()).questions(small_sample(0))[0]
+    judge = replace(asked("score")[0], protocol=LevelOfEdit(LevelOfEdit.Parameters()))
+    examined = {"text": "A", "ended": "ok", "seconds": 0.1, "about": {}, "values": {"A": 0.25, "B": 0.5, "C": 0.125}}
+    finding = server_finding("judge j", examined, judge, question)
+    assert (finding.level, finding.text) == (
+        "ok",
+        "judge j: its server answered in 0.1 s: `B` 50.0%, `A` 25.0%, `C` 12.5%",
+    )
+    finding = server_finding("judge j", {**examined, "values": {"A": 0.1, "B": 0.1, "C": 0.1}}, judge, question)
+    assert finding.level == "warning"
+    assert "the judge would say something else" in finding.text
 
 
 def test_a_reply_that_is_no_answer_at_all_is_shown_in_one_line() -> None:

@@ -166,6 +166,7 @@ def test_the_judges_have_a_section_where_there_is_something_to_say(complete: Rep
     assert f">{alpha['alpha']:.2f}<" in section
     assert several.summary["agreement"]["median"] is None
     assert "judges.median" not in section
+    assert f">{alpha['pairs'][0]['apart']['difference']:+.2f}<" in section
     assert "ICC" not in section  # nothing was judged twice
     document = (several.folder / "report.md").read_text(encoding="utf-8")
     assert f"| strict, kind | {alpha['edits']} | {alpha['alpha']:.2f} |" in document

@@ -10,6 +10,8 @@ from edit_eval.reporting.page.texts import LANGUAGES, name_of, short_category, t
 FAMILIES = (
     *("status.", "kind.", "difficulty.", "language.", "flag.", "sort.", "view.", "theme.", "chart.", "axis."),
     *("compare.note.", "compare.failures.", "gate.", "agreement.no_alpha.", "scale.", "mean.over.", "published."),
+    "control.",
+    "verdict.",
 )
 """Their keys are put together from a word of the records or of a template."""
 
@@ -17,6 +19,7 @@ FAMILIES = (
 def sources() -> str:
     folder = Path(str(files("edit_eval.reporting")))
     every = [one for one in folder.rglob("*") if one.suffix in (".py", ".js", ".j2")]
+    every = [one for one in every if not one.name.startswith("audit.")]  # an audit has texts of its own
     return "\n".join(one.read_text(encoding="utf-8") for one in every)
 
 

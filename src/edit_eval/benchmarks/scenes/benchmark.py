@@ -70,7 +70,7 @@ class Scenes:
         chosen = self._parameters.cache_dir
         root = cache_folder() if chosen is None else Path(chosen).expanduser().absolute()
         width, height = self._size
-        return root / "scenes" / f"{width}x{height}-seed{self._parameters.seed}-{_drawing_digest()}"
+        return root / "scenes" / f"{width}x{height}-seed{self._parameters.seed}-{drawing_digest()}"
 
     @property
     def _size(self) -> tuple[int, int]:
@@ -93,7 +93,7 @@ class Scenes:
                 id=name,
                 index=index,
                 category=category,
-                pictures={"source": Picture(path=str(path), digest=_lay_down(path, planned.scene))},
+                pictures={"source": Picture(path=str(path), digest=lay_down(path, planned.scene))},
                 instruction=instructions[language],
                 description=describe(planned.scene, language),
                 language=language,
@@ -140,7 +140,7 @@ def example_pictures() -> dict[str, Image.Image]:
     return {"source": picture_of(planned.scene), "edit": picture_of(apply(planned.scene, planned.edit))}
 
 
-def _drawing_digest() -> str:
+def drawing_digest() -> str:
     """Twelve hexadecimal digits of the code that draws, Pillow's version included."""
     digest = hashlib.sha256(PIL.__version__.encode())
     for path in sorted(Path(__file__).parent.rglob("*.py")):
@@ -148,7 +148,7 @@ def _drawing_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def _lay_down(path: Path, scene: Scene) -> str:
+def lay_down(path: Path, scene: Scene) -> str:
     """Sees to it that the file is there and whole; returns the SHA-256 of its bytes."""
     try:
         if path.is_file():

@@ -29,6 +29,8 @@ add: The new thing rests on the ground, fits the distance in size and casts a sh
     新物体落在地面上，大小符合远近，并与周围物体一样投下阴影。
 remove: The thing goes together with its shadow; what stood on it comes down, and the ground behind is restored.
     物体连同阴影一起消失；原本放在上面的东西会落下，背后的画面得到补全。
+remove_all: Every one of them goes together with its shadow, and nothing that is not one of them.
+    它们全部连同阴影一起消失，其他物体都不变。
 move: The thing leaves no trace, shadow included; in its new place its size fits the distance.
     原处不留痕迹和阴影；在新位置上，大小符合远近。
 recolour: Exactly the thing that is meant changes its colour; its shading stays, its twins do not change.

@@ -106,6 +106,16 @@ def _remove(scene: Scene, edit: Edit, target: Thing) -> Scene:
     return _cleared(scene, target, target.on).without(target.name)
 
 
+def _remove_all(scene: Scene, edit: Edit) -> Scene:
+    """Without all things of the edit's kind, colour and size. Raises `ValueError` where there is none."""
+    found = alike(scene, Reference(edit.kind, edit.colour, edit.size))
+    if not found:
+        raise ValueError(f"there is no such thing: {edit}")
+    for thing in found:
+        scene = _cleared(scene, thing, thing.on).without(thing.name)
+    return scene
+
+
 def _move(scene: Scene, edit: Edit, target: Thing) -> Scene:
     anchor = _anchor(scene, edit)
     if anchor.name == target.name:
@@ -220,6 +230,7 @@ FEATURES = ("umbrella", "lanterns", "ramp")
 """The actions that give their target the feature of the same name."""
 TO_SCENE: dict[str, Callable[[Scene, Edit], Scene]] = {
     "add": _add,
+    "remove_all": _remove_all,
     "queue": _queue,
     "sun": lambda scene, edit: replace(scene, sun=edit.value),
     "time": _time,

@@ -15,7 +15,8 @@ from edit_eval.benchmarks.scenes.references import Reference
 
 @dataclass(frozen=True)
 class Rule:
-    """The sentences of one action. `{target}`, `{anchor}`, `{place}`, `{thing}`, `{colour}`, `{side}` are filled in."""
+    """The sentences of one action. `{target}`, `{anchor}`, `{place}`, `{thing}`, `{things}`, `{colour}`, `{side}` are
+    filled in."""
 
     action: str
     value: str
@@ -42,6 +43,8 @@ _ONLY_FOR = {
 _SENTENCES = """
 remove: Remove {target}. | Take {target} out of the picture. | Erase {target} from the scene.
     移除{target}。 | 把{target}从画面中去掉。 | 请把{target}拿走。
+remove_all: Remove all {things}. | Take all {things} out of the picture.
+    移除所有{things}。 | 把所有{things}从画面中去掉。
 add: Add {thing} {place}. | Place {thing} {place}.
     在{place}加上{thing}。 | 在{place}放{thing}。
 move: Move {target} {place}. | Put {target} {place}.
@@ -154,7 +157,9 @@ def _slots(edit: Edit, language: str) -> dict[str, str]:
         if edit.relation:
             slots["place"] = vocabulary.place(edit.relation, edit.anchor, language)
     if edit.kind:
-        slots["thing"] = vocabulary.new_thing(Reference(edit.kind, edit.colour, edit.size), language)
+        new = Reference(edit.kind, edit.colour, edit.size)
+        slots["thing"] = vocabulary.new_thing(new, language)
+        slots["things"] = vocabulary.core(new, language, many=True)
     for slot, words in _WORDS.items():
         if edit.value in words:
             slots[slot] = words[edit.value] if language == "zh" else edit.value
@@ -209,8 +214,9 @@ def _fill(rule: Rule, slots: Mapping[str, str], language: str) -> Edit | None:
         if name == "place":
             where = vocabulary.read_place(text, language)
             fields = where and {"relation": where[0], "anchor": where[1]}
-        elif name == "thing":
-            thing = vocabulary.read_new_thing(text, language)
+        elif name in ("thing", "things"):
+            read_as = vocabulary.read_new_thing if name == "thing" else vocabulary.read_core
+            thing = read_as(text, language)
             fields = thing and {"kind": thing.kind, "colour": thing.colour, "size": thing.size}
         elif name in _WORDS:
             words = {zh if language == "zh" else en: en for en, zh in _WORDS[name].items()}

@@ -13,9 +13,16 @@ from edit_eval.store.matrix import Matrix
 
 LIMITS = ("max_new_tokens", "max_tokens")
 """Parameters of judges that limit an answer, in tokens."""
+THOUGHT_NEEDED, THOUGHT_GIVEN = 2048, 8192
+"""Tokens: a thought about a pair of pictures often takes some thousand, and nothing is made of one that is cut off."""
 
 
-WANTED = {"score": "a bare score", "reason_then_score": "reasons and a score"}
+WANTED = {
+    "score": "a bare score",
+    "reason_then_score": "reasons and a score",
+    "json": "reasons and numbers as JSON",
+    "labels": "a letter for each criterion",
+}
 
 
 def short_limits(configuration: Configuration, experiment: Experiment) -> list[Finding]:
@@ -31,6 +38,17 @@ def short_limits(configuration: Configuration, experiment: Experiment) -> list[F
                 text = f"judge {name}: `{limit}: {tokens}` is short for {what}; an answer that is cut off is no score"
                 advice = f"set it to {TOKENS_GIVEN[form]}, or leave it out"
                 found.append(Finding("models", "warning", text, advice))
+    return found
+
+
+def short_thoughts(configuration: Configuration) -> list[Finding]:
+    """A warning for each judge that is to think, and has hardly room for it."""
+    found = []
+    for name, section in configuration.judges.items():
+        tokens = section.parameters.get("thinking_tokens")
+        if section.parameters.get("thinking") == "on" and isinstance(tokens, int) and tokens < THOUGHT_NEEDED:
+            text = f"judge {name}: `thinking_tokens: {tokens}` is short for a thought; one that is cut off is no answer"
+            found.append(Finding("models", "warning", text, f"set it to {THOUGHT_GIVEN}, or leave it out"))
     return found
 
 

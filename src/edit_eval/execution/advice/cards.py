@@ -1,4 +1,4 @@
-"""What an edit model's class knows of a model before it is loaded: licence, steps, canvas, and what to be wary of."""
+"""What a model's class knows of it before it is loaded: licence, steps, canvas, pictures, and what to be wary of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from edit_eval.config.components import import_class
+from edit_eval.config.components import Kind, import_class
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.workers.model_class import make_parameters
@@ -19,11 +19,13 @@ SAID = {
     "canvas_rule": "size: {}",
     "sources": "sources: {}",
     "prompt_rewriting": "prompt rewriting: {}",
+    "pictures": "tokens a picture: {}",
+    "thinking": "thinking: {}",
 }
 
 
 def card_of(section: ModelSection, folder: Path) -> Mapping[str, str]:
-    """The card of an edit model; empty where its class has none, or only its own environment can import it.
+    """The card of a model; empty where its class has none, or only its own environment can import it.
 
     Raises `ConfigurationError` for what the model does not take.
     """
@@ -32,9 +34,10 @@ def card_of(section: ModelSection, folder: Path) -> Mapping[str, str]:
 
 
 def asked(section: ModelSection, folder: Path, method: str) -> Any:
-    """What a static method of an edit model's class says of its parameters; None where there is no such method."""
+    """What a static method of a model's class says of its parameters; None where there is no such method."""
     try:
-        model_class = import_class("edit_model", section.class_path, folder)
+        kind: Kind = "judge" if section.protocol else "edit_model"
+        model_class = import_class(kind, section.class_path, folder)
     except ConfigurationError:  # only its own environment can import it
         return None
     found = getattr(model_class, method, None)

@@ -103,7 +103,7 @@ def _known(section: ModelSection, asked: float) -> Duration | None:
     if section.type == "testing":
         return Duration(float(parameters["load_seconds"]), asked * float(parameters["seconds"]), "its own parameters")
     if section.type == "qwen3_vl":
-        bare = section.protocol is None or section.protocol.parameters.get("answer", "") == "score"
+        bare = section.protocol is None or section.protocol.parameters.get("answer", "") in ("score", "probabilities")
         unit = BARE_SCORE_SECONDS if bare else REASONED_SCORE_SECONDS
         return Duration(JUDGE_BYTES / LOAD_BYTES_A_SECOND, asked * unit, "estimated for an H100", published=True)
     if section.type in ("scene_editor", "scene_judge"):

@@ -19,14 +19,16 @@ from typing import Any
 
 from edit_eval.benchmarks.scenes.benchmark import example_sample
 from edit_eval.config.components import Kind, import_class
+from edit_eval.config.families import shared_families
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
-from edit_eval.execution.advice.answer_limits import short_limits
+from edit_eval.execution.advice.answer_limits import short_limits, short_thoughts
 from edit_eval.execution.advice.cards import card_of, told
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.obstacles import download_command, no_gpu, no_weights
+from edit_eval.execution.advice.pins import shared_environments
 from edit_eval.execution.advice.probing import Question, environment_findings, probe
-from edit_eval.execution.advice.server_answers import edit_finding, server_finding
+from edit_eval.execution.advice.server_answers import ability_findings, edit_finding, server_finding
 from edit_eval.execution.choices import automatic_findings
 from edit_eval.execution.drivers.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
@@ -100,6 +102,8 @@ def examine(
         findings += _weight_findings(model, environment, downloads)
         findings += fit_findings(model, visible, host_free)
     findings += _elsewhere(machine, wanted)
+    families = shared_families(configuration.judges.values(), configuration.edit_models.values())
+    findings += [Finding("models", "note", shared) for shared in families]
     findings += together_findings(wanted, visible, configuration.execution.placement)
     findings += automatic_findings(configuration.execution, wanted, visible, host_free)
     benchmark, experiment = ([], None) if refused else _benchmark_findings(configuration, listener)
@@ -111,6 +115,7 @@ def examine(
     findings += disk_findings(run_folder, images, downloads)
     findings += _key_findings(configuration, environment)
     findings += short_limits(configuration, experiment) if experiment is not None else []
+    findings += short_thoughts(configuration)
     return findings
 
 
@@ -238,6 +243,8 @@ def _request(question: protocols.Question, sample: Sample) -> dict[str, Any]:
         "user": question.user,
         "question": question.name,
         "form": question.form,
+        "labels": question.labels,
+        "schema": question.schema,
         "shows": [view.picture for view in question.shows],
         "sample_id": sample.id,
         "instruction": sample.instruction,
@@ -256,7 +263,8 @@ def _environments(questions: Sequence[Question], visible: Sequence[Gpu]) -> list
             findings.append(edit_finding(question.who, found["examined"]))
         if question.asked and "examined" in found:
             findings.append(server_finding(question.who, found["examined"], *question.asked))
-    return findings
+            findings += ability_findings(question.who, found["examined"])
+    return findings + shared_environments(questions)
 
 
 def _path_findings(configuration: Configuration, environment: Mapping[str, str]) -> list[Finding]:
@@ -268,9 +276,7 @@ def _path_findings(configuration: Configuration, environment: Mapping[str, str])
 
 
 def _card_findings(wanted: Wanted, folder: Path) -> list[Finding]:
-    """What an edit model's class knows of it before it is loaded."""
-    if wanted.model.kind != "edit":
-        return []
+    """What a model's class knows of it before it is loaded."""
     try:
         card = card_of(wanted.section, folder)
     except ConfigurationError as error:  # which the benchmark's findings say, too, where there is a benchmark

@@ -28,10 +28,12 @@ class Fetched(NamedTuple):
 
 
 def fetch(configuration: Configuration) -> Iterator[Fetched]:
-    """Downloads benchmark, weights and prompts as far as they lie on the hub; yields each as soon as it is here.
+    """Downloads benchmark and weights as far as they lie on the hub, and prompts, which may lie on GitHub, too.
+
+    Yields each as soon as it is here.
 
     What is in the cache already is not downloaded again. Raises `ConfigurationError` for what the hub does not have or
-    give, and for a path that is not there; `Stopped` for a hub that fails, or a full disk.
+    give, and for a path that is not there; `Stopped` for a hub that fails, prompts that do not come, a full disk.
     """
     benchmark = configuration.benchmark
     cls = import_class("benchmark", benchmark.class_path, configuration.folder)
@@ -45,7 +47,12 @@ def fetch(configuration: Configuration) -> Iterator[Fetched]:
             if not folder.is_dir() and is_hub_name(name):
                 folder = fetch_model(Repository(name, revision, "model"), section.named("model_name"))
             yield _fetched(f"{kind} {section.name}", name, folder)
-        prompts = section.protocol.parameters.get("prompts_path") if section.protocol else None
+        protocol = section.protocol
+        prompts = protocol.parameters.get("prompts_path") if protocol else None
+        if protocol and not prompts and protocol.parameters.get("prompts") == "official":
+            file = getattr(import_class("protocol", protocol.class_path, configuration.folder), "official_file", None)
+            if file is not None:
+                yield _fetched(f"prompts of judge {section.name}", str(file), file.fetch())
         if isinstance(prompts, str) and is_address(prompts):
             path = local_path(prompts, ("*.py", "*.json", "*.txt", "*.yaml"), "protocol.prompts_path")
             yield _fetched(f"prompts of judge {section.name}", prompts, path)

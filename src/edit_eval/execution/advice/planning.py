@@ -226,6 +226,7 @@ def make_plan(
     choices = choose(configuration, models, machine)
     placement, load_concurrency = choices.placement.value, choices.load_concurrency.value
     notes = [*_notes(choices, room, here=imagined is None), *too_short(configuration, models, durations)]
+    notes += _askings(configuration, questions or {})
     for section in configuration.edit_models.values():
         notes += [f"{section.name}: {line}" for line in told(card_of(section, configuration.folder))]
     if categories is None:
@@ -319,6 +320,19 @@ def _batches(
     if chosen is not None:
         cut = {size: [batch[number] for number in chosen] for size, batch in cut.items()}
     return {name: cut[size] for name, size in sizes.items()}
+
+
+def _askings(configuration: Configuration, questions: Mapping[str, float]) -> list[str]:
+    """A line for each judge that is asked more than once about an edit: what its readings and questions come to."""
+    readings, notes = configuration.evaluation.readings, []
+    for name in configuration.judges:
+        asked = questions.get(name, 1.0)
+        if readings * asked > 1:
+            each = f"{asked:.3g} questions x " if asked != 1 else ""
+            notes.append(
+                f"{name}: {each}{readings} reading{'s' * (readings > 1)}, so {readings * asked:.3g} answers a pair"
+            )
+    return notes
 
 
 def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[str]:

@@ -32,13 +32,37 @@ def server_finding(who: str, examined: Mapping[str, Any], judge: AskedJudge, que
     where = f"{who}: {about.get('server', 'its server')} answered in {examined['seconds']:.1f} s"
     said = " ".join(text.split())
     shown = f"`{said[:SHOWN]}{'...' * (len(said) > SHOWN)}`"
-    reply = Reply(text=text, ended=Status(examined["ended"]), final=True)
+    more = {"values": examined.get("values", {}), "normalised": examined.get("normalised", False)}
+    reply = Reply(text=text, ended=Status(examined["ended"]), final=True, **more)
     reading = read(judge.protocol, question, [reply], 0)
+    if reply.values:
+        likely = sorted(reply.values.items(), key=lambda item: -item[1])[:3]
+        shown = ", ".join(f"`{label}` {share:.1%}" for label, share in likely)
     if reading.status is Status.OK:
         return Finding("servers", "ok", f"{where}: {shown}")
     if reading.status is Status.CUT_OFF:
-        return Finding("servers", "warning", f"{where}, and was cut off: {shown}", "raise max_tokens")
+        advice = "write `thinking: off`, or raise thinking_tokens" if said.startswith("<think>") else "raise max_tokens"
+        return Finding("servers", "warning", f"{where}, and was cut off: {shown}", advice)
     advice = "see which model answers there, and what its prompt asks for"
     if question.form == "score":
         advice = "for a judge that answers in words: `protocol: {answer: reason_then_score}`"
     return Finding("servers", "warning", f"{where} what is no score ({reading.reason})", advice)
+
+
+ABILITIES = {
+    "schema": ("not held", "holds no answer to a schema", "holds an answer to a schema ({})"),
+    "probabilities": ("none", "gives no probabilities", "gives probabilities ({})"),
+    "thinking": ("no switch", "takes no switch for thinking", "takes a switch for thinking ({})"),
+}
+"""What a judge says about its server -> what it says where there is no such thing, that in words, and the opposite."""
+
+
+def ability_findings(who: str, examined: Mapping[str, Any]) -> list[Finding]:
+    """One line on what the server can do beyond the chat protocol, where that was found out."""
+    about = examined.get("about", {})
+    can = [
+        without if about[name] == none else having.format(about[name])
+        for name, (none, without, having) in ABILITIES.items()
+        if name in about
+    ]
+    return [Finding("servers", "note", f"{who}: its server {'; '.join(can)}")] if can else []

@@ -146,6 +146,7 @@ class LocalDriver:
             "path": [os.path.abspath(folder) for folder in specification.import_path],
             "revision": specification.revision,
             "devices": devices,
+            "forms": specification.forms,
         }
         if specification.server is not None:
             kept = specification.logs and str((specification.logs / f"{specification.name}-server.log").absolute())

@@ -61,6 +61,7 @@ EDITED: Mapping[str, Check] = {
 ANSWERED: Mapping[str, Check] = {
     "text": _text,
     "values": _perhaps(_each(_text, _number)),
+    "normalised": _perhaps(lambda value: isinstance(value, bool)),
     "ended": _perhaps(lambda value: value in ("cut_off", "refused", "judge_error")),
     "final": _perhaps(lambda value: isinstance(value, bool)),
     "length": _perhaps(_count),

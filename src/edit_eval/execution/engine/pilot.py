@@ -13,9 +13,8 @@ from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple
 
 from edit_eval.errors import Stopped
-from edit_eval.records import NO_EDIT, Edit, Judgement, Status
+from edit_eval.records import CONTROL, NO_EDIT, Edit, Judgement, Status
 from edit_eval.scheduling.batches import FEWEST_IN_PILOT, first_samples
-from edit_eval.store.cells import CONTROL
 from edit_eval.store.matrix import Matrix
 
 

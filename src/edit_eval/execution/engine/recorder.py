@@ -138,6 +138,8 @@ class Recorder:
             "system": question.system,
             "user": question.user,
             "form": question.form,
+            **({"labels": question.labels} if question.labels else {}),
+            **({"schema": question.schema} if question.schema else {}),
             "seed": matrix.seed(cell) + ASK_STRIDE * (len(matrix.replies[cell]) if again else 0),
             "instruction": sample.instruction,
             "category": sample.category,
@@ -173,6 +175,7 @@ class Recorder:
                 reply = Reply(
                     text=result["text"],
                     values=result.get("values") or {},
+                    normalised=result.get("normalised", False),
                     ended=Status(result.get("ended") or "ok"),
                     final=bool(result.get("final")),
                     seconds=seconds / len(asked),
@@ -293,6 +296,8 @@ class Recorder:
             "read": dict(reading.values),
             "at": time.time(),
         }
+        if reply.normalised:
+            record["normalised"] = True
         if "halved_to" in result:
             record["halved_to"] = result["halved_to"]
         self._directory.append("replies", record)

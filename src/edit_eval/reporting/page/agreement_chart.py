@@ -44,9 +44,10 @@ def agreement(results: Results, language: str) -> list[AnyChart]:
     """One chart for each of the first pairs of judges: a dot an edit that both have scored, repeats as their mean."""
     scores: dict[str, dict[_Edit, list[float]]] = {judge: {} for judge in results.judges}
     for one in results.judgements:
-        if one.score is not None:
+        score = one.scores.get(results.scoring[one.judge].headline)
+        if score is not None:
             edit = (one.edit_model, one.sample_id, one.edit_seed)
-            scores[one.judge].setdefault(edit, []).append(one.score)
+            scores[one.judge].setdefault(edit, []).append(score)
     means = {
         judge: {edit: math.fsum(some) / len(some) for edit, some in of_judge.items()}
         for judge, of_judge in scores.items()

@@ -80,15 +80,19 @@ def series_names(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]
     }
 
 
-def entries(results: Sequence[Mapping[str, Any]]) -> list[Entry]:
-    """Every score of a summary's `results`: of a judge the headline first, its edit models together."""
+def entries(results: Sequence[Mapping[str, Any]], *, parts: bool = False) -> list[Entry]:
+    """Every score of a summary's `results`: of a judge the headline first, its edit models together.
+
+    Without those that are parts of a headline; with `parts` those alone, of which there is any number.
+    """
     names = series_names([(entry["edit_model"], entry["judge"]) for entry in results])
     digits = _digits(results)
     judges = list(dict.fromkeys(entry["judge"] for entry in results))
     made = [
         _entry(entry, score, names[entry["edit_model"], entry["judge"]], digits[entry["judge"], score])
         for entry in results
-        for score in entry["scores"]
+        for score, block in entry["scores"].items()
+        if parts == block.get("part", False) and (not parts or block["n"])
     ]
     order = {key: place for place, key in enumerate(digits)}
     return sorted(made, key=lambda one: (judges.index(one.judge), not one.leads, order[one.judge, one.score]))
@@ -159,3 +163,37 @@ def refusals(summary: Mapping[str, Any]) -> list[dict[str, object]]:
         for edit_model, of in found
         if of["count"]
     ]
+
+
+@dataclass(frozen=True)
+class ControlRow:
+    """What a judge gives to one kind of control."""
+
+    kind: str
+    """`source`, `blank` or `shuffled`."""
+    judge: str
+    block: Mapping[str, Any]
+    """Its numbers, like those of a score."""
+
+
+def controls_of(summary: Mapping[str, Any], judge: str) -> list[ControlRow]:
+    """The rows that stand atop the results of a judge's headline."""
+    judges = (summary.get("controls") or {}).get("judges") or {}
+    return [ControlRow(kind, judge, block) for kind, block in judges.get(judge, {}).get("kinds", {}).items()]
+
+
+def controls_are_off(summary: Mapping[str, Any]) -> bool:
+    """Whether the run has none because it was told so."""
+    return (summary.get("controls") or {}).get("samples") == 0
+
+
+def judges_without_sight(summary: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Mapping[str, Any]]]]]:
+    """The judges that are not shown to put all controls below edits: for each the kinds, and what they stand beside."""
+    judges = (summary.get("controls") or {}).get("judges") or {}
+    found = []
+    for judge, one in judges.items():
+        kinds = [(kind, block["beside_edits"]) for kind, block in one["kinds"].items()]
+        kinds = [(kind, beside) for kind, beside in kinds if beside["below"] is False]
+        if kinds:
+            found.append((judge, kinds))
+    return found

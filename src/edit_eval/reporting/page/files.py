@@ -34,7 +34,7 @@ def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, 
         "index.html": lambda file: file.writelines(page(results, summary, folder, language=language)),
     }
     for name, write in contents.items():
-        with _whole(folder / name) as file:
+        with whole(folder / name) as file:
             write(file)
 
 
@@ -44,7 +44,7 @@ def _write_summary(summary: Mapping[str, Any], file: TextIO) -> None:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[TextIO]:
+def whole(path: Path) -> Iterator[TextIO]:
     """A file that appears under its name only when all of it is on the disk."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

@@ -81,7 +81,8 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: Pictures) ->
 
 def _scoring(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
     """For each judge its headline and, of all its scores in their order, what it takes to show and sort them."""
-    digits = {(part.judge, part.score): part.digits for part in entries(summary["results"])}
+    every = [part for parts in (False, True) for part in entries(summary["results"], parts=parts)]
+    digits = {(part.judge, part.score): part.digits for part in every}
     return {
         judge: {
             "headline": found.headline,
@@ -94,6 +95,7 @@ def _scoring(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
                     "title": {one: named_score(name, scale, one) for one in LANGUAGES},
                 }
                 for name, scale in found.scales.items()
+                if (judge, name) in digits
             },
         }
         for judge, found in results.scoring.items()
@@ -146,10 +148,12 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
     return {
         **_fields(judgement, "judge repeat status reason"),
         "scores": dict(judgement.scores),
+        **({"spread": dict(judgement.spread)} if judgement.spread else {}),
         "missing": {name: [status.value, reason] for name, (status, reason) in judgement.missing.items()},
         "readings": [{question: _reading(found) for question, found in one.items()} for one in judgement.readings],
     }
 
 
 def _reading(reading: Reading) -> dict[str, Any]:
-    return {**_fields(reading, "status reason text"), "values": dict(reading.values), "asked": reading.asked}
+    known = {} if reading.mass is None else {"mass": reading.mass}
+    return {**_fields(reading, "status reason text asked"), "values": dict(reading.values), **known}

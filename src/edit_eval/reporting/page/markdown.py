@@ -8,9 +8,11 @@ from typing import Any
 
 from edit_eval.records import Results
 from edit_eval.reporting import formats
+from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.page.entries import Entry
 from edit_eval.reporting.page.rendering import template_environment, told_of
 from edit_eval.reporting.page.texts import name_of, scale_words, score_name, text
+from edit_eval.reporting.passports import passport_lines
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|#~$&!]|(?<!\w)_|_(?!\w))")  # an underscore within a word is only itself
 
@@ -29,7 +31,11 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         scale_words=lambda part: scale_words(part.scale, language),
     )
     environment.filters["score_name"] = of_score
-    return environment.get_template("report.md.j2").render(**told_of(results, summary))
+    return environment.get_template("report.md.j2").render(
+        **told_of(results, summary),
+        wrong=wrong_lines(summary, language),
+        examined=passport_lines(summary, language),
+    )
 
 
 def inline(words: object) -> str:

@@ -28,6 +28,7 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.records import Results
 from edit_eval.reporting import formats
+from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import charts, histogram_hint, most_tags
 from edit_eval.reporting.page.entries import Entry
@@ -36,6 +37,7 @@ from edit_eval.reporting.page.rendering import template_environment, told_of
 from edit_eval.reporting.page.texts import LANGUAGES, name_of, scale_words, score_name, text, texts
 from edit_eval.reporting.page.thumbnails import size_for, thumbnails
 from edit_eval.reporting.page.vega import vega
+from edit_eval.reporting.passports import passport_lines
 
 _STYLES = ("page.css", "results.css", "gallery.css", "detail.css")
 _EARLY = "early.js"
@@ -92,10 +94,12 @@ def _json(data: Any) -> str:
 
 
 def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]], title: str) -> str:
-    style = "\n".join(_asset(name) for name in _STYLES)
-    script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
-    early, drawing = _asset(_EARLY), vega()
+    style = "\n".join(asset(name) for name in _STYLES)
+    script = "(() => {\n'use strict';\n" + "\n".join(asset(name) for name in _SCRIPTS) + "\n})();"
+    early, drawing = asset(_EARLY), vega()
     results: Results = told["results"]
+    wrong = {one: wrong_lines(told["summary"], one) for one in LANGUAGES}
+    examined = {one: passport_lines(told["summary"], one) for one in LANGUAGES}
     parts: list[Entry] = told["parts"]
     return (
         _templates(language)
@@ -108,6 +112,8 @@ def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[A
             vega=Markup(drawing),
             policy=_policy(style, (early, script, drawing)),
             title=title,
+            wrong=_by_line(wrong),
+            examined=_by_line(examined),
             made=_made(drawn),
             histogram_hint=histogram_hint,
             judges_have_one_scale=have_one_scale(results),
@@ -121,6 +127,11 @@ def _document(told: Mapping[str, Any], language: str, drawn: Mapping[str, list[A
             thumbnails_here=Markup(_THUMBNAILS_HERE),
         )
     )
+
+
+def _by_line(lines: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """Each line in every language, of all lines by language."""
+    return [dict(zip(lines, one, strict=True)) for one in zip(*lines.values(), strict=True)]
 
 
 def title(name: str, parts: Sequence[Entry], language: str) -> str:
@@ -139,19 +150,21 @@ def _made(drawn: Mapping[str, list[Any]]) -> dict[str, Counter[str | None]]:
 
 def _policy(style: str, scripts: tuple[str, ...]) -> str:
     """The page's Content-Security-Policy: these scripts, this style, pictures from the disk, nothing else."""
-    allowed = " ".join(_digest(script) for script in scripts)
+    allowed = " ".join(digest_of(script) for script in scripts)
     return (
-        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
+        f"default-src 'none'; script-src {allowed}; style-src {digest_of(style)}; "
         "img-src 'self' file: data:; base-uri 'none'; form-action 'none'"
     )
 
 
-def _digest(source: str) -> str:
+def digest_of(source: str) -> str:
+    """By which a page's policy allows a style or a script."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A style or a script of the page."""
     return files("edit_eval.reporting.page").joinpath(f"templates/{name}").read_text(encoding="utf-8").strip()
 
 

@@ -12,7 +12,17 @@ from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.costs import costs, loads
 from edit_eval.reporting.failures import failures, missing_scores
-from edit_eval.reporting.page.entries import Entry, category_names, choices, entries, headlines, refusals
+from edit_eval.reporting.page.entries import (
+    Entry,
+    category_names,
+    choices,
+    controls_are_off,
+    controls_of,
+    entries,
+    headlines,
+    refusals,
+)
+from edit_eval.reporting.page.readings import readings
 from edit_eval.reporting.page.texts import judgement_status
 from edit_eval.reporting.repetition import COMMAND, repetition
 from edit_eval.reporting.slow_devices import slow_devices
@@ -56,6 +66,8 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "rows": rows,
         "parts": parts,
         "choices": choices(rows),
+        "items": entries(summary["results"], parts=True),
+        "readings": readings(summary),
         "with_scores": len(rows) > len(parts),
         "category_names": category_names,
         "is_incomplete": is_incomplete,
@@ -63,6 +75,8 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "published": published(summary),
         "refusals": refusals(summary),
         "agreement": agreement,
+        "controls": [row for judge in results.judges for row in controls_of(summary, judge)],
+        "controls_are_off": controls_are_off(summary),
         "judged_scale": _shared_scale(parts),
         "median": median,
         "costs": costs(results, summary),

@@ -14,8 +14,9 @@ def means_so_far(judgements: Iterable[Judgement], scoring: Mapping[str, Scoring]
     scores: dict[tuple[str, str], dict[str, list[float]]] = {}
     for one in judgements:
         found = scores.setdefault((one.edit_model, one.judge), {}).setdefault(one.category, [])
-        if one.score is not None:
-            found.append(one.score)
+        score = one.scores.get(scoring[one.judge].headline)
+        if score is not None:
+            found.append(score)
     made = []
     for (edit_model, judge), by_category in scores.items():
         sums = [(len(found), math.fsum(found)) for found in by_category.values()]

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 
 from rich.cells import cell_len
 
-from edit_eval.records import NO_EDIT, Edit, Judgement, Status
+from edit_eval.records import CONTROL, NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.failures import JUDGE_FAILED
 from edit_eval.reporting.page.texts import short_category
 from edit_eval.reporting.progress.means import mean_so_far
 from edit_eval.reporting.progress.view import CategoryDone, Count, MeanSoFar
-from edit_eval.store.cells import CONTROL
 from edit_eval.store.matrix import Matrix
 
 Address = tuple[str, str, int, str, int]
@@ -102,7 +101,7 @@ class Tally:
             self._judgements.put(address, one.status)
             group.total += 1
             group.pending += one.status is Status.PENDING
-            group.put(address, one.score)
+            group.put(address, one.scores.get(self._scoring[one.judge].headline))
         for one in matrix.controls():
             self._controls.put(address_of(one), one.status)
 
@@ -121,7 +120,7 @@ class Tally:
             self.judgement_rate.add(now)
         key = group_of(judgement)
         group, before = self._groups[key], self._judgements.put(address, status)
-        group.put(address, judgement.score)
+        group.put(address, judgement.scores.get(self._scoring[judgement.judge].headline))
         self._means = None
         if before is not Status.PENDING or status is Status.PENDING:
             return None

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+import numpy as np
+
+from edit_eval.statistics.intervals import (
+    Estimate,
+    cluster_codes,
+    estimate,
+    normal_quantile,
+    student_quantile,
+    wilson_interval,
+)
+
+Bound = Literal["at_least", "at_most"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +31,7 @@ class Measure:
     """Its 95 % interval, clustered on the scene; None where there is none, too."""
     floor: float | None = None
     """What the bound of the interval is held against, as `bound` says; None for a number that is only shown."""
-    bound: Literal["at_least", "at_most"] = "at_least"
+    bound: Bound = "at_least"
     """`at_least`: the lower bound must reach the floor. `at_most`: the upper one must not exceed it."""
     passed: bool | None = None
     """None where nothing is asked of it."""
@@ -27,6 +41,24 @@ class Measure:
     """Of how many scenes these are."""
     reason: str = ""
     """Why there is no number."""
+
+    @property
+    def missed(self) -> bool:
+        """Whether it was not passed, and the value itself is on the wrong side; else more scenes may show it."""
+        if self.passed is not False or self.floor is None:
+            return False
+        if self.value is None:
+            return True
+        return self.value < self.floor if self.bound == "at_least" else self.value > self.floor
+
+    def held_against(self, floor: float | None, bound: Bound = "at_least") -> Measure:
+        """The same, and whether its interval lies on the right side; what has no interval does not pass."""
+        if floor is None:
+            return replace(self, floor=None, bound=bound, passed=None)
+        passed = False
+        if self.ci95 is not None:
+            passed = self.ci95[0] >= floor if bound == "at_least" else self.ci95[1] <= floor
+        return replace(self, floor=floor, bound=bound, passed=passed)
 
     def as_plain(self) -> dict[str, Any]:
         """As in a passport's file."""
@@ -66,3 +98,62 @@ def _number(plain: Any) -> float | None:
 def _interval(plain: Sequence[Any]) -> tuple[float, float]:
     low, high = plain
     return float(low), float(high)
+
+
+def average(
+    values: Sequence[float],
+    scenes: Sequence[str],
+    *,
+    floor: float | None,
+    bound: Bound = "at_least",
+    lowest: float = 0.0,
+    highest: float = 1.0,
+) -> Measure:
+    """The mean of the values, with an interval clustered on their scenes (`intervals.estimate`), held against a floor.
+
+    Where all values are equal there is nothing to estimate a spread from: the interval is that value.
+    """
+    if not values:
+        return Measure(value=None, reason="nothing was scored").held_against(floor, bound)
+    found = _estimate(values, scenes)
+    interval = found.interval(lowest=lowest, highest=highest)
+    if found.doubt == "no_spread":
+        interval = [found.value, found.value]
+    return _made(found, interval, len(values)).held_against(floor, bound)
+
+
+def share(values: Sequence[float], scenes: Sequence[str], *, floor: float | None, bound: Bound = "at_least") -> Measure:
+    """The same of values from 0 to 1 that say whether something is so, ties one half.
+
+    A share near 1 is skewed, and where a few scenes of 200 are wrong no t interval of their mean holds. It is Wilson's
+    with the effective number of trials (Korn and Graubard, Survey Methodology 24, 1998): as many independent ones as
+    would have the clustered standard error, p (1 - p) / SE^2 (z / t)^2, and no more than there are. Where it is so
+    always, or never, that is the number of scenes: 200 scenes without a fault are no proof that there is none.
+    """
+    if not values:
+        return Measure(value=None, reason="nothing was scored").held_against(floor, bound)
+    found = _estimate(values, scenes)
+    rate = min(1.0, max(0.0, found.value))
+    interval: list[float] | None = None
+    if found.doubt == "no_spread":
+        extreme = math.isclose(rate, 0.0, abs_tol=1e-12) or math.isclose(rate, 1.0)
+        interval = wilson_interval(round(rate) * found.clusters, found.clusters) if extreme else [rate, rate]
+    elif not found.doubt:
+        reach = normal_quantile(0.975) / student_quantile(0.975, found.freedom)
+        trials = min(float(len(values)), rate * (1 - rate) / found.standard_error**2 * reach**2)
+        interval = wilson_interval(rate * trials, trials)
+    return _made(found, interval, len(values)).held_against(floor, bound)
+
+
+def _estimate(values: Sequence[float], scenes: Sequence[str]) -> Estimate:
+    return estimate(np.array(values, dtype=np.float64), cluster_codes(list(scenes)))
+
+
+def _made(found: Estimate, interval: Sequence[float] | None, n: int) -> Measure:
+    return Measure(
+        value=found.value,
+        ci95=None if interval is None else (interval[0], interval[1]),
+        n=n,
+        scenes=found.clusters,
+        reason="" if interval is not None else "of too few scenes for an interval",
+    )

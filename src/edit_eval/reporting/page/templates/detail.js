@@ -161,7 +161,9 @@ function value(judgement, score, tag, named) {
   const scale = scaleOf(judgement.judge, score);
   const name = named ? [sayWords('small', scale.title), ' '] : [];
   if (status !== 'ok') return make(tag, { class: 'unscored' }, ...name, say('span', `status.${status}`));
-  return make(tag, { class: 'score' }, ...name, written(judgement.scores[score], scale));
+  const spread = judgement.spread && judgement.spread[score];
+  const between = spread === undefined ? [] : [' ', say('small', 'detail.spread', { spread: written(spread, scale) })];
+  return make(tag, { class: 'score' }, ...name, written(judgement.scores[score], scale), ...between);
 }
 
 function otherScores(judgement) {
@@ -178,14 +180,16 @@ function otherScores(judgement) {
 function replies(judgement) {
   const found = judgement.readings.flatMap((reading, number) => Object.entries(reading).map(([question, one]) => ({ question, number, ...one })));
   const quote = (text) => make('blockquote', { 'aria-label': words('detail.words'), 'data-text-label': 'detail.words' }, text);
-  if (found.length === 1) return found[0].text ? [quote(found[0].text)] : [];
+  if (found.length === 1 && found[0].mass === undefined) return found[0].text ? [quote(found[0].text)] : [];
   return found.map((one) => {
     const named = (name, number) => [...(name === one.question ? [] : [name]), Number(number.toFixed(4))].join(' ');
     const values = Object.entries(one.values).map((pair) => named(...pair)).join(', ');
     const head = make('header', {},
       make('span', { class: 'question' }, one.question),
       judgement.readings.length > 1 ? say('span', 'detail.reading', { number: one.number + 1 }, { class: 'quiet' }) : null,
-      one.status === 'ok' ? make('span', { class: 'quiet' }, values) : say('span', `status.${one.status}`, {}, { class: 'unscored' }));
+      one.status === 'ok' ? make('span', { class: 'quiet' }, values) : say('span', `status.${one.status}`, {}, { class: 'unscored' }),
+      one.mass === 'unknown' ? say('span', 'detail.mass.unknown', {}, { class: 'quiet' }) : null,
+      typeof one.mass === 'number' ? say('span', 'detail.mass', { mass: one.mass.toFixed(3) }, { class: 'quiet' }) : null);
     const why = one.status !== 'ok' && one.reason && one.reason !== judgement.reason ? make('p', { class: 'reason' }, one.reason) : null;
     return make('div', { class: 'reply' }, head, why, one.text ? quote(one.text) : null);
   });

@@ -1,0 +1,239 @@
+"""How surely an audit finds what is there: each measure at 40 scenes a category, and all floors together.
+
+    python bench/audit_power.py [--audits 100] [--json]
+
+Judges are simulated: the worth of each rung, an error of each edit's own (it stays when the judge is asked again, and
+comes back, in part, for all edits of a scene), and noise of each asking. Nothing is drawn, and no model is loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.benchmarks.scenes.ladder import EXAMINED, VIEWS
+from edit_eval.records import Scale, Status
+from edit_eval.statistics.audit.findings import (
+    DECISIVE,
+    ORDER,
+    ORDER_IN_CATEGORY,
+    RIGHT_FIRST,
+    Findings,
+    findings_of,
+)
+from edit_eval.statistics.audit.measure import share
+from edit_eval.statistics.audit.order import PAIRS, outcome
+from edit_eval.statistics.audit.shown import Shown, Trial
+
+WORTH = {
+    "right": 1.0, "dose_75": 0.86, "extra": 0.80, "dose_50": 0.66, "dose_25": 0.42, "wrong_target": 0.30,
+    "other": 0.14, "copy": 0.14, "shuffled": 0.05, "blank": 0.03,
+}  # fmt: skip
+"""What a judge gives that sees everything, from 0 to 1."""
+AXES = {
+    "physical": ("count", "place", "size", "hue"),
+    "environmental": ("light",),
+    "referential": ("place", "count", "hue", "size"),
+}
+"""The kinds of doses that a category's scenes take turns in; about every other scene has some."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A judge."""
+
+    error: float
+    """Standard deviation of what it gets wrong about an edit, the same each time."""
+    shared: float = 0.3
+    """The share of that variance that all edits of a scene have in common with one another."""
+    noise: float = 0.02
+    """Standard deviation from asking to asking."""
+    worth: Mapping[str, float] = field(default_factory=lambda: WORTH)
+    shifts: Mapping[str, float] = field(default_factory=dict)
+    """What a view adds."""
+    step: float = 0.05
+    """Its scores are multiples of this."""
+
+
+def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
+    """One audit of it."""
+    chance = np.random.default_rng(seed)
+    shown: list[Shown] = []
+
+    def add(category: str, scene: str, rung: str, view: str, axis: str, score: float) -> None:
+        said = judge.step * round(float(np.clip(score, 0, 1)) / judge.step)
+        shown.append(Shown(f"{scene}.{rung}.{view}", scene, category, rung, view, axis, False, Status.OK, said))
+
+    for category in CATEGORIES:
+        for number in range(scenes):
+            kinds = AXES.get(category, ())
+            axis = kinds[number // 2 % len(kinds)] if kinds and number % 2 == 0 else ""
+            scene = f"{category}-{number}"
+            rungs = [
+                rung
+                for rung in judge.worth
+                if (axis or "dose" not in rung) and (rung != "wrong_target" or number % 4 == 0)
+            ]
+            # What a scene has in common weighs against the right edit alone: else it would cancel within each pair.
+            common = chance.normal() * judge.error * judge.shared**0.5
+            own = {rung: chance.normal() * judge.error * (1 - judge.shared) ** 0.5 for rung in rungs}
+            felt = {rung: judge.worth[rung] + own[rung] + (common if rung == "right" else 0.0) for rung in rungs}
+            for rung in rungs:
+                add(
+                    category,
+                    scene,
+                    rung,
+                    "",
+                    axis if "dose" in rung else "",
+                    felt[rung] + chance.normal() * judge.noise,
+                )
+            if number % 8 in EXAMINED:
+                for view in VIEWS:
+                    for rung in view.rungs:
+                        name = rung if rung in felt else "dose_50" if "dose_50" in felt else "extra"
+                        base = {"instruction": judge.worth["other"], "source": judge.worth["other"]}.get(view.name)
+                        score = felt[name] if base is None else base + chance.normal() * judge.error
+                        score += judge.shifts.get(view.name, 0.0) + chance.normal() * judge.noise
+                        add(category, scene, name, view.name, "", score)
+    return Trial("judge", Scale(lowest=0.0, highest=1.0), 0.0, 1.0, tuple(shown), True)
+
+
+def true_order(judge: Simulated) -> float:
+    """Its order accuracy over very many scenes."""
+    found = findings_of(trial(judge, seed=2**31, scenes=400)).measures["order"].value
+    assert found is not None
+    return found
+
+
+def icc(one: Trial) -> float:
+    """The intraclass correlation of the outcomes of pairs within a scene, by analysis of variance."""
+    groups = []
+    for scene in one.scenes():
+        found = [(one.score(scene, better), one.score(scene, worse)) for better, worse in PAIRS]
+        groups.append([outcome(high, low) for high, low in found if high is not None and low is not None])
+    sizes = np.array([len(group) for group in groups], dtype=float)
+    means = np.array([np.mean(group) for group in groups])
+    grand = float(np.concatenate([np.array(group) for group in groups]).mean())
+    between = float((sizes * (means - grand) ** 2).sum()) / (len(groups) - 1)
+    within = sum(float(((np.array(g) - np.mean(g)) ** 2).sum()) for g in groups) / float(sizes.sum() - len(groups))
+    usual = float((sizes.sum() - (sizes**2).sum() / sizes.sum()) / (len(groups) - 1))
+    return (between - within) / (between + (usual - 1) * within)
+
+
+def power(judge: Simulated, audits: int, scenes: int = 40) -> dict[str, Any]:
+    """How often each measure, all floors of the order, and everything was passed."""
+    made: list[Findings] = [findings_of(trial(judge, seed, scenes), bounds=False) for seed in range(audits)]
+    names = [name for name, one in made[0].measures.items() if one.passed is not None]
+
+    def rate(passed: list[bool]) -> float:
+        return round(sum(passed) / len(passed), 3)
+
+    def in_order(one: Findings) -> bool:
+        categories = all(measures["order"].passed for measures in one.categories.values())
+        return bool(categories and all(one.measures[name].passed for name in DECISIVE[:3]))
+
+    return {
+        "order": round(true_order(judge), 3),
+        "icc": round(icc(trial(judge, 7, 400)), 2),
+        "passed": {name: rate([bool(one.measures[name].passed) for one in made]) for name in names},
+        "order in every category": rate(
+            [all(measures["order"].passed for measures in one.categories.values()) for one in made]
+        ),
+        "all floors of the order": rate([in_order(one) for one in made]),
+        "verdict": {
+            verdict: rate([one.verdict == verdict for one in made]) for verdict in ("passed", "limited", "failed")
+        },
+    }
+
+
+def joint_power(
+    accuracy: float, correlation: float, audits: int, *, pairs: int = 8, scenes: int = 40, seed: int = 0
+) -> dict[str, float]:
+    """How often a judge of that true order accuracy passes the floor of the order, and that in all five categories.
+
+    Scenes differ: the accuracy within a scene is drawn from a beta distribution, so that outcomes of one scene have the
+    intraclass correlation `correlation`. Each scene has `pairs` pairs, the fewest that a scene of the ladder has.
+    """
+    chance = np.random.default_rng(seed)
+    overall, jointly = 0, 0
+    names = [f"{category}-{number}" for category in CATEGORIES for number in range(scenes)]
+    labels = [name for name in names for _ in range(pairs)]
+    for _ in range(audits):
+        if correlation:
+            spread = 1 / correlation - 1
+            own = chance.beta(accuracy * spread, (1 - accuracy) * spread, len(names))
+        else:
+            own = np.full(len(names), accuracy)
+        won = (chance.random((len(names), pairs)) < own[:, None]).astype(float)
+        whole = bool(share(won.ravel().tolist(), labels, floor=ORDER).passed)
+        overall += whole
+        within = (won[k * scenes : (k + 1) * scenes].ravel().tolist() for k in range(len(CATEGORIES)))
+        jointly += whole and all(
+            share(some, labels[k * scenes * pairs :][: scenes * pairs], floor=ORDER_IN_CATEGORY).passed
+            for k, some in enumerate(within)
+        )
+    return {"order": overall / audits, "order, and in every category": jointly / audits}
+
+
+def right_first(accuracy: float, audits: int, scenes: int = 200, seed: int = 0) -> float:
+    """How often a judge passes the floor of one pair a scene (right over copy, right over another's edit)."""
+    chance = np.random.default_rng(seed)
+    names = [str(number) for number in range(scenes)]
+    won = (chance.random((audits, scenes)) < accuracy).astype(float).tolist()
+    return sum(bool(share(row, names, floor=RIGHT_FIRST).passed) for row in won) / audits
+
+
+GOOD, AT_90, AT_85 = 0.16, 0.32, 0.43
+"""Errors at which a judge is truly at .95, .90 and .85."""
+JUDGES = {
+    "sees everything": Simulated(error=0.05),
+    "truly at .95": Simulated(error=GOOD),
+    "truly at .90": Simulated(error=AT_90),
+    "truly at .85": Simulated(error=AT_85),
+    "gains .02 by words": Simulated(error=GOOD, shifts={"words_en": 0.02, "words_zh": 0.02}),
+    "gains .06 by words": Simulated(error=GOOD, shifts={"words_en": 0.06, "words_zh": 0.06}),
+    "shifts by .05 where pictures are exchanged": Simulated(error=GOOD, shifts={"exchanged": 0.05}),
+    "shifts by .15 where pictures are exchanged": Simulated(error=GOOD, shifts={"exchanged": 0.15}),
+    "retest spread .05": Simulated(error=GOOD, noise=0.05),
+    "retest spread .10": Simulated(error=GOOD, noise=0.10),
+    "untouched source at .30": Simulated(error=GOOD, worth={**WORTH, "copy": 0.30}),
+    "sees changes, not their dose": Simulated(
+        error=0.02, worth={**WORTH, **dict.fromkeys(("dose_25", "dose_50", "dose_75"), 1.0)}
+    ),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--audits", type=int, default=100)
+    parser.add_argument("--scenes", type=int, default=40)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    found: dict[str, Any] = {name: power(judge, given.audits, given.scenes) for name, judge in JUDGES.items()}
+    joint = {
+        f"order accuracy {accuracy}, ICC {correlation}": joint_power(accuracy, correlation, 10 * given.audits)
+        for accuracy in (0.85, 0.88, 0.9, 0.92)
+        for correlation in (0.0, 0.1, 0.3)
+    }
+    first = {str(one): right_first(one, 10 * given.audits) for one in (0.95, 0.97, 0.98, 0.985, 0.99, 0.995)}
+    if given.json:
+        print(json.dumps({"judges": found, "joint": joint, "right_first": first}, indent=1))
+        return
+    for name, one in found.items():
+        print(f"{name}: order {one['order']}, ICC {one['icc']}")
+        print(f"  passed / limited / failed: {' / '.join(str(share) for share in one['verdict'].values())}")
+        print(f"  all floors of the order {one['all floors of the order']}")
+        print("  passed: " + ", ".join(f"{measure} {share}" for measure, share in one["passed"].items()))
+    for name, both in joint.items():
+        print(f"{name}, 8 pairs a scene: " + ", ".join(f"{what} {rate:.3f}" for what, rate in both.items()))
+    print("right over copy: " + ", ".join(f"truly {name}: {rate:.3f}" for name, rate in first.items()))
+
+
+if __name__ == "__main__":
+    main()

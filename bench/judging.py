@@ -1,0 +1,222 @@
+"""What asking a judge costs, form by form: questions a second, and processor time a question beside the model's.
+
+    python bench/judging.py [--json] [--only fake|server|local] [--samples N]
+
+The same edits are judged with few and with many readings, so that all that is done once (starting workers, loading,
+edits, the report) cancels out: the figures are slopes a question. Three judges on one CPU worker, pictures of 64 x 48:
+`fake` answers at once, so that all of its time is the harness's; `server` is asked by `chat_endpoint`, a scripted
+server of the tests in a process of its own, eight questions at a time; `local` is Qwen3-VL with tiny random weights,
+one thread. Of each form: `questions_a_second`; `engine_ms` and `worker_ms`, processor time a question of the engine's
+process and of all others that it started; `model_ms`, what the same questions take in the model alone (`local`), asked
+directly in the same batches; `harness_ms`, all but that. A form that a judge does not know is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from edit_eval import evaluate
+from edit_eval.config.components import import_class
+from edit_eval.config.loading import load_configuration
+from edit_eval.errors import ConfigurationError
+from edit_eval.experiment import Experiment, load_samples
+from edit_eval.judges.contract import JudgeRequest
+from edit_eval.testing.fake_models import middle_answer
+from edit_eval.workers.model_class import make_parameters
+from overhead import write_benchmark
+
+V2 = "five_dimensions.v2"
+FORMS: dict[str, dict[str, Any]] = {
+    "score": {"answer": "score"},
+    "reason_then_score": {"answer": "reason_then_score"},
+    "json": {"answer": "json", "rubric": V2},
+    "labels": {"answer": "labels", "rubric": V2},
+    "probabilities": {"answer": "probabilities", "rubric": V2},
+    "one_by_one": {"answer": "probabilities", "asked": "one_by_one", "rubric": V2},
+}
+READINGS = {"fake": (1, 25), "server": (1, 25), "local": (1, 9)}
+"""Few and many; of the tiny model, which takes its time, less."""
+
+
+BATCH = 2
+
+
+def settings(folder: Path, judge: dict[str, Any], form: str, readings: int = 1) -> dict[str, Any]:
+    """The configuration of a run."""
+    return {
+        "benchmark": {"data_path": str(folder / "benchmark.json"), "cache_dir": str(folder / "cache")},
+        "edit_models": {"editor": {"type": "testing", "params": {"device_ids": "cpu:1", "steps": 1}}},
+        "judges": {"judge": judge},
+        "protocol": {**FORMS[form], "retries": 0},
+        "evaluation": {"controls": 0, "readings": readings},
+        "execution": {"pilot": False, "progress": "none"},
+    }
+
+
+def judged(folder: Path, judge: dict[str, Any], form: str, readings: int) -> tuple[float, float, float, int]:
+    """Seconds of a run, of the engine's processor and of its children's, and its questions."""
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        run = Path(name) / "run"
+        begin, engine, others = time.perf_counter(), time.process_time(), _children()
+        made = evaluate(settings(folder, judge, form, readings), run_dir=run, report=False)
+        seconds, engine, others = time.perf_counter() - begin, time.process_time() - engine, _children() - others
+        questions = sum(len(reading) for one in made.results.judgements for reading in one.readings)
+        return seconds, engine, others, questions
+
+
+def in_the_model(folder: Path, judge: dict[str, Any], form: str) -> float:
+    """Seconds of the processor that a question takes in a local judge, without a run around it."""
+    configuration = load_configuration(settings(folder, judge, form))
+    experiment = Experiment.of(configuration, load_samples(configuration))
+    section, (asked,) = configuration.judges["judge"], experiment.judges
+    judge_class: Any = import_class("judge", section.class_path, folder)
+    local = judge_class(make_parameters(judge_class, section.parameters))
+    local.load(["cpu"])
+    requests = []
+    for sample in experiment.samples:
+        with Image.open(sample.source) as opened:
+            picture = opened.convert("RGB")
+        for one in asked.protocol.questions(sample):
+            told = {name: getattr(one, name) for name in ("system", "user", "form", "labels", "schema")}
+            requests.append(JudgeRequest(pictures={view.name: picture for view in one.shows}, **told))
+    batches = [requests[place : place + BATCH] for place in range(0, len(requests), BATCH)]
+    local.judge(batches[0])
+    begin = time.process_time()
+    for batch in batches:
+        local.judge(batch)
+    return (time.process_time() - begin) / len(requests)
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def slopes(folder: Path, kind: str, judge: dict[str, Any], form: str) -> dict[str, float]:
+    """The figures of a form, in milliseconds a question but for the questions a second."""
+    few, many = (judged(folder, judge, form, readings) for readings in READINGS[kind])
+    seconds, engine, others, questions = (b - a for a, b in zip(few, many, strict=True))
+    found = {"engine_ms": engine / questions, "worker_ms": others / questions}
+    found["model_ms"] = in_the_model(folder, judge, form) if kind == "local" else 0.0
+    found["harness_ms"] = found["engine_ms"] + found["worker_ms"] - found["model_ms"]
+    return {"questions_a_second": questions / seconds, **{name: 1000 * value for name, value in found.items()}}
+
+
+@contextlib.contextmanager
+def scripted_server() -> Iterator[str]:
+    """The address of the tests' judge server, in a process of its own: its time is the model's, not ours."""
+    program = [sys.executable, __file__, "--serve"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        assert server.stdin is not None
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.stdin.close()  # it ends with its standard input
+            server.wait()
+
+
+def serve() -> None:
+    """Answers in the form that each request asks for, until the standard input ends."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from edit_eval.judges.contract import JudgeRequest
+    from judge_server import Asked, JudgeServer
+
+    def answer(asked: Asked) -> str:
+        wanted = (asked.body.get("response_format") or {}).get("json_schema", {}).get("schema")
+        schema = json.dumps(wanted) if wanted else _schema_of(asked.text)
+        return middle_answer(JudgeRequest(user="", schema=schema))
+
+    with JudgeServer(answer) as server:
+        print(server.base_url, flush=True)
+        sys.stdin.read()
+
+
+def _schema_of(text: str) -> str:
+    """The schema of the object that a prompt shows in a line of its own, where it shows one."""
+    from edit_eval.protocols.objects import WORDS, number, object_schema, one_of
+
+    shown = next((line for line in text.splitlines() if line.startswith('{"')), "")
+    if not shown:
+        return ""
+    slots: dict[str, Any] = {'"...': WORDS, '"LETTER': one_of("A", "B", "C"), "NUMBER": number(-1, 1)}
+    entries = [part.split('": ') for part in shown.strip("{}").split(", ")]
+    return object_schema({name.strip('"'): slots[slot.rstrip('"}')] for name, slot in entries})
+
+
+def judges(folder: Path, url: str, only: str) -> dict[str, dict[str, Any]]:
+    """The judges that are asked, as a configuration has them."""
+    here = {"device_ids": "cpu:1"}
+    found = {
+        "fake": {"type": "testing", "params": here},
+        "server": {
+            "type": "chat_endpoint",
+            "params": {**here, "model": "judge", "base_url": url, "concurrency": 8, "temperature": 0.7},
+        },
+    }
+    if only in ("", "local"):
+        from edit_eval.testing.tiny_models import build
+
+        weights = str(build(folder / "weights", ["qwen3-vl"])["qwen3-vl"])
+        params = {
+            **here,
+            "model_name": weights,
+            "dtype": "float32",
+            "max_new_tokens": 16,
+            "temperature": 0.7,
+            "batch_size": BATCH,
+        }
+        found["local"] = {"type": "qwen3_vl", "params": params}
+    return {kind: judge for kind, judge in found.items() if only in ("", kind)}
+
+
+def main() -> None:
+    """Prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--only", choices=[*READINGS], default="")
+    parser.add_argument("--samples", type=int, default=30)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        serve()
+        return
+    os.environ["OMP_NUM_THREADS"] = "1"
+    figures: dict[str, dict[str, dict[str, float]]] = {}
+    with tempfile.TemporaryDirectory() as name, scripted_server() as url:
+        folder = Path(name)
+        write_benchmark(folder, arguments.samples, 64)
+        for kind, judge in judges(folder, url, arguments.only).items():
+            judged(folder, judge, "score", 1)  # what is imported and cached once is in no slope
+            for form in FORMS:
+                try:
+                    figures.setdefault(kind, {})[form] = slopes(folder, kind, judge, form)
+                except ConfigurationError as refused:  # it has no probabilities
+                    print(f"{kind}, {form}: {refused}", file=sys.stderr)
+    if arguments.json:
+        rounded = {
+            kind: {form: {name: round(value, 3) for name, value in found.items()} for form, found in forms.items()}
+            for kind, forms in figures.items()
+        }
+        print(json.dumps({"figures": rounded}))
+        return
+    for kind, forms in figures.items():
+        for form, found in forms.items():
+            print(f"{kind:7} {form:18}", "  ".join(f"{key} {value:8.2f}" for key, value in found.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""The judge on trial: edits of known worth are drawn, a judge is asked about them as a configuration asks it, and what
+it said becomes a verdict, a page and a passport.
+
+from edit_eval.audit import audit
+print(audit("config.yaml").passport.verdict)
+
+An audit is an evaluation like any other: the benchmark is `ladder`, the edit model `scene_rungs`, and the protocol asks
+what the judge's own asks. So it is resumed, spread over devices and kept as a run is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Unpack
+
+from edit_eval import __version__, passports
+from edit_eval.benchmarks.scenes.benchmark import example_sample
+from edit_eval.config.loading import LoadingOptions, load_configuration
+from edit_eval.config.schema import Configuration
+from edit_eval.errors import ConfigurationError
+from edit_eval.evaluation import evaluate
+from edit_eval.execution.session import Spectator
+from edit_eval.passports import Anchor, Passport, Subject
+from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.protocols.contract import Question, fault
+from edit_eval.run import Run
+from edit_eval.statistics.audit.findings import Findings, findings
+
+SCENES, SIZE = 40, 512
+"""Scenes a category, and their width in pixels."""
+RUNGS = "rungs"
+"""What the edit model that draws is called."""
+MOST_DRAWING = 4
+"""Workers that draw."""
+NOT_TAKEN = ("categories", "difficulty", "tags", "sample_ids", "limit")
+"""Options about a benchmark's samples: an audit has its own."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A judge that was examined."""
+
+    run: Run
+    findings: Findings
+    passport: Passport
+    file: Path
+    """The passport's."""
+
+    @property
+    def page(self) -> Path:
+        """For a person to read."""
+        return self.run.path / "report" / "audit.html"
+
+    def as_plain(self) -> dict[str, Any]:
+        """What `--json` prints: the passport, and where all of it lies."""
+        return {**self.passport.as_plain(), "run": str(self.run.path), "passport": str(self.file)}
+
+
+def audit(
+    configuration: str | Path | Mapping[str, Any] | Configuration,
+    *,
+    judge: str | None = None,
+    seed: int = 0,
+    scenes: int = SCENES,
+    size: int = SIZE,
+    run_dir: str | Path | None = None,
+    folder: Path | None = None,
+    spectator: Spectator | None = None,
+    command: Sequence[str] = (),
+    **options: Unpack[LoadingOptions],
+) -> Audit:
+    """Examines a judge of a configuration, or goes on with that; its benchmark and its edit models are left alone.
+
+    `judge` names one of several. `seed` chooses the scenes, `scenes` how many of each category, `size` how wide they
+    are. The passport is written to `folder`, by default to `passports` in the user's cache; all else goes into a run
+    directory, as with `evaluate`, which also says what is raised.
+    """
+    if not isinstance(configuration, Configuration):
+        taken = [name for name in NOT_TAKEN if options.get(name)]
+        if taken:
+            raise ConfigurationError(f"--{taken[0].replace('_', '-')}: an audit draws its own samples; leave it out")
+        configuration = load_configuration(configuration, data_may_be_missing=True, **options)
+    examined = _chosen(configuration, judge)
+    questions = _questions(examined, configuration.benchmark.language)
+    trial = trial_of(configuration, examined, seed=seed, scenes=scenes, size=size)
+    run = evaluate(trial, run_dir=run_dir, spectator=spectator, report=False, command=command)
+    pictures = max(len(question.shows) for question in questions)
+    found = findings(run.results, examined.name, pictures=pictures)
+    passport = _as_before(_passport(run, examined, found, questions, trial), _copy_in(run))
+    file = passports.write(passport, folder or passports.passport_folder())
+    passports.write_to(passport, _copy_in(run))
+    made = Audit(run, found, passport, file)
+    _draw(made)
+    return made
+
+
+def trial_of(configuration: Configuration, examined: AskedJudge, *, seed: int, scenes: int, size: int) -> Configuration:
+    """The configuration of the audit's own evaluation."""
+    name, plain = examined.name, configuration.as_plain()
+    section = configuration.judges[name]
+    devices = section.placement.device_ids
+    if devices == "auto" or any(not device.startswith("cpu") for device in devices):
+        devices = tuple(f"cpu:{n}" for n in range(min(MOST_DRAWING, max(1, (os.cpu_count() or 1) // 2))))
+    asks = {
+        "type": "on_trial",
+        "asks": examined.section.model_dump(mode="json"),
+        "folder": str(configuration.folder),
+        "retries": examined.section.retries,
+    }
+    language = configuration.benchmark.language
+    made = load_configuration(
+        {
+            **({"import_from": plain["import_from"]} if "import_from" in plain else {}),
+            "benchmark": {"type": "ladder", "language": language, "seed": seed, "scenes": scenes, "size": size},
+            "edit_models": {RUNGS: {"type": "scene_rungs", "params": {"device_ids": list(devices)}}},
+            "judges": {name: {**plain["judges"][name], "protocol": asks}},
+            "evaluation": {"min_coverage": 0.0, "controls": 0},
+            "execution": plain["execution"],
+        }
+    )
+    return made.model_copy(update={"name": f"{configuration.name}-audit-{name}", "folder": configuration.folder})
+
+
+def _chosen(configuration: Configuration, judge: str | None) -> AskedJudge:
+    """Raises `ConfigurationError` where it is not clear which judge is meant, and for one that cannot be examined."""
+    asked = {one.name: one for one in asked_judges(configuration)}
+    if judge is None and len(asked) > 1:
+        raise ConfigurationError(f"which judge? Give one of them: --judge {' | '.join(asked)}")
+    if judge is not None and judge not in asked:
+        raise ConfigurationError(f"--judge {judge}: the configuration has no such judge; there are: {', '.join(asked)}")
+    found = asked[judge or next(iter(asked))]
+    if found.replays:
+        raise ConfigurationError(
+            f"{found.name} repeats answers that were given elsewhere, and has none about an audit's scenes; "
+            "examine the judge that gave them"
+        )
+    return found
+
+
+def _questions(judge: AskedJudge, language: str) -> Sequence[Question]:
+    """What it is asked about a drawn scene. Raises `ConfigurationError` where its protocol needs more than that has."""
+    sample = example_sample(language)
+    if problem := fault(judge.protocol, sample):
+        raise ConfigurationError(
+            f"{judge.name} cannot be examined with the protocol `{judge.protocol_name}`: {problem}, which a drawn "
+            "scene has not; `--set protocol.type=rubric` takes another protocol"
+        )
+    return judge.protocol.questions(sample)
+
+
+# -- the passport --
+
+
+def _passport(
+    run: Run, judge: AskedJudge, found: Findings, questions: Sequence[Question], trial: Configuration
+) -> Passport:
+    scale, pixels = found.trial.scale, {edit.sample_id: edit.pixels for edit in run.results.edits}
+    language = trial.benchmark.language
+    drawn = {key: value for key, value in trial.benchmark.parameters.items() if key != "cache_dir"}
+    return Passport(
+        subject=Subject.of(judge, language),
+        name=judge.name,
+        form=tuple(dict.fromkeys(question.form for question in questions)),
+        pictures=tuple(dict.fromkeys(view.name for question in questions for view in question.shows)),
+        headline=judge.protocol.headline,
+        scale={"lowest": scale.lowest, "highest": scale.highest, "higher_is_better": scale.higher_is_better},
+        date=datetime.now(UTC).date().isoformat(),
+        version=__version__,
+        benchmark={"type": "ladder", **drawn, "language": language},
+        verdict=found.verdict,
+        measures=found.measures,
+        categories=found.categories,
+        smallest_difference=found.smallest_difference,
+        retest_sd=found.retest_sd,
+        anchors=tuple(
+            Anchor(one.sample, one.scene, one.rung, one.category, pixels.get(one.sample, ""), one.score)
+            for one in found.anchors()
+        ),
+    )
+
+
+def _copy_in(run: Run) -> Path:
+    """The passport's copy in the audit's run."""
+    return run.path / "report" / "passport.json"
+
+
+def _as_before(passport: Passport, earlier: Path) -> Passport:
+    """With the day on which the audit ended, where it had ended already and nothing has changed since."""
+    known = passports.read_file(earlier)
+    if known is not None and replace(passport, date=known.date) == known:
+        return known
+    return passport
+
+
+def _draw(made: Audit) -> None:
+    from edit_eval.reporting.page.audit import write_audit_page
+
+    write_audit_page(made.run.results, made.findings, made.passport, made.page, language=made.run.language)

@@ -1,0 +1,75 @@
+"""Whether a judge and an edit model share a family: known self-preference, which a reader of scores has to be told.
+
+A judge's family is that of its weights, an edit model's that of the vision-language model which reads its
+instructions. Nothing is loaded, and no network is asked: what is not known is not said.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from edit_eval.config.schema import ModelSection
+from edit_eval.edit_models.preset_table import PIPELINE
+from edit_eval.edit_models.release_table import RELEASE
+from edit_eval.errors import LoadError
+from edit_eval.judges.judge_table import FAMILIES, family_of_type, lineage_of_name
+from edit_eval.pretrained import folders
+
+SELF_PREFERENCE = "judges are known to prefer edits of their own family (arXiv 2604.11589)"
+BY_CLASS = {family.model: family.lineage for family in FAMILIES}
+
+
+def judge_lineage(section: ModelSection) -> str:
+    """Whose weights a judge has grown from; empty where nobody knows."""
+    name = _name(section)
+    if (index := _index(section, "config.json")) and (family := family_of_type(str(index.get("model_type")))):
+        return family.lineage
+    return lineage_of_name(name.rstrip("/").rpartition("/")[2] if folders.local_folder(name) else name)
+
+
+def encoder_lineages(section: ModelSection) -> frozenset[str]:
+    """Which vision-language models read an edit model's instructions; empty where there is none, or nobody knows."""
+    release = RELEASE.get(_name(section))
+    if release is not None:
+        return frozenset(filter(None, [PIPELINE[release.pipeline].encoder]))
+    for file in ("model_index.json", "modular_model_index.json"):
+        if index := _index(section, file):
+            row = PIPELINE.get(str(index.get("_class_name")))
+            if row is not None and row.encoder:
+                return frozenset([row.encoder])
+            return frozenset(BY_CLASS[kind] for _, _, kind in folders.parts_in(index) if kind in BY_CLASS)
+    row = PIPELINE.get(str(section.parameters.get("pipeline")))
+    return frozenset(filter(None, [row.encoder])) if row is not None else frozenset()
+
+
+def share_a_family(judge: ModelSection, edit_model: ModelSection) -> str:
+    """The family that a judge and an edit model share; empty where they share none, or nobody knows."""
+    lineage = judge_lineage(judge)
+    return lineage if lineage in encoder_lineages(edit_model) else ""
+
+
+def shared_families(judges: Iterable[ModelSection], edit_models: Iterable[ModelSection]) -> Iterator[str]:
+    """A sentence for each judge and edit model that share a family."""
+    models = list(edit_models)
+    for judge in judges:
+        for model in models:
+            if family := share_a_family(judge, model):
+                yield f"judge {judge.name} and edit model {model.name} share {family}: {SELF_PREFERENCE}"
+
+
+def _name(section: ModelSection) -> str:
+    """What a section calls its model: the parameter of those that load one, or of those that ask a server for one."""
+    given: Mapping[str, Any] = section.parameters
+    return next((str(given[key]) for key in ("model_name", "model") if isinstance(given.get(key), str)), "")
+
+
+def _index(section: ModelSection, file: str) -> Mapping[str, Any]:
+    """What a file of the model says, where it lies on this machine; empty where it does not."""
+    name, revision = _name(section), section.parameters.get("revision")
+    folder = folders.local_folder(name) or folders.cached_folder(name, revision, os.environ)
+    try:
+        return folders.read_index(folder / file) if folder is not None and (folder / file).is_file() else {}
+    except (LoadError, OSError):  # which loading will say
+        return {}

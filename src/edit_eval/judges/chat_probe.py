@@ -1,0 +1,259 @@
+"""What a server can do that the chat protocol leaves open, found out by small requests before anything is judged.
+
+Each is about a picture of one colour. What is not needed is not asked for: a judge that is told to write a score, with
+thinking left as it is, costs its server nothing here. What counts is the answer, not that there is one: a field that a
+server does not know is dropped by some without a word.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from edit_eval.endpoints.client import Ask, Client
+from edit_eval.endpoints.failures import Failure
+from edit_eval.errors import LoadError
+from edit_eval.judges import label_tokens
+from edit_eval.judges.chat_servers import (
+    DECISIONS,
+    LOGPROBS,
+    SCHEMAS,
+    THINKING,
+    THINKING_BUDGETS,
+    TOKEN_IDS,
+    Decision,
+    Way,
+)
+from edit_eval.judges.contract import Form
+
+if TYPE_CHECKING:
+    from edit_eval.judges.chat_endpoint import Completion
+
+LOGPROBS_ROAD = "logprobs"
+PROBABILITIES = "probabilities"
+FEW, MOST_IDS = 64, 128
+"""Tokens of an answer that shows whether a schema holds; ids that a request may name."""
+
+HELD: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"answer": {"type": "string", "enum": ["held"]}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+"""A schema that nobody keeps to by chance: the question is another one."""
+
+ONE_WORD = "Answer with one word: is this a picture?"
+
+Fields = Mapping[str, Any]
+Chat = Callable[[str, int, Fields], Ask["Completion"]]
+"""Text, limit on the answer's tokens, further fields -> a request about the picture."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How questions of one form are asked."""
+
+    fields: Fields = field(default_factory=dict)
+    """Of the request, beside what all have."""
+    ids: Mapping[str, Sequence[int]] | None = None
+    """Of each label, where its tokens are asked for by them."""
+    one_token: bool = False
+    """It is known that each label is one token."""
+    decision: Decision | None = None
+    """Where the server asks in its own words."""
+
+    def values(self, entries: Sequence[Any], labels: Sequence[str]) -> dict[str, float]:
+        """Probabilities by label. Raises `ValueError`, `KeyError` or `TypeError` for entries that are none."""
+        if self.ids is not None:
+            return label_tokens.by_id(entries, self.ids)
+        return label_tokens.by_text(entries, labels, one_token=self.one_token)
+
+
+class Probe:
+    """Finds out how a server is to be asked, once for each form."""
+
+    def __init__(
+        self,
+        client: Client,
+        chat: Chat,
+        decide: Callable[[Decision, Sequence[str]], Ask[Any]],
+        *,
+        road: str,
+        thinking: bool | None,
+        thinking_tokens: int,
+    ) -> None:
+        """`decide` asks on a path of `DECISIONS` about the picture; `road` is how probabilities are asked for."""
+        self._client, self._chat, self._decide, self._road = client, chat, decide, road
+        self._thinking, self._thinking_tokens = thinking, thinking_tokens
+        self.found: dict[str, str] = {}
+        """What was found out, for `about`."""
+        self._plans: dict[Form, Plan] = {}
+        self._switches: dict[bool, Fields | None] = {}
+        self._schema_way: tuple[Way | None] | None = None
+        self._tokenised: dict[str, list[int]] = {}
+        self._lock = threading.Lock()
+
+    def forget(self) -> None:
+        """Another server may answer from now on."""
+        self.found, self._plans, self._switches, self._schema_way, self._tokenised = {}, {}, {}, None, {}
+
+    def plan(self, form: Form) -> Plan:
+        """How questions of this form are asked. Raises `LoadError` for what the server cannot be asked."""
+        if (known := self._plans.get(form)) is None:
+            with self._lock:
+                if (known := self._plans.get(form)) is None:
+                    known = self._plans[form] = self._made(form)
+        return known
+
+    def all(self, form: Form) -> None:
+        """Finds out everything, also what questions of this form do not need."""
+        with self._lock:
+            self._switch(False)
+            self._schema()
+            if form.form != PROBABILITIES:
+                kinds = [kind for kind in (LOGPROBS_ROAD, *DECISIONS) if self._can(kind)]
+                self.found["probabilities"] = ", ".join(kinds) or "none"
+
+    def _made(self, form: Form) -> Plan:
+        if form.form == PROBABILITIES:
+            plan, said = self._probabilities(self._road, form.labels)
+            self.found["probabilities"] = said
+            return plan
+        fields: dict[str, Any] = {}
+        if self._thinking is not None:
+            fields |= self._thought()
+        if form.schema:
+            fields |= self._held_to(form.schema)
+        return Plan(fields)
+
+    def _tried(self, text: str, tokens: int, fields: Fields) -> Completion | None:
+        got = self._client.tried(self._chat(text, tokens, fields))
+        return None if isinstance(got, Failure) else got
+
+    # -- thinking --
+
+    def _switch(self, on: bool) -> Fields | None:
+        """What switches thinking; None where the server takes no switch."""
+        if on not in self._switches:
+            ways = ((name, way.asks(on)) for name, way in THINKING.items())
+            taken = ((name, fields) for name, fields in ways if self._tried(ONE_WORD, 1, fields) is not None)
+            name, self._switches[on] = next(taken, ("no switch", None))
+            self.found["thinking"] = name
+        return self._switches[on]
+
+    def _thought(self) -> Fields:
+        on = bool(self._thinking)
+        fields = self._switch(on)
+        if fields is None:
+            if not on:
+                return {}
+            raise LoadError("thinking: this server takes no switch for it; leave it out, or set it with `call`")
+        for name, way in THINKING_BUDGETS.items() if on else ():
+            budget = way.asks(self._thinking_tokens)
+            if self._tried(ONE_WORD, 1, {**fields, **budget}) is not None:
+                self.found["thinking"] += f", {name}"
+                return {**fields, **budget}
+        return fields
+
+    # -- answers held to a schema --
+
+    def _schema(self) -> Way | None:
+        if self._schema_way is None:
+            off = self._switch(False) or {}
+            holds = ((name, way) for name, way in SCHEMAS.items() if self._holds(way, off))
+            name, way = next(holds, ("not held", None))
+            self.found["schema"], self._schema_way = name, (way,)
+        return self._schema_way[0]
+
+    def _holds(self, way: Way, off: Fields) -> bool:
+        answer = self._tried(ONE_WORD, FEW, {**off, **way.asks(HELD)})
+        try:
+            return answer is not None and json.loads(str(answer.message.get("content"))) == {"answer": "held"}
+        except (ValueError, RecursionError):
+            return False
+
+    def _held_to(self, schema: str) -> Fields:
+        """The fields that hold an answer to this schema; none where the server cannot, or not to this one."""
+        if (way := self._schema()) is None:
+            return {}
+        fields = way.asks(json.loads(schema))
+        if self._tried(ONE_WORD, 1, fields) is None:
+            self.found["schema"] = self.found["schema"].partition(",")[0] + ", but not all of this protocol's"
+            return {}
+        return fields
+
+    # -- probabilities --
+
+    def _probabilities(self, road: str, labels: tuple[str, ...]) -> tuple[Plan, str]:
+        """How they are asked for, and what is to be said of it."""
+        found = self._by_logprobs(labels) if road == LOGPROBS_ROAD else self._by_decision(road, labels)
+        if isinstance(found, tuple):
+            return found
+        others = [kind for kind in (LOGPROBS_ROAD, *DECISIONS) if kind != road and self._can(kind)]
+        remedy = f"write `probabilities: {others[0]}`" if others else "have the judge write its answer"
+        raise LoadError(f"this server gives no probabilities by {road} ({found}); {remedy}")
+
+    def _can(self, kind: str) -> bool:
+        two = ("A", "B")
+        found = self._by_logprobs(two) if kind == LOGPROBS_ROAD else self._by_decision(kind, two)
+        return isinstance(found, tuple)
+
+    def _by_logprobs(self, labels: tuple[str, ...]) -> tuple[Plan, str] | str:
+        tokens = self._tokens(labels)
+        try:
+            ids = None if tokens is None else label_tokens.token_ids(labels, tokens)
+            if ids is None:
+                label_tokens.refuse_ambiguous(labels)
+        except ValueError as error:
+            raise LoadError(str(error)) from None
+        off = self._switch(False) or {}
+        every = [one for its in (ids or {}).values() for one in its]
+        why = "it ignores the fields"
+        for name, way in LOGPROBS.items():
+            by_id = name == TOKEN_IDS
+            if by_id and not 0 < len(every) <= MOST_IDS:
+                continue
+            fields = {**off, **way.asks(every)}
+            plan = Plan(fields, ids=ids if by_id else None, one_token=ids is not None)
+            got = self._client.tried(self._chat(f"Answer with one of these: {', '.join(labels)}.", 1, fields))
+            if isinstance(got, Failure):
+                why = str(got)
+                continue
+            try:
+                values = plan.values(got.entries, labels)
+            except (ValueError, KeyError, TypeError):
+                continue
+            if got.entries and (not by_id or len(values) == len(labels)):
+                return plan, f"{name}, mass kept"
+        return why
+
+    def _tokens(self, labels: Sequence[str]) -> label_tokens.Tokens | None:
+        """The tokens of the labels, where the server tells them (vLLM, SGLang: `POST /tokenize`)."""
+        for text in label_tokens.texts_to_tokenise(labels):
+            if text in self._tokenised:
+                continue
+            body = {"model": self._client.served.model, "prompt": text, "add_special_tokens": False}
+            got = self._client.tried(self._client.posted("/tokenize", body, above=True))
+            ids = got.get("tokens") if isinstance(got, Mapping) else None
+            if not (isinstance(ids, list) and ids and all(type(one) is int for one in ids)):
+                return None
+            self._tokenised[text] = ids
+        return self._tokenised
+
+    def _by_decision(self, kind: str, labels: tuple[str, ...]) -> tuple[Plan, str] | str:
+        why = ""
+        for name, row in DECISIONS[kind].items():
+            got = self._client.tried(self._decide(row, labels))
+            if isinstance(got, Failure):
+                why = str(got)
+                continue
+            try:
+                _, normalised = row.read(got, labels)
+            except ValueError as error:
+                why = str(error)
+                continue
+            return Plan(decision=row), f"{name}, mass {'unknown' if normalised else 'kept'}"
+        return why

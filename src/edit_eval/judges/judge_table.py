@@ -1,0 +1,332 @@
+"""What has to be known of an image-text-to-text model of transformers to judge with it: data.
+
+`FAMILIES` has a row for each `model_type` of a `config.json`; a test holds each against transformers 5.23.0. A model
+of no row is judged with as the library has it. Standard library only: `doctor`, reports and documents read it, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+TORCHVISION = "torchvision, built for its torch: transformers scales its pictures with nothing else"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """How one architecture is shown pictures, and told to think or not to."""
+
+    model_type: str
+    models: str
+    """What people call them."""
+    lineage: str
+    """Whose weights they grew from, as `edit_models` names the encoders of edit models."""
+    model: str
+    """The class."""
+    processor: str
+    images: str = ""
+    """The image processor that scales with Pillow; empty: there is none."""
+    frames: int = 0
+    """An area in pixels limits its pictures, counted in so many frames of a picture; 0: something else does."""
+    settings: tuple[str, ...] = ()
+    """The image processor's settings that decide how many tokens a picture has."""
+    tokens: str
+    """How many these are."""
+    nested: bool = False
+    """Pictures are handed over by request, not in one row."""
+    thinking: str = ""
+    """The variable of the published chat templates that switches thinking; empty: they have none."""
+    thinks: bool = False
+    """Whether it thinks where nobody says anything."""
+    opens: str = "<think>"
+    closes: str = "</think>"
+    frame: tuple[str, ...] = ()
+    """Marks around an answer that are no part of it: in front of it, and behind."""
+    openings: tuple[str, ...] = ()
+    """What else may stand in front of an answer though it does not think."""
+    shared_prefix: bool = False
+    """Whether `shared_prefix` is known to work."""
+    kernels: tuple[str, ...] = ()
+    """Packages without which it computes slowly, though rightly."""
+    environment: str = ""
+    """What it needs besides `edit-eval[diffusers]`."""
+    figures: str
+
+
+_SOURCE = "transformers 5.23.0"
+_QWEN_TEMPLATE = "thinking: Qwen's model cards, vLLM's documentation of reasoning outputs"
+_GLM_FRAME = ("<|begin_of_box|>", "<|end_of_box|>")
+_LINEAR_ATTENTION = ("fla", "causal_conv1d")
+_5_23 = "transformers 5.23 (older ones have not been looked at)"
+
+FAMILIES = (
+    *(
+        Family(
+            model_type=f"qwen{version}_vl",
+            models=f"Qwen{title}-VL",
+            lineage=f"Qwen{title}-VL",
+            model=f"Qwen{version}{'VL' if version == '2' else '_VL'}ForConditionalGeneration",
+            processor=f"Qwen{version}{'VL' if version == '2' else '_VL'}Processor",
+            images="Qwen2VLImageProcessorPil",
+            frames=1,
+            settings=("size",),
+            tokens="one for 28 x 28 pixels",
+            shared_prefix=True,
+            figures=_SOURCE,
+        )
+        for version, title in (("2", "2"), ("2_5", "2.5"))
+    ),
+    *(
+        Family(
+            model_type=f"qwen3_vl{suffix}",
+            models=f"Qwen3-VL{' (mixture of experts)' if suffix else ''}",
+            lineage="Qwen3-VL",
+            model=f"Qwen3VL{'Moe' if suffix else ''}ForConditionalGeneration",
+            processor="Qwen3VLProcessor",
+            images="Qwen2VLImageProcessorPil",
+            frames=1,
+            settings=("size",),
+            tokens="one for 32 x 32 pixels",
+            shared_prefix=True,
+            figures=f"{_SOURCE}; the Thinking weights are another model, which has no switch",
+        )
+        for suffix in ("", "_moe")
+    ),
+    *(
+        Family(
+            model_type=f"qwen3_5{suffix}",
+            models=f"Qwen3.5, Qwen3.6{' (mixture of experts)' if suffix else ''}",
+            lineage="Qwen3.5",
+            model=f"Qwen3_5{'Moe' if suffix else ''}ForConditionalGeneration",
+            processor="Qwen3VLProcessor",
+            images="Qwen2VLImageProcessorPil",
+            frames=1,
+            settings=("size",),
+            tokens="one for 32 x 32 pixels",
+            thinking="enable_thinking",
+            thinks=True,
+            kernels=_LINEAR_ATTENTION,
+            environment=_5_23,
+            figures=f"{_SOURCE}; {_QWEN_TEMPLATE}",
+        )
+        for suffix in ("", "_moe")
+    ),
+    Family(
+        model_type="gemma3",
+        models="Gemma 3",
+        lineage="Gemma 3",
+        model="Gemma3ForConditionalGeneration",
+        processor="Gemma3Processor",
+        images="Gemma3ImageProcessorPil",
+        settings=("do_pan_and_scan",),
+        tokens="256 a picture, which is squeezed to 896 x 896",
+        nested=True,
+        figures=_SOURCE,
+    ),
+    Family(
+        model_type="gemma4",
+        models="Gemma 4",
+        lineage="Gemma 4",
+        model="Gemma4ForConditionalGeneration",
+        processor="Gemma4Processor",
+        images="Gemma4ImageProcessorPil",
+        settings=("max_soft_tokens",),
+        tokens="at most 280 a picture (`max_soft_tokens`: 70, 140, 280, 560 or 1120), one for 48 x 48 pixels",
+        nested=True,
+        thinking="enable_thinking",
+        opens="<|channel>thought",
+        closes="<channel|>",
+        openings=("<|channel>thought\n<channel|>",),
+        environment=_5_23,
+        figures=f"{_SOURCE}; thinking: ai.google.dev, Gemma 4 prompt formatting (the large ones may open an empty "
+        "thought where it is off); vLLM's documentation",
+    ),
+    Family(
+        model_type="internvl",
+        models="InternVL 3, 3.5 (the `-HF` weights)",
+        lineage="InternVL",
+        model="InternVLForConditionalGeneration",
+        processor="InternVLProcessor",
+        images="GotOcr2ImageProcessorPil",
+        settings=("max_patches", "min_patches", "crop_to_patches"),
+        tokens="256 for each of up to 12 tiles of 448 x 448 pixels, and for the whole",
+        figures=f"{_SOURCE}; it thinks where a system prompt tells it to, and has no switch",
+    ),
+    *(
+        Family(
+            model_type=kind,
+            models=models,
+            lineage="GLM-V",
+            model=f"{name}ForConditionalGeneration",
+            processor=f"{processor}Processor",
+            images=f"{processor}ImageProcessorPil",
+            frames=2,
+            settings=("size",),
+            tokens="one for 28 x 28 pixels",
+            thinking=thinking,
+            thinks=True,
+            frame=_GLM_FRAME,
+            figures=f"{_SOURCE}; thinking: zai-org's model cards, vLLM's blog on GLM-4.5V",
+        )
+        for kind, models, name, processor, thinking in (
+            ("glm4v", "GLM-4.1V-Thinking", "Glm4v", "Glm4v", ""),
+            ("glm4v_moe", "GLM-4.5V", "Glm4vMoe", "Glm4v", "enable_thinking"),
+            ("glm46v", "GLM-4.6V", "Glm46V", "Glm46V", "enable_thinking"),
+        )
+    ),
+    Family(
+        model_type="glm5_next",
+        models="GLM-5.3",
+        lineage="GLM-V",
+        model="Glm5NextForConditionalGeneration",
+        processor="Glm5NextProcessor",
+        images="Glm5NextImageProcessorPil",
+        settings=("min_image_tokens", "max_image_tokens"),
+        tokens="one for 28 x 28 pixels, at most 8000",
+        thinking="enable_thinking",
+        thinks=True,
+        frame=_GLM_FRAME,
+        kernels=_LINEAR_ATTENTION,
+        environment=_5_23,
+        figures=f"{_SOURCE}; its switch is taken from GLM-4.6V's template, and looked for in its own",
+    ),
+    *(
+        Family(
+            model_type=f"minicpmv4_{minor}",
+            models=f"MiniCPM-V 4.{minor}",
+            lineage="MiniCPM-V",
+            model=f"MiniCPMV4_{minor}ForConditionalGeneration",
+            processor=f"MiniCPMV4_{minor}Processor",
+            images="MiniCPMV4_6ImageProcessorPil",
+            settings=("max_slice_nums", "scale_resolution", "downsample_mode"),
+            tokens="64 for the whole and for each of up to 9 slices of about 448 x 448 pixels",
+            kernels=_LINEAR_ATTENTION,
+            environment=environment,
+            figures=f"{_SOURCE}; thinking: weights of their own (OpenSQZ/MiniCPM-V-CookBook, vLLM guide of 4.6)",
+        )
+        for minor, environment in ((6, "transformers 5.7 or newer"), (7, _5_23))
+    ),
+    Family(
+        model_type="mistral3",
+        models="Mistral Small 3.1, 3.2, Ministral 3",
+        lineage="Mistral 3",
+        model="Mistral3ForConditionalGeneration",
+        processor="PixtralProcessor",
+        images="PixtralImageProcessorPil",
+        settings=("size",),
+        tokens="one for 28 x 28 pixels of a picture whose longer side is at most `size: {longest_edge: 1540}`",
+        nested=True,
+        figures=_SOURCE,
+    ),
+    Family(
+        model_type="kimi_k25",
+        models="Kimi K2.5, K2.6",
+        lineage="Kimi-VL",
+        model="Kimi_K25ForConditionalGeneration",
+        processor="Kimi_K25Processor",
+        tokens="one for 28 x 28 pixels",
+        thinking="thinking",
+        thinks=True,
+        environment=TORCHVISION,
+        figures=f"{_SOURCE}; thinking: Moonshot's model card",
+    ),
+)
+_BY_TYPE: Mapping[str, Family] = {family.model_type: family for family in FAMILIES}
+
+
+def family_of_type(model_type: str) -> Family | None:
+    """The row for a `model_type` of a `config.json`; None for one that nobody has looked at."""
+    return _BY_TYPE.get(model_type)
+
+
+def card_of(family: Family) -> dict[str, str]:
+    """What is known of a family's judges before one is loaded, for people."""
+    switched = f"`{family.thinking}` of its chat template, {'on' if family.thinks else 'off'} by itself"
+    always = "its weights decide, and there is no switch" if family.thinks else "none that could be switched"
+    notes = [f"faster with {' and '.join(family.kernels)}"] if family.kernels else []
+    return {
+        "pipeline": f"{family.models} ({family.model})",
+        "pictures": f"{family.tokens} (`{'`, `'.join(family.settings) or 'its own files'}`)",
+        "thinking": switched if family.thinking else always,
+        "environment": family.environment,
+        "notes": "; ".join(notes),
+    }
+
+
+@dataclass(frozen=True)
+class Published:
+    """Published weights, and how often they agree with people about edits."""
+
+    name: str
+    """On the Hub."""
+    model_type: str
+    billions: float
+    """10^9 parameters, as the name has it."""
+    agreement: float
+    """The share of `AGREEMENT`'s pairs on which a judge and people agree, without thinking."""
+    thinking: float | None = None
+    """The same with it."""
+
+
+AGREEMENT = (
+    "EditReward-Compass (bxhsort/Edit-Compass-and-EditReward-Compass at 6ee6caa, assets/Reward_Model.jpg; "
+    "arXiv 2605.13062): 2,251 pairs of edits that people compared, ties among them, each edit scored by itself"
+)
+PUBLISHED = (
+    Published("Qwen/Qwen2.5-VL-7B-Instruct", "qwen2_5_vl", 8.3, 0.362),
+    Published("Qwen/Qwen3-VL-4B-Instruct", "qwen3_vl", 4, 0.432),
+    Published("Qwen/Qwen3-VL-8B-Instruct", "qwen3_vl", 8.8, 0.465),
+    Published("Qwen/Qwen3-VL-30B-A3B-Instruct", "qwen3_vl_moe", 31, 0.479),
+    Published("Qwen/Qwen3-VL-32B-Instruct", "qwen3_vl", 32, 0.579),
+    Published("Qwen/Qwen3.5-9B", "qwen3_5", 9, 0.602, 0.668),
+    Published("Qwen/Qwen3.5-27B", "qwen3_5", 27, 0.669, 0.700),
+    Published("Qwen/Qwen3.5-35B-A3B", "qwen3_5_moe", 35, 0.632, 0.709),
+    Published("Qwen/Qwen3.6-27B", "qwen3_5", 27, 0.633, 0.718),
+    Published("Qwen/Qwen3.6-35B-A3B", "qwen3_5_moe", 35, 0.600, 0.705),
+    Published("google/gemma-4-26B-A4B-it", "gemma4", 26, 0.596),
+    Published("google/gemma-4-31B-it", "gemma4", 31, 0.671),
+)
+_PUBLISHED: Mapping[str, Published] = {judge.name: judge for judge in PUBLISHED}
+
+
+def published(name: str) -> Published | None:
+    """The row for weights by their name on the Hub."""
+    return _PUBLISHED.get(name)
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """Whose weights a model has grown from, by its name: a judge behind a server has no other."""
+
+    name: str
+    """A regular expression, looked for in the model's name, in small letters."""
+    lineage: str
+    figures: str
+
+
+_BY_NAME = "its name"
+_REWARD_TABLE = "what it is a fine-tune of: arXiv 2605.13062 and the authors' repositories"
+LINEAGES = (
+    Lineage(r"qwen-?2[._]5-?vl", "Qwen2.5-VL", _BY_NAME),
+    Lineage(r"qwen-?2-?vl", "Qwen2-VL", _BY_NAME),
+    Lineage(r"qwen-?3-?vl", "Qwen3-VL", _BY_NAME),
+    Lineage(r"qwen-?3[._][56]", "Qwen3.5", _BY_NAME),
+    Lineage(r"gemma-?3n", "", "another architecture than Gemma 3"),
+    Lineage(r"gemma-?3", "Gemma 3", _BY_NAME),
+    Lineage(r"gemma-?4", "Gemma 4", _BY_NAME),
+    Lineage(r"internvl", "InternVL", _BY_NAME),
+    Lineage(r"glm-?(?:4\.\d+v|5\.3)", "GLM-V", _BY_NAME),
+    Lineage(r"minicpm-v", "MiniCPM-V", _BY_NAME),
+    Lineage(r"mistral-small-3\.[12]|ministral-3", "Mistral 3", _BY_NAME),
+    Lineage(r"kimi-(?:k2\.[56]|vl)", "Kimi-VL", _BY_NAME),
+    Lineage(r"rationalrewards|pvc-?judge", "Qwen3-VL", _REWARD_TABLE),
+    Lineage(r"editscore|imgedit[-_]?judge", "Qwen2.5-VL", _REWARD_TABLE),
+)
+"""The first that is found counts."""
+
+
+def lineage_of_name(name: str) -> str:
+    """The family of a model by its name, a repository's or a server's; empty where nobody knows."""
+    found = (row.lineage for row in LINEAGES if re.search(row.name, name.lower()))
+    return next(found, "")

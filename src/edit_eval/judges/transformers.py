@@ -1,0 +1,468 @@
+"""Any image-text-to-text model of transformers as a judge, by its own processor and chat template.
+
+What differs between them is a row of `judge_table.py`.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from edit_eval.errors import LoadError, ModelError
+from edit_eval.judges import grammars, label_probabilities
+from edit_eval.judges.answers import SCORE_LINE, tokens_given
+from edit_eval.judges.contract import Form, JudgeRequest
+from edit_eval.judges.fused_norms import fuse_norms
+from edit_eval.judges.generation import budgets, forcing, stop_at_score
+from edit_eval.judges.judge_table import Family, card_of, family_of_type, published
+from edit_eval.judges.local_parameters import LocalParameters
+from edit_eval.judges.picture_patches import keep_levels, numbers_of_levels, patches
+from edit_eval.judges.processing import control_tokens, judge_processor, pixels
+from edit_eval.judges.sampling import drawing, seed_of
+from edit_eval.judges.thinking import OPENING, Marks, Progress, switch_in
+from edit_eval.pretrained import folders
+from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
+from edit_eval.pretrained.loading import (
+    check_complete,
+    check_value,
+    device_map,
+    dtype_named,
+    library_versions,
+    load_errors,
+    on_cpu,
+    prepare_devices,
+)
+from edit_eval.pretrained.processors import IMAGE_BACKEND
+from edit_eval.records import Reply, Status
+
+REGISTERED = {"transformers": "TransformersJudge"}
+
+THINKING = ("on", "off")
+PROBABILITIES = "probabilities"
+"""The form of a request whose answer is a distribution over its labels."""
+
+PER_TOKEN = ("input_ids", "attention_mask", "mm_token_type_ids")
+"""What the processor gives with one entry a token."""
+
+SHORTEST_PREFIX = 32
+"""Tokens; to read fewer of them once instead of in every row is not worth a pass of its own."""
+
+
+class TransformersJudge:
+    """Any image-text-to-text model of transformers: Qwen-VL, Qwen3.5, Gemma, InternVL, GLM-V, MiniCPM-V, ...
+
+    One padded batch a call. On the CPU one thread computes.
+    """
+
+    @dataclass
+    class Parameters(LocalParameters):
+        thinking: str | None = None
+        """`on` or `off`: whether the judge thinks before it answers. null: off where it can be switched off."""
+        thinking_tokens: int = 8192
+        """At most so many tokens a thought; the answer behind one that is longer is cut off, and no score."""
+        image_settings: dict[str, Any] = field(default_factory=dict)
+        """Settings of the model's image processor by their own names, as Gemma 4's `{max_soft_tokens: 560}`."""
+        enforce_schema: bool = True
+        """Hold answers in JSON to their schema as they are written. Needs the package llguidance; without it they are
+        only checked, and the report says so."""
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if self.thinking is not None:
+                check_value("thinking", self.thinking, THINKING)
+            if self.thinking_tokens < 1:
+                raise ValueError(f"thinking_tokens: {self.thinking_tokens}, but a thought needs at least 1")
+
+    probabilities = True
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self._model: Any = None
+        self._processor: Any = None
+        self._family: Family | None = None
+        self._encoding = threading.Lock()  # tokenizers before 0.23: "Already borrowed" where another thread encodes
+        self._device = "cpu"
+        self._ends: tuple[int, ...] = ()
+        self._control_tokens: re.Pattern[str] = re.compile("(?!)")
+        self._numbers: Any = None
+        self._marks = Marks()
+        self._switch = ""
+        self._thinks = False
+        self._always_thinks = False
+        self._opened = {True: False, False: False}
+        """Whether the prompt ends within a thought where the switch is on, and where it is off."""
+        self._grammars: grammars.Grammars | None = None
+        self._holds_to_schemas = False
+        self._about: dict[str, str] = {}
+
+    @staticmethod
+    def revision(parameters: LocalParameters) -> str:
+        """What decides the answers besides the parameters: a digest of a local folder, or the Hub's revision."""
+        return folders.revision(parameters.model_name, parameters.revision)
+
+    @staticmethod
+    def card(parameters: LocalParameters) -> dict[str, str]:
+        """What is known of these weights before they are loaded: pictures, thinking, environment."""
+        folder = folders.local_folder(parameters.model_name)
+        folder = folder or folders.cached_folder(parameters.model_name, parameters.revision, os.environ)
+        weights = published(parameters.model_name)
+        kind = weights.model_type if weights else ""
+        if folder is not None and (folder / "config.json").is_file():
+            kind = str(folders.read_index(folder / "config.json").get("model_type"))
+        family = family_of_type(kind)
+        return card_of(family) if family else {}
+
+    def prepare(self) -> None:
+        """Imports what loading needs, seconds of it, while the device may still work for another model."""
+        name = self.parameters.model_name
+        with load_errors(name):
+            location = folders.locate(name, self.parameters.revision, "config.json", "a transformers model")
+            import torch  # noqa: F401
+            from transformers import AutoModelForImageTextToText, AutoTokenizer  # noqa: F401
+
+            if family_of_type(kind := str(location.index.get("model_type"))):
+                importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
+
+    def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[Form] = ()) -> None:
+        """Loads model and processor; over several devices the layers are spread.
+
+        With an `offload`, `model` or `group`, layers for which the GPU has no room stay in host memory. `forms` are
+        those of all requests to come: of what this model cannot be asked the first is refused. Raises `LoadError`;
+        want of memory passes as it is.
+        """
+        parameters = self.parameters
+        name = parameters.model_name
+        with load_errors(name):
+            location = folders.locate(name, parameters.revision, "config.json", "a transformers model")
+            prepare_devices(devices, offload)
+            from transformers import AutoModelForImageTextToText
+
+            self._family = family_of_type(str(location.index.get("model_type")))
+            if parameters.shared_prefix and not (self._family and self._family.shared_prefix):
+                raise LoadError(f"shared_prefix: nobody has tried it with {name}; set it to false")
+            self._processor = judge_processor(location, self._family, parameters)
+            self._control_tokens = control_tokens(self._processor)
+            thinking = self._settle_thinking()
+            spread = "auto" if offload != "none" and not on_cpu(devices) else device_map(devices)
+            model, report = AutoModelForImageTextToText.from_pretrained(
+                location.name,
+                dtype=dtype_named(parameters.dtype),
+                device_map=spread,
+                attn_implementation=parameters.attn_implementation,
+                output_loading_info=True,
+                **location.keywords,
+                **parameters.load,
+            )
+            check_complete(report, location.name)
+        self._model = model.eval()
+        self._device = "cpu" if on_cpu(devices) else devices[0]
+        self._set_generation()
+        self._set_experts()
+        without_cudnn(getattr(getattr(model, "model", model), "language_model", model))
+        fused = fuse_norms(self._model) if parameters.fused_norms else 0
+        if keep_levels(self._processor):
+            self._numbers = numbers_of_levels(self._processor.image_processor).to(self._device)
+        scaled = type(self._processor.image_processor).__name__
+        schema = self._settle_schemas()
+        self._refuse_unreadable(forms)
+        self._about = {
+            "model": type(model).__name__,
+            "commit": location.commit,
+            "dtype": parameters.dtype,
+            "offload": offload,
+            "attention": f"{model.config._attn_implementation}, {DESCRIPTION}",
+            "norms": f"{fused} in one kernel each" if fused else "",
+            "image_backend": f"{IMAGE_BACKEND if scaled.endswith('Pil') else 'torchvision'} ({scaled})",
+            "pixels": pixels(self._processor.image_processor, self._family),
+            "thinking": thinking,
+            "schema": schema,
+            **library_versions("torch", "transformers", "accelerate", "safetensors", "tokenizers", "pillow"),
+        }
+
+    def make_inputs(self, requests: Sequence[JudgeRequest]) -> Any:
+        """What the model reads of a batch, still on the host: texts tokenised, pictures scaled. For any thread."""
+        texts = [self._text(request) for request in requests]
+        pictures: list[Any] = [[one.convert("RGB") for one in request.pictures.values()] for request in requests]
+        if self._family is not None and not self._family.nested:
+            pictures = [one for those in pictures for one in those]
+        keywords: dict[str, Any] = {"padding": True, "return_tensors": "pt"}
+        beginning = self._processor.tokenizer.bos_token
+        if beginning and texts[0].startswith(beginning):
+            keywords["add_special_tokens"] = False  # the template has written it already
+        with self._encoding:
+            return self._processor(text=texts, images=pictures if any(pictures) else None, **keywords)
+
+    def judge(self, requests: Sequence[JudgeRequest], inputs: Any = None) -> list[str | Reply]:
+        """Answers a batch; each answer is the one that its request would get alone, up to the dtype's rounding.
+
+        One that a limit ended is a `Reply` that says so; one to a request for probabilities has them as its values.
+
+        `inputs` is what `make_inputs` returned for these requests, where that was done before.
+        """
+        import torch
+
+        if self._model is None:
+            raise LoadError("the judge is not loaded: call load(devices) first")
+        if not requests:
+            return []
+        weighed = [request.form == PROBABILITIES for request in requests]
+        if any(weighed) and not all(weighed):  # a batch has one question, and so one form; others may ask otherwise
+            return [answer for request in requests for answer in self.judge([request])]
+        inputs = self.make_inputs(requests) if inputs is None else inputs
+        inputs = copy.copy(inputs).to(self._device)  # what was given stays as it is, for a second attempt
+        with torch.inference_mode():
+            if self._numbers is not None and "pixel_values" in inputs:
+                inputs["pixel_values"] = patches(inputs, self._processor.image_processor, self._numbers)
+            return self._weigh(requests, inputs) if all(weighed) else self._write(requests, inputs)
+
+    def about(self) -> dict[str, str]:
+        """Versions, the model's class, kernels, the commit of the weights, how pictures are scaled, thinking."""
+        return dict(self._about)
+
+    # -- answers --
+
+    def _write(self, requests: Sequence[JudgeRequest], inputs: Any) -> list[str | Reply]:
+        """Answers in words."""
+        from transformers import StoppingCriteriaList
+
+        start, rows = inputs["input_ids"].shape[1], len(requests)
+        if self.parameters.shared_prefix:
+            inputs.update(self._with_prefix_read(inputs))
+        limit = self.parameters.max_new_tokens or max(tokens_given(request.form) for request in requests)
+        tokenizer, thinking_tokens = self._processor.tokenizer, self.parameters.thinking_tokens
+        progress = Progress(tokenizer, self._marks, self._opened[self._thinks], thinking_tokens, rows)
+        call = self._call(requests, start, progress)
+        bare = all(request.form == "score" for request in requests)  # reasons may follow a number that is no verdict
+        at_score = bare and self.parameters.stop_at_score
+        if not self._thinks:
+            stops = StoppingCriteriaList([stop_at_score(tokenizer, start)] if at_score else [])
+            answered = self._model.generate(**inputs, max_new_tokens=limit, stopping_criteria=stops, **call)
+            return [self._decoded(row, at_score) for row in answered[:, start:].tolist()]
+        budget = budgets(progress, start, limit, at_score)
+        stops = StoppingCriteriaList([budget])
+        answered = self._model.generate(
+            **inputs, max_new_tokens=thinking_tokens + limit, stopping_criteria=stops, **call
+        )
+        said = answered[:, start:].tolist()
+        return [self._behind_thought(tokens, progress, row, budget.ends[row]) for row, tokens in enumerate(said)]
+
+    def _weigh(self, requests: Sequence[JudgeRequest], inputs: Any) -> list[str | Reply]:
+        """Probabilities of labels. Nothing is written, and no temperature counts."""
+        import torch
+
+        start, tokenizer = inputs["input_ids"].shape[1], self._processor.tokenizer
+        labels = [self._labels(self._text(request), request.labels) for request in requests]
+
+        def ask(beginnings: Sequence[label_probabilities.Tokens]) -> list[Any]:
+            shared = self._with_prefix_read(inputs) if self.parameters.shared_prefix else {}
+            said = self._model.generate(
+                **{**inputs, **shared},
+                max_new_tokens=1 + max(map(len, beginnings)),
+                logits_processor=[forcing(beginnings, start, tokenizer.pad_token_id)],
+                output_logits=True,
+                return_dict_in_generate=True,
+            )
+            return [step.to(torch.float64).log_softmax(-1) for step in said.logits]
+
+        return [Reply(values=found) for found in label_probabilities.read(labels, ask)]
+
+    def _labels(self, prompt: str, labels: Sequence[str]) -> label_probabilities.Labels:
+        """How labels are written behind a prompt. Raises `ModelError` where this judge cannot be asked for them."""
+        if self._always_thinks:
+            raise ModelError(
+                "this judge always thinks before it answers (its chat template has no switch for it), so its first "
+                "word is no answer: ask for another form of answer than probabilities"
+            )
+        frame, others = (self._family.frame, self._family.openings) if self._family else ((), ())
+        with self._encoding:
+            tokenizer = self._processor.tokenizer
+            return label_probabilities.Labels(tokenizer, prompt, labels, self._ends, (*frame[:1], *others), frame[1:])
+
+    def _refuse_unreadable(self, forms: Sequence[Form]) -> None:
+        """Raises `LoadError` for labels that cannot be told apart, and a schema that cannot be enforced."""
+        for one in forms:
+            try:
+                if one.form == PROBABILITIES:
+                    self._labels(self._text(JudgeRequest(user="?", form=one.form)), one.labels)
+                elif one.schema and self._holds_to_schemas:
+                    self._grammar().check(one.schema)
+            except ModelError as error:
+                raise LoadError(str(error)) from error
+
+    def _call(self, requests: Sequence[JudgeRequest], start: int, progress: Progress) -> dict[str, Any]:
+        """Further keywords of `generate`: those of the parameters, what holds to a schema, what draws the answers."""
+        call, temperature = self.parameters.call, self.parameters.temperature
+        processors = []
+        schemas = [request.schema for request in requests]
+        if self._holds_to_schemas and any(schemas):
+            begins = progress.see if self._thinks else lambda row, last, length: 0
+            processors.append(self._grammar().holding(schemas, start, begins))
+        if temperature:
+            processors.append(drawing([seed_of(request) for request in requests], temperature))
+        return {**call, "logits_processor": [*call.get("logits_processor", ()), *processors]} if processors else call
+
+    def _decoded(self, tokens: list[int], stops_at_score: bool) -> str | Reply:
+        end = next((place for place, token in enumerate(tokens) if token in self._ends), None)
+        text = self._words(tokens[:end])
+        if end is not None or (stops_at_score and SCORE_LINE.match(text)):
+            return text
+        return Reply(text=text, ended=Status.CUT_OFF)
+
+    def _behind_thought(
+        self, tokens: list[int], progress: Progress, row: int, end: tuple[int, bool] | None
+    ) -> str | Reply:
+        """An answer with its thought. `end` is where one of the limits, or the score's line, ended it."""
+        place, whole = end or (len(tokens), False)
+        own_end = next((place for place, token in enumerate(tokens) if token in self._ends), place)
+        itself, tokens, begin = own_end < place, tokens[: min(own_end, place)], progress.answers[row]
+        if begin is None:
+            thought = f"<think>{progress.thought(tokens)}"
+            if itself:  # there is no answer, and nothing was cut off
+                return thought
+            told = f"(the thought was cut off after {len(tokens)} tokens: thinking_tokens)"
+            return Reply(text=f"{thought}\n{told}", ended=Status.CUT_OFF)
+        answer = self._words(tokens[begin:])
+        text = f"<think>{progress.thought(tokens[:begin])}</think>{answer}" if begin else answer
+        return text if itself or whole else Reply(text=text, ended=Status.CUT_OFF)
+
+    def _words(self, tokens: Sequence[int]) -> str:
+        if self._marks != Marks() and (begin := self._unasked_thought(tokens)):
+            return f"<think></think>{self._words(tokens[begin:])}"
+        text: str = self._processor.tokenizer.decode(tokens, skip_special_tokens=True)
+        for mark in self._family.frame if self._family else ():
+            text = text.replace(mark, "")
+        return text
+
+    def _unasked_thought(self, tokens: Sequence[int]) -> int:
+        """Where the answer begins behind a thought, empty or not, that a judge opened though it was not to think; its
+        marks are control tokens, which no text shows, so what it thought would be read as its answer. 0: there is none.
+        """
+        tokenizer, marks = self._processor.tokenizer, self._marks
+        closes = tokenizer.encode(marks.closes, add_special_tokens=False)
+        if not tokenizer.decode(tokens[:OPENING]).lstrip().startswith(marks.opens):
+            return 0
+        places = range(len(tokens) - len(closes) + 1)
+        return next((at + len(closes) for at in places if list(tokens[at : at + len(closes)]) == closes), 0)
+
+    # -- prompts --
+
+    def _text(self, request: JudgeRequest) -> str:
+        parts: list[dict[str, str]] = [{"type": "image"} for _ in request.pictures]
+        parts.append({"type": "text", "text": self._plain(request.user)})
+        chat: list[dict[str, Any]] = [{"role": "user", "content": parts}]
+        if request.system:
+            system = [{"type": "text", "text": self._plain(request.system)}]
+            chat.insert(0, {"role": "system", "content": system})
+        return self._rendered(chat, self._thinks and request.form != PROBABILITIES)
+
+    def _rendered(self, chat: list[dict[str, Any]], thinks: bool) -> str:
+        switched = {self._switch: thinks} if self._switch else {}
+        text: str = self._processor.apply_chat_template(chat, tokenize=False, add_generation_prompt=True, **switched)
+        return text
+
+    def _plain(self, text: str) -> str:
+        """Takes control tokens apart (`<|im_end|>`): a text could else forge a turn, or a place for a picture."""
+        return self._control_tokens.sub(lambda found: found[0][:1] + " " + found[0][1:], text)
+
+    # -- loading --
+
+    def _settle_thinking(self) -> str:
+        """Finds out how thinking is switched, and whether the prompt then ends in a thought; says what came of it."""
+        name, wanted, family = self.parameters.model_name, self.parameters.thinking, self._family
+        if family:
+            self._marks = Marks(family.opens, family.closes)
+        template = self._processor.chat_template
+        self._switch = switch_in(template if isinstance(template, str) else " ".join(template.values()))
+        probe = [{"role": "user", "content": [{"type": "text", "text": "?"}]}]
+        rendered = {thinks: self._rendered(probe, thinks) for thinks in (True, False)}
+        if rendered[True] == rendered[False]:  # a word of the template, and no switch
+            self._switch = ""
+        self._opened = {thinks: self._marks.is_open(text) for thinks, text in rendered.items()}
+        unswitched = not self._switch and bool(family and family.thinks)  # it opens its thoughts itself
+        self._always_thinks = self._opened[False] or unswitched
+        if wanted == "off" and self._always_thinks:
+            raise LoadError(f"thinking: {name} always thinks: its chat template has no switch; write `thinking: on`")
+        self._thinks = self._always_thinks or wanted == "on"
+        if not self._thinks:
+            return f"off ({self._switch})" if self._switch else "off: its chat template has no switch"
+        how = self._switch or "its chat template has no switch; whether it thinks, it decides itself"
+        if self._always_thinks:
+            how = "its chat template has no switch to turn it off"
+        return f"on ({how}), at most {self.parameters.thinking_tokens} tokens"
+
+    def _settle_schemas(self) -> str:
+        """Finds out whether answers are held to a schema; says what came of it."""
+        if not self.parameters.enforce_schema:
+            return "not enforced"
+        if not (version := grammars.installed()):
+            return f"not enforced: {grammars.PACKAGE} is not installed"
+        self._holds_to_schemas = True
+        return f"enforced by {grammars.PACKAGE} {version}"
+
+    def _grammar(self) -> grammars.Grammars:
+        """What holds answers to schemas; for a large vocabulary it takes a second to make."""
+        if self._grammars is None:
+            vocabulary = self._model.get_output_embeddings().weight.shape[0]
+            with self._encoding:
+                self._grammars = grammars.Grammars(self._processor.tokenizer, vocabulary, self._ends)
+        return self._grammars
+
+    def _set_generation(self) -> None:
+        """Replaces the settings in the model's files: sampling, temperature, penalties."""
+        from transformers import GenerationConfig
+
+        tokenizer = self._processor.tokenizer
+        ends = self._model.generation_config.eos_token_id
+        if ends is None:
+            ends = tokenizer.eos_token_id
+        ends = self.parameters.call.get("eos_token_id", ends)
+        self._ends = tuple(ends) if isinstance(ends, (list, tuple)) else (ends,)
+        self._model.generation_config = GenerationConfig(
+            do_sample=False, eos_token_id=list(self._ends), pad_token_id=tokenizer.pad_token_id
+        )
+
+    def _set_experts(self) -> None:
+        """Has a mixture of experts use one kernel throughout."""
+        model, kernel = self._model, self.parameters.experts_implementation
+        choose = getattr(model, "set_experts_implementation", None)  # transformers 4 has no choice
+        if kernel is None or choose is None:
+            return
+        text = model.config.get_text_config()
+        if not any(getattr(text, name, 0) for name in ("num_experts", "num_local_experts")):
+            return
+        choose(kernel)
+        model._optimize_model_for_decode = nullcontext  # `generate` else changes the kernel for the answer
+
+    def _with_prefix_read(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """What changes in `generate`'s arguments when the tokens with which all rows begin are read once, in one row.
+
+        A row's padding moves from before these tokens to behind them, so that they lie in the same places in each row.
+        Nothing changes for a single row, or where rows share little.
+        """
+        import torch
+
+        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        rows, width = ids.shape
+        padding = width - mask.sum(1)
+        place = torch.arange(width, device=ids.device)
+        unpadded = ids.gather(1, (place + padding[:, None]) % width)
+        text = unpadded[0] != self._model.config.image_token_id
+        same = ((unpadded == unpadded[:1]).all(0) & text).long().cumprod(0)
+        shared = min(int(same.sum()), int(mask.sum(1).min()) - 1)
+        if rows < 2 or shared < SHORTEST_PREFIX:
+            return {}
+        behind = torch.where(place < shared + padding[:, None], place - shared, place)
+        order = torch.where(place < shared, place + padding[:, None], behind)
+        self._model.model.rope_deltas = None  # of the batch before; `generate` would count on from them
+        read = self._model(input_ids=unpadded[:1, :shared], use_cache=True, logits_to_keep=1)
+        read.past_key_values.batch_repeat_interleave(rows)
+        self._model.model.rope_deltas = None
+        moved = {name: inputs[name].gather(1, order) for name in PER_TOKEN if name in inputs}
+        return {**moved, "past_key_values": read.past_key_values}

@@ -1,0 +1,126 @@
+"""`on_trial`: how an audit asks a judge: as another protocol does, and sometimes in another way, to see what that does.
+
+What a sample of the benchmark `ladder` is shown besides (`facts`) says how: once more, with the two pictures in the
+other order, in the other language. All else is the examined protocol's: its questions, its reading, its scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from edit_eval.benchmarks.scenes.ladder import FACT
+from edit_eval.benchmarks.scenes.vocabulary import LANGUAGES
+from edit_eval.config.schema import ProtocolSection
+from edit_eval.errors import ConfigurationError
+from edit_eval.protocols.asked import make_protocol
+from edit_eval.protocols.contract import Protocol, Question, Score
+from edit_eval.protocols.replies import advice_on_limits
+from edit_eval.records import Judgement, Reading, Reply, Sample
+
+REGISTERED = {"on_trial": "OnTrial"}
+
+EXCHANGED = {
+    "en": "This time the pictures are shown in the opposite order: the edited one comes first, and the source last.",
+    "zh": "这一次图片的顺序相反：编辑后的图像在最前面，原图在最后。",
+}
+"""What a judge is told where the pictures come in the other order."""
+
+
+class OnTrial:
+    """Asks as another protocol does, and shows the same edits in other ways, too; for `edit-eval audit`."""
+
+    @dataclass(frozen=True)
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        asks: dict[str, Any] = field(default_factory=dict)
+        """The section of the protocol that is examined: `type`, `class_path`, `parameters`."""
+        folder: str = "."
+        """Where a class of the user's own is looked for."""
+
+    @staticmethod
+    def texts(parameters: Parameters) -> dict[str, Any]:
+        """The examined protocol's wording, in each language that it has."""
+        found: dict[str, Any] = {}
+        for language in LANGUAGES:
+            section = _section(parameters, language)
+            if section is not None:
+                with suppress(*(() if language == _language(parameters) else (ConfigurationError,))):
+                    found[language] = make_protocol(section, Path(parameters.folder))[1]
+        return found
+
+    def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:
+        self._parameters, self._texts = parameters, texts
+
+    @cached_property
+    def _inner(self) -> dict[str, Protocol]:
+        """By language; one that has no language of its own is the same in all."""
+        found = {}
+        for language in LANGUAGES:
+            section = _section(self._parameters, language)
+            if section is not None and language in self._texts:
+                found[language] = make_protocol(section, Path(self._parameters.folder), self._texts[language])[0]
+        return found
+
+    @property
+    def _own(self) -> Protocol:
+        return self._inner[_language(self._parameters)]
+
+    @property
+    def headline(self) -> str:
+        """The examined protocol's."""
+        return self._own.headline
+
+    @property
+    def scores(self) -> Mapping[str, Score]:
+        """The examined protocol's."""
+        return self._own.scores
+
+    def refuse_unknown(self, categories: Iterable[str]) -> None:
+        """As the examined protocol; a category of the user's own is none of the ladder's, and is no fault here."""
+
+    def questions(self, sample: Sample) -> Sequence[Question]:
+        """What the examined protocol asks, shown as the sample says. Raises `LookupError` as that does."""
+        view = sample.facts.get(FACT, {}).get("view", "")
+        facts = {name: fact for name, fact in sample.facts.items() if name != FACT}
+        pictures = {name: one for name, one in sample.pictures.items() if name != "source_2"}  # the recipe
+        plain = replace(sample, facts=facts, pictures=pictures)
+        protocol = self._inner.get(sample.language, self._own) if view == "language" else self._own
+        questions = protocol.questions(plain)
+        if view == "again":  # an equal question is asked once only
+            return [replace(one, user=f"{one.user}\n") for one in questions]
+        if view == "exchanged":
+            return [_exchanged(one, sample.language) for one in questions]
+        return questions
+
+    def read(self, question: Question, reply: Reply) -> Reading:
+        """As the examined protocol does."""
+        return self._own.read(question, reply)
+
+    def advice(self, failed: Sequence[Judgement]) -> str:
+        """As the examined protocol does."""
+        return str(getattr(self._own, "advice", advice_on_limits)(failed))
+
+
+def _language(parameters: OnTrial.Parameters) -> str:
+    return str(parameters.asks["parameters"].get("language", LANGUAGES[0]))
+
+
+def _section(parameters: OnTrial.Parameters, language: str) -> ProtocolSection | None:
+    """The examined protocol in a language; None in another one than its own, where it has no choice."""
+    section = ProtocolSection.model_validate(parameters.asks)
+    if "language" not in section.parameters:
+        return section if language == _language(parameters) else None
+    return section.model_copy(update={"parameters": {**section.parameters, "language": language}})
+
+
+def _exchanged(question: Question, language: str) -> Question:
+    """The question with its pictures in the other order, and told so; one with a single picture as it is."""
+    if len(question.shows) < 2:
+        return question
+    return replace(question, shows=question.shows[::-1], user=f"{question.user}\n\n{EXCHANGED[language]}")

@@ -1,0 +1,121 @@
+"""What an audit found, on a terminal, and the words for it in both languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import yaml
+from rich.console import Console
+from rich.text import Text
+
+from edit_eval.passports import Passport
+from edit_eval.reporting import formats
+from edit_eval.reporting.page.texts import short_category
+from edit_eval.reporting.terminal_text import Name, numbers, plain_table, print_beside, print_dim, stdout_console
+from edit_eval.statistics.audit.measure import Measure
+
+
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    source = files("edit_eval.reporting.page").joinpath("templates/audit.yaml").read_text(encoding="utf-8")
+    loaded: dict[str, dict[str, str]] = yaml.safe_load(source)
+    return loaded
+
+
+def words(key: str, language: str, **values: object) -> str:
+    """The text `key` in `language` with its `{fields}` filled in. Raises `KeyError` for a key there is not."""
+    said = _texts()[key][language]
+    for name, value in values.items():
+        said = said.replace("{" + name + "}", str(value))
+    return said
+
+
+class Row(NamedTuple):
+    """One measure as it is shown."""
+
+    label: str
+    measure: Measure
+    value: str
+    interval: str
+    asked: str
+    of: str
+    result: str
+    """`passed`, `not_passed` or `not_shown`; empty where nothing is asked."""
+
+
+def rows(passport: Passport, language: str, *, held: bool) -> list[Row]:
+    """The measures that are held against something, categories last; or those that are only shown."""
+    found = [(words(f"measure.{name}", language), name, one) for name, one in passport.measures.items()]
+    for category, measures in passport.categories.items():
+        for name, one in measures.items():
+            label, title = words(f"measure.{name}", language), short_category(category, language)
+            found.append((words("in_category", language, measure=label, category=title), name, one))
+    return [_row(label, name, one, language) for label, name, one in found if (one.floor is not None) == held]
+
+
+def _row(label: str, name: str, one: Measure, language: str) -> Row:
+    sign = "≥" if one.bound == "at_least" else "≤"
+    return Row(
+        label,
+        one,
+        formats.score(one.value, 3),
+        formats.bracketed(one.ci95, 3),
+        "" if one.floor is None else f"{sign} {one.floor:g}",
+        words("of.value", language, n=one.n, scenes=one.scenes),
+        result_of(one),
+    )
+
+
+def result_of(one: Measure) -> str:
+    """`passed`; `not_passed`; `not_shown`, where the value would do and its interval is too wide; or nothing."""
+    if one.passed is None:
+        return ""
+    return "passed" if one.passed else "not_passed" if one.missed else "not_shown"
+
+
+def weaknesses(passport: Passport, language: str) -> list[str]:
+    """A sentence for each thing that it did not pass, of categories with their name; last, what could not be shown."""
+    found, open_ = [], []
+    for category, measures in (("", passport.measures), *passport.categories.items()):
+        for name, one in measures.items():
+            fault, label = words(f"fault.{name}", language) if one.missed else "", words(f"measure.{name}", language)
+            title = short_category(category, language)
+            if fault:
+                found.append(f"{title}: {fault}" if category else fault)
+            elif one.passed is False:
+                open_.append(words("in_category", language, measure=label, category=title) if category else label)
+    return [*found, *([words("unshown", language, measures="; ".join(open_))] if open_ else [])]
+
+
+def print_audit(passport: Passport, places: Iterator[str], console: Console | None = None, *, language: str) -> None:
+    """Prints the verdict, the weaknesses and a table of all measures, in English or Chinese; then the `places`."""
+    console = console or stdout_console()
+    verdict = words(f"verdict.{passport.verdict}", language)
+    style = {"passed": "bold green", "limited": "bold yellow", "failed": "bold red"}[passport.verdict]
+    console.print(Text(words("line", language, judge=passport.name, verdict=verdict), style=style))
+    console.print(words(f"verdict.{passport.verdict}.means", language))
+    for line in weaknesses(passport, language):
+        print_beside(console, Text("  - "), Text(line))
+    console.print()
+    heads = ("value", "interval", "asked")
+    table = plain_table(
+        words("measure", language), *numbers(*(words(key, language) for key in heads)), words("result", language), gap=2
+    )
+    for row in rows(passport, language, held=True):
+        said = Text(words(row.result, language), style={"not_passed": "red", "not_shown": "yellow"}.get(row.result, ""))
+        table.add_row(Name(row.label), row.value, row.interval, row.asked, said)
+    for row in rows(passport, language, held=False):
+        table.add_row(Name(row.label, "dim"), row.value, row.interval, "", "")
+    console.print(table)
+    print_dim(console, words("hint.measures", language))
+    for place in places:
+        console.print(place, soft_wrap=True, highlight=False, markup=False)
+
+
+def places_of(run: object, page: object, file: object, language: str) -> Iterator[str]:
+    """Where run, page and passport are, a line each."""
+    for key, path in (("run", run), ("page", page), ("file", file)):
+        yield words(key, language, path=path)

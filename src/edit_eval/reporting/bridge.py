@@ -1,0 +1,61 @@
+"""The bridge from one judge to another, on a terminal: the map, how well it holds, and the table that it continues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from edit_eval.reporting import formats
+from edit_eval.reporting.formats import signed
+from edit_eval.reporting.page.texts import text
+from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table, print_beside, print_dim
+
+
+def print_bridge(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
+    """What `statistics.judge_pairs.bridge_document` returned."""
+    names = {side: f"{document[side]['judge']} ({document[side]['score']})" for side in ("old", "new")}
+    counts = {"n": document["n"], "images": document["clusters"]}
+    console.print(Text(one_line(text("bridge", language, **names, **counts)), style="bold"))
+    console.print()
+    console.print(map_table(document, language))
+    console.print()
+    console.print(continued_table(document, language))
+    print_dim(console, text("bridge.hint", language, rmse=formats.score(document["rmse"])))
+    off_by = document["off_by"]
+    words = text("bridge.off_by" if off_by is not None else "bridge.one_model", language, off=formats.score(off_by))
+    print_beside(console, "", Text(words, style="yellow"))
+
+
+def map_table(document: Mapping[str, Any], language: str = "en") -> Table:
+    """A row for each score of the old judge: which score of the new one it corresponds to."""
+    names = [one_line(document[side]["judge"], 20) for side in ("old", "new")]
+    table = plain_table(*numbers(*names, text("interval", language)), gap=1)
+    for knot in document["map"]:
+        value = Text(formats.score(knot["value"]), style="bold")
+        table.add_row(f"{knot['score']:g}", value, formats.bracketed(knot["ci95"]))
+    return table
+
+
+def continued_table(document: Mapping[str, Any], language: str = "en") -> Table:
+    """A row for each edit model that the old judge has scored: its mean, what it is over the bridge, and the new one's.
+
+    The last column: how far a bridge that never saw this model misses what the new judge says of it.
+    """
+    keys = ("scored", "bridge.before", "bridge.bridged", "interval", "bridge.own", "bridge.miss")
+    table = plain_table(text("edit_model", language), *numbers(*(text(key, language) for key in keys)), gap=1)
+    for model, found in document["edit_models"].items():
+        out = document["held_out"].get(model)
+        table.add_row(
+            Name(model),
+            str(found["n"]),
+            formats.score(found["before"]),
+            Text(formats.score(found["bridged"]), style="bold"),
+            formats.bracketed(found["ci95"]),
+            formats.score(found["mean"]),
+            signed(out["bridged"] - out["mean"]) if out else formats.NOTHING,
+        )
+    return table

@@ -1,0 +1,238 @@
+"""The page of an audit: passport, measures, dose curves and ladders, in one file without a script, for an appendix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from edit_eval.benchmarks.scenes.ladder import FACT
+from edit_eval.passports import Passport
+from edit_eval.records import Results
+from edit_eval.reporting import formats
+from edit_eval.reporting.audit import Row, rows, weaknesses, words
+from edit_eval.reporting.page.files import whole
+from edit_eval.reporting.page.page import asset, digest_of
+from edit_eval.reporting.page.rendering import template_environment
+from edit_eval.reporting.page.texts import short_category
+from edit_eval.reporting.page.thumbnails import size_for, thumbnails
+from edit_eval.statistics.audit.findings import Findings
+from edit_eval.statistics.audit.measure import average
+from edit_eval.statistics.audit.order import axes
+from edit_eval.statistics.audit.shown import DOSE, Trial
+
+STYLES = ("page.css", "audit.css")
+SHOWN = 2
+"""Ladders of each category."""
+RUNGS = (
+    "right",
+    "extra",
+    "dose_75",
+    "dose_50",
+    "dose_25",
+    "wrong_target",
+    "other",
+    "copy",
+    "shuffled",
+    "blank",
+)
+BUDGET = 6_000_000
+"""Bytes of base64 for all pictures: an appendix goes by mail."""
+WIDE, HIGH, LEFT, BELOW = 260.0, 150.0, 30.0, 22.0
+"""Of a curve's drawing, and its margins."""
+
+
+class Point(NamedTuple):
+    """One point of a curve, in the drawing's units; bounds are None where there is no interval."""
+
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+
+
+class Curve(NamedTuple):
+    """The scores of one kind of dose."""
+
+    title: str
+    scenes: int
+    points: list[Point]
+    line: str
+    """The points as an SVG polyline has them."""
+    ticks: list[tuple[float, str]]
+    """Height and label."""
+
+
+class Step(NamedTuple):
+    """One picture of a ladder."""
+
+    label: str
+    score: str
+    share: float | None
+    """Of the range, for the bar below it; None where there is no score."""
+    picture: str | None
+    """WebP as base64."""
+
+
+class Ladder(NamedTuple):
+    """One scene, its edits from the best to the worst."""
+
+    category: str
+    instruction: str
+    steps: list[Step]
+
+
+def write_audit_page(
+    results: Results, found: Findings, passport: Passport, path: Path, *, language: str = "en"
+) -> None:
+    """Writes the page in English or Chinese. Raises `OSError` where it cannot be written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    style = "\n".join(asset(name) for name in STYLES)
+    environment = template_environment(autoescape=True)
+    environment.globals.update(t=lambda key, **values: words(key, language, **values))
+    page = environment.get_template("audit.html.j2").render(
+        language=language,
+        passport=passport,
+        title=words("title", language, judge=passport.name),
+        style=Markup(style),
+        policy=f"default-src 'none'; style-src {digest_of(style)}; img-src data:",
+        weaknesses=weaknesses(passport, language),
+        held=[_bar(row) for row in rows(passport, language, held=True)],
+        shown_only=rows(passport, language, held=False),
+        facts=_facts(passport, found, language),
+        curves=list(curves(found.trial, language)),
+        ladders=ladders(results, found.trial, language),
+        box=f"0 0 {WIDE:g} {HIGH:g}",
+        frame=(LEFT, WIDE, HIGH - BELOW),
+    )
+    with whole(path) as file:
+        file.write(page)
+
+
+def _bar(row: Row) -> tuple[Row, dict[str, float] | None]:
+    """The row, and where interval, value and floor lie on a line from 0 to 1, in percent."""
+    one = row.measure
+    if one.value is None or one.ci95 is None or one.floor is None:
+        return row, None
+
+    def at(number: float) -> float:
+        return round(100 * max(0.0, min(1.0, number)), 2)
+
+    low, high = map(at, one.ci95)
+    return row, {"low": low, "wide": max(0.6, high - low), "value": at(one.value), "floor": at(one.floor)}
+
+
+def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str, str]]:
+    judge, benchmark = passport.subject.judge, passport.benchmark
+    model = judge["parameters"].get("model_name") or judge["parameters"].get("model")
+    scenes = words(
+        "scenes.value",
+        language,
+        scenes=len(found.trial.scenes()),
+        cells=len(found.trial.shown),
+        **{key: benchmark.get(key, "") for key in ("seed", "size")},
+    )
+    smallest = passport.smallest_difference
+    points = formats.score(smallest, 2 if smallest is None or smallest == 0 else max(2, 1 - _exponent(smallest)))
+    said = words("unknown", language) if smallest is None else words("smallest.value", language, points=points)
+    facts = [
+        ("judge", " · ".join(filter(None, (passport.name, str(judge["type"]), str(model or ""))))),
+        ("revision", str(judge["revision"])),
+        ("protocol", passport.subject.protocol),
+        ("form", ", ".join(passport.form)),
+        ("pictures", ", ".join(passport.pictures)),
+        ("language", words(f"language.{passport.subject.language}", language)),
+        ("wording", passport.subject.wording),
+        ("scenes", scenes),
+        ("smallest", said),
+        ("date", f"{passport.date} · edit-eval {passport.version}"),
+    ]
+    return [(words(key, language), value) for key, value in facts if value]
+
+
+def _exponent(number: float) -> int:
+    return math.floor(math.log10(abs(number)))
+
+
+# -- curves --
+
+
+def curves(trial: Trial, language: str) -> Iterator[Curve]:
+    """The mean score at each dose, a curve for each kind of change."""
+    for axis, scenes in axes(trial).items():
+        points = []
+        for rung, dose in DOSE.items():
+            scored = [(score, scene) for scene in scenes if (score := trial.score(scene, rung)) is not None]
+            if not scored:
+                continue
+            one = average([score for score, _ in scored], [scene for _, scene in scored], floor=None)
+            low, high = one.ci95 or (None, None)
+            x = LEFT + dose * (WIDE - LEFT - 10)
+            points.append(
+                Point(round(x, 1), _y(one.value or 0.0), *(None if b is None else _y(b) for b in (low, high)))
+            )
+        line = " ".join(f"{point.x},{point.y}" for point in points)
+        ends = (0.0, 0.5, 1.0)
+        ticks = [(_y(end), formats.score(_points(trial, end), 0 if trial.span >= 5 else 2)) for end in ends]
+        yield Curve(words(f"axis.{axis}", language), len(scenes), points, line, ticks)
+
+
+def _y(share: float) -> float:
+    """How far down a score lies, from 0 (worst) to 1 (best)."""
+    return round(8 + (1 - max(0.0, min(1.0, share))) * (HIGH - BELOW - 16), 1)
+
+
+def _points(trial: Trial, share: float) -> float:
+    return trial.worst + share * (trial.best - trial.worst)
+
+
+# -- ladders --
+
+
+def ladders(results: Results, trial: Trial, language: str) -> list[Ladder]:
+    """Of each category the scenes with the most rungs, with the pictures that the judge saw."""
+    chosen = [scene for category in trial.categories() for scene in _longest(trial, category)]
+    samples = {sample.id: sample for sample in results.samples}
+    edits = {edit.sample_id: edit for edit in results.edits if edit.image}
+    paths: list[Path] = []
+    plans: list[tuple[str, list[tuple[str, float | None]]]] = []
+    for scene in chosen:
+        steps: list[tuple[str, float | None]] = []
+        for rung in RUNGS:
+            name = f"{scene}.{rung}"
+            if name in edits:
+                if not steps:
+                    paths.append(Path(samples[name].source))
+                    steps.append(("source", None))
+                paths.append(Path(results.directory) / edits[name].image)
+                steps.append((rung, trial.score(scene, rung)))
+        plans.append((scene, steps))
+    made = iter(list(thumbnails(paths, size_for(len(paths), BUDGET))))
+    facts = {sample.facts[FACT]["scene"]: sample for sample in reversed(results.samples) if FACT in sample.facts}
+    return [
+        Ladder(
+            short_category(facts[scene].category, language),
+            facts[scene].instruction,
+            [_step(rung, score, next(made), trial, language) for rung, score in steps],
+        )
+        for scene, steps in plans
+    ]
+
+
+def _longest(trial: Trial, category: str) -> Sequence[str]:
+    counts: Mapping[str, int] = {
+        scene: sum(trial.score(scene, rung) is not None for rung in RUNGS) for scene in trial.scenes(category)
+    }
+    return sorted(counts, key=lambda scene: -counts[scene])[:SHOWN]
+
+
+def _step(rung: str, score: float | None, picture: str | None, trial: Trial, language: str) -> Step:
+    label = words(f"rung.{rung}", language)
+    if rung == "source":
+        return Step(label, "", None, picture)
+    if score is None:
+        return Step(label, words("not_scored", language), None, picture)
+    return Step(label, formats.score(_points(trial, score)), round(100 * max(0.0, min(1.0, score)), 1), picture)

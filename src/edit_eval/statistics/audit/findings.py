@@ -1,0 +1,134 @@
+"""All measures of one judge, the floors that they are held against, and the verdict. Why the floors are where they are
+stands in docs/trust.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from edit_eval.records import Results
+from edit_eval.statistics.audit import order, steadiness
+from edit_eval.statistics.audit.measure import Measure
+from edit_eval.statistics.audit.order import CONTROLS, DISPUTED, FLAWED
+from edit_eval.statistics.audit.shown import Trial
+
+ORDER, ORDER_IN_CATEGORY, RIGHT_FIRST = 0.85, 0.70, 0.95
+LOWEST_QUARTER = 0.25
+LOOKS = 0.75
+FOLLOWS_DOSES = 0.05
+STEADY = 0.07
+GAIN = 0.03
+ONE_SCORE = 0.5
+UNSCORED = 0.05
+"""The floors, and where less is better the ceilings; shares, all of them."""
+FEWEST_SCENES = 8
+"""With fewer scenes nothing is asked of a kind of dose: a single odd one would decide."""
+
+VIEWS = {
+    # measure, and the view that it is made of: what should change nothing
+    "retest": "again",
+    "position": "exchanged",
+    "language": "language",
+    "jpeg": "jpeg",
+    "grey_level": "level",
+    "size": "size",
+}
+DECISIVE = ("order", "right_over_copy", "right_over_other", "instruction", "unscored")
+"""Whoever fails one of these fails: its scores say nothing about edits. Failing another one limits what they say."""
+
+Verdict = Literal["passed", "limited", "failed"]
+
+
+class Candidate(NamedTuple):
+    """An edit that can be an anchor."""
+
+    sample: str
+    scene: str
+    rung: str
+    category: str
+    score: float
+    """In points."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an audit found."""
+
+    trial: Trial
+    measures: dict[str, Measure]
+    categories: dict[str, dict[str, Measure]]
+
+    @property
+    def verdict(self) -> Verdict:
+        """`failed` where a decisive measure lies on the wrong side of its floor, `limited` where anything else was not
+        passed, be it that too few scenes were shown."""
+        held = [self.measures, *self.categories.values()]
+        if any(self.measures[name].missed for name in DECISIVE):
+            return "failed"
+        return "limited" if any(one.passed is False for some in held for one in some.values()) else "passed"
+
+    @property
+    def retest_sd(self) -> float | None:
+        """In points."""
+        value = self.measures["retest"].value
+        return None if value is None else value * self.trial.span
+
+    @property
+    def smallest_difference(self) -> float | None:
+        """In points."""
+        return None if self.retest_sd is None else steadiness.smallest_difference(self.retest_sd)
+
+    def anchors(self, each: int = 5) -> list[Candidate]:
+        """As many edits of each category as said, one of a rung, from the best to the worst, of scenes far apart."""
+        found = []
+        for category in self.trial.categories():
+            scenes = self.trial.scenes(category)
+            for place, rung in enumerate(("right", "extra", "other", "copy", "right")[:each]):
+                scene = scenes[place * len(scenes) // each]
+                one = next((it for it in order.of_rung(self.trial, rung) if it.scene == scene), None)
+                if one is not None and one.score is not None:
+                    points = self.trial.worst + one.score * (self.trial.best - self.trial.worst)
+                    found.append(Candidate(one.sample, one.scene, rung, category, points))
+        return list(dict.fromkeys(found))
+
+
+def findings(results: Results, judge: str, *, pictures: int = 2) -> Findings:
+    """All measures of one of the judges of an audit's run. `pictures`: how many it is shown at once."""
+    return findings_of(Trial.of(results, judge), pictures=pictures)
+
+
+def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Findings:
+    """The same of what was shown. Without `bounds` nothing is resampled, which takes a second."""
+    kinds = order.axes(trial)
+    retest = steadiness.spread(trial, "again", STEADY)
+    noise = steadiness.smallest_difference(retest.value or 0.0)
+    measures = {
+        "order": order.order(trial, ORDER),
+        "right_over_copy": order.order(trial, RIGHT_FIRST, [("right", "copy")]),
+        "right_over_other": order.order(trial, RIGHT_FIRST, [("right", "other")]),
+        **{f"{name}_level": order.level(trial, name, LOWEST_QUARTER) for name in CONTROLS},
+        "instruction": steadiness.sees(trial, "instruction", noise, LOOKS),
+        "source": steadiness.sees(trial, "source", noise, LOOKS),
+        **{
+            f"dose_{kind}": order.dose_response(trial, some, FOLLOWS_DOSES if len(some) >= FEWEST_SCENES else None)
+            for kind, some in kinds.items()
+        },
+        **{name: steadiness.spread(trial, view, STEADY) for name, view in VIEWS.items()},
+        **{f"words_{one}": steadiness.gain(trial, f"words_{one}", GAIN) for one in ("en", "zh")},
+        "modal_share": steadiness.modal_share(trial, ONE_SCORE),
+        "unscored": steadiness.unscored(trial, UNSCORED),
+        # From here on nothing is asked of them.
+        "unscored_gap": steadiness.unscored_gap(trial),
+        "full_marks": steadiness.full_marks(trial, FLAWED),
+        **{
+            f"noticeable_{kind}": order.noticeable(trial, scenes, resamples=300 * bounds)
+            for kind, scenes in kinds.items()
+        },
+        **{f"{better}_over_{worse}": order.order(trial, None, [(better, worse)]) for better, worse, _ in DISPUTED},
+    }
+    if pictures < 2:
+        measures["position"] = Measure(value=None, reason="it is shown one picture only")
+    categories = {
+        category: {"order": order.order(trial, ORDER_IN_CATEGORY, category=category)} for category in trial.categories()
+    }
+    return Findings(trial, measures, categories)

@@ -1,0 +1,160 @@
+"""Whether a judge puts edits of known worth in their order, and how little of a flaw it notices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from edit_eval.statistics.audit.measure import Measure, average, share
+from edit_eval.statistics.audit.shown import DOSE, Shown, Trial
+from edit_eval.statistics.intervals import FloatArray, bootstrap_interval, cluster_codes
+
+CONTROLS = ("copy", "shuffled", "blank")
+FLAWED = ("extra", "dose_75", "dose_50", "dose_25", "wrong_target", "other", *CONTROLS)
+PAIRS = (
+    # better, worse: nobody could see it the other way round
+    *(("right", worse) for worse in FLAWED),
+    *(("extra", worse) for worse in ("other", *CONTROLS)),  # what was asked for is done
+    ("dose_75", "dose_25"),
+    ("dose_75", "copy"),
+    ("dose_50", "copy"),
+    ("copy", "blank"),
+)
+DISPUTED = (
+    # better by our lights, worse, and why people could see it otherwise
+    ("wrong_target", "copy", "something was done, and to the wrong thing"),
+    ("copy", "other", "nothing was done, or what nobody asked for"),
+    ("copy", "shuffled", "the source itself, or another picture altogether"),
+    ("dose_25", "copy", "so little is done that nothing may be better"),
+)
+SAME = 1e-9
+"""Scores that differ by less are equal: what rounding leaves."""
+NOTICED = 0.75
+"""The share of comparisons that have to come out right for a flaw to count as noticed: half-way between chance and
+always, as in psychophysics with two alternatives."""
+
+
+class Compared(NamedTuple):
+    """One pair of edits of a scene."""
+
+    scene: str
+    outcome: float
+    """1: the better one scores higher, 0.5: both the same, 0: the worse one does."""
+
+
+def outcome(better: float, worse: float, noise: float = SAME) -> float:
+    """1, 0.5 or 0; scores that differ by no more than the noise are a tie."""
+    return 0.5 if abs(better - worse) <= noise else float(better > worse)
+
+
+def compared(trial: Trial, pairs: Sequence[tuple[str, str]], category: str = "") -> list[Compared]:
+    """Both scores of every pair that a scene has; what is disputed of a scene's own is left out."""
+    disputed = {(one.scene, one.rung) for one in trial.shown if one.disputed}
+    found = []
+    for scene in trial.scenes(category):
+        for better, worse in pairs:
+            if {(scene, better), (scene, worse)} & disputed:
+                continue
+            high, low = trial.score(scene, better), trial.score(scene, worse)
+            if high is not None and low is not None:
+                found.append(Compared(scene, outcome(high, low)))
+    return found
+
+
+def order(trial: Trial, floor: float | None, pairs: Sequence[tuple[str, str]] = PAIRS, category: str = "") -> Measure:
+    """The share of pairs in their order, ties counting half."""
+    rows = compared(trial, pairs, category)
+    return share([row.outcome for row in rows], [row.scene for row in rows], floor=floor)
+
+
+def level(trial: Trial, control: str, ceiling: float | None) -> Measure:
+    """The mean score of a control, from 0 to 1; on an open scale nothing is asked of it."""
+    rows = [one for one in trial.shown if one.rung == control and not one.view and one.score is not None]
+    scores = [one.score for one in rows if one.score is not None]
+    ceiling = ceiling if trial.closed else None
+    return average(scores, [one.scene for one in rows], floor=ceiling, bound="at_most")
+
+
+# -- doses --
+
+
+def ladder_of(trial: Trial, scene: str) -> list[tuple[float, float]]:
+    """Dose and score of each dose of a scene that was scored, the source (0) and the right edit (1) among them."""
+    found = ((dose, trial.score(scene, rung)) for rung, dose in DOSE.items())
+    return [(dose, score) for dose, score in found if score is not None]
+
+
+def parts_of(trial: Trial, scene: str) -> list[tuple[float, float]]:
+    """The same without the source: whoever sees only that something was changed gives all of these the same score."""
+    return [(dose, score) for dose, score in ladder_of(trial, scene) if dose > 0]
+
+
+def axes(trial: Trial) -> dict[str, list[str]]:
+    """For each kind of dose its scenes."""
+    found: dict[str, list[str]] = {}
+    for scene in trial.scenes():
+        if (axis := trial.axis(scene)) and len(parts_of(trial, scene)) >= 3:
+            found.setdefault(axis, []).append(scene)
+    return dict(sorted(found.items()))
+
+
+def dose_response(trial: Trial, scenes: Sequence[str], floor: float | None) -> Measure:
+    """Spearman's rank correlation of dose and score within a scene, from the smallest dose to the right edit, on
+    average; 0 where all scores are equal."""
+    return average([spearman(parts_of(trial, scene)) for scene in scenes], list(scenes), floor=floor, lowest=-1.0)
+
+
+def spearman(pairs: Sequence[tuple[float, float]]) -> float:
+    """Of (dose, score), ties with mean ranks; 0.0 where one of them does not vary."""
+    from scipy.stats import rankdata
+
+    first, second = (rankdata([round(pair[k], 9) for pair in pairs]) for k in (0, 1))
+    first, second = first - first.mean(), second - second.mean()
+    norm = float(np.sqrt((first**2).sum() * (second**2).sum()))
+    return float((first * second).sum()) / norm if norm else 0.0
+
+
+def noticeable(trial: Trial, scenes: Sequence[str], *, resamples: int = 300) -> Measure:
+    """The smallest missing share of a change for which `NOTICED` of right edits score higher, by straight lines
+    between the doses; with bounds from resampled scenes. More than all of it (the source itself) is none."""
+    rows = [
+        (1.0 - dose, outcome(right, score), scene)
+        for scene in scenes
+        if (right := trial.score(scene, "right")) is not None
+        for dose, score in ladder_of(trial, scene)
+        if dose < 1.0
+    ]
+    if not rows:
+        return Measure(value=None, reason="no scene has doses")
+    missing, won = (np.array([row[k] for row in rows], dtype=float) for k in (0, 1))
+    clusters = cluster_codes([row[2] for row in rows])
+
+    def at(weights: FloatArray) -> float | None:
+        before = (0.0, 0.5)
+        for step in sorted(set(missing.tolist())):
+            here = (missing == step) * weights
+            if not here.sum():
+                continue
+            now = (step, float((here * won).sum() / here.sum()))
+            if now[1] >= NOTICED:
+                slope = (NOTICED - before[1]) / (now[1] - before[1])
+                return float(before[0] + slope * (now[0] - before[0]))
+            before = now
+        return None
+
+    value = at(np.ones(len(rows)))
+    bounds = bootstrap_interval(at, clusters, resamples=resamples)
+    return Measure(
+        value=value,
+        ci95=None if bounds is None else (bounds[0], bounds[1]),
+        n=len(rows),
+        scenes=len(scenes),
+        reason="" if value is not None else "not even the source itself is told from the right edit",
+    )
+
+
+def of_rung(trial: Trial, rung: str) -> Iterator[Shown]:
+    """The edits of a rung, as they are."""
+    return (one for one in trial.shown if one.rung == rung and not one.view)

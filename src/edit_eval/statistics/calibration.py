@@ -1,0 +1,204 @@
+"""From one instrument's scores to another's: the best map that never falls, and how well it holds on what it never saw.
+
+Isotonic regression (Barlow and Brunk, JASA 67, 1972), for scores of judges are ordinal: that a 9 is better than an 8 is
+known, that it is as much better as an 8 than a 7 is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_draws, percentiles
+
+FOLDS = 10
+FEWEST_CLUSTERS = 8
+"""Source images below which nothing can be said of a map."""
+_MOST_KNOTS = 21
+"""Of a map that are given with their intervals."""
+
+
+@dataclass(frozen=True)
+class Isotonic:
+    """A map that never falls: linear between its knots, level beyond the first and the last."""
+
+    at: FloatArray
+    value: FloatArray
+
+    def __call__(self, scores: FloatArray) -> FloatArray:
+        return np.asarray(np.interp(scores, self.at, self.value), dtype=np.float64)
+
+
+def isotonic(scores: FloatArray, targets: FloatArray, weights: FloatArray | None = None) -> Isotonic:
+    """The map with the least squared error. Raises `ValueError` where no score has any weight."""
+    from scipy.optimize import isotonic_regression
+
+    weights = np.ones(len(scores)) if weights is None else weights
+    counts = weights > 0
+    if not counts.any():
+        raise ValueError("there is nothing to fit a map to")
+    at, of_level = np.unique(scores[counts], return_inverse=True)
+    mass = np.bincount(of_level, weights[counts])
+    means = np.bincount(of_level, weights[counts] * targets[counts]) / mass
+    return Isotonic(at, np.asarray(isotonic_regression(means, weights=mass).x, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Scores of the same edits by two instruments, with the source image and the edit model of each."""
+
+    scores: FloatArray
+    targets: FloatArray
+    clusters: IntArray
+    """Codes from 0."""
+    edit_models: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is enough for a map: eight source images, and a spread on both sides."""
+        return (
+            len(self) > 0
+            and len(np.unique(self.clusters)) >= FEWEST_CLUSTERS
+            and float(np.ptp(self.scores)) > 0
+            and float(np.ptp(self.targets)) > 0
+        )
+
+
+def cross_fitted(pairs: Pairs, *, seed: int = 0) -> FloatArray:
+    """For each score what the map says that was fitted to the other source images, in ten parts (or one an image)."""
+    groups = np.unique(pairs.clusters)
+    order = np.random.default_rng(seed).permutation(len(groups))
+    fold_of = np.empty(len(groups), dtype=np.int64)
+    fold_of[order] = np.arange(len(groups)) % min(FOLDS, len(groups))
+    return _held_out(pairs, fold_of[np.searchsorted(groups, pairs.clusters)])
+
+
+def _held_out(pairs: Pairs, parts: IntArray) -> FloatArray:
+    found = np.full(len(pairs), math.nan)
+    for part in np.unique(parts):
+        out = parts == part
+        if not out.all():
+            found[out] = isotonic(pairs.scores[~out], pairs.targets[~out])(pairs.scores[out])
+    return found
+
+
+def calibration(pairs: Pairs, *, resamples: int = 1_000) -> dict[str, Any] | None:
+    """`{"n", "clusters", "folds", "rmse", "explained", "map": [{"score", "value", "ci95"}]}`; None where not `usable`.
+
+    `rmse` and `explained` (the share of the targets' variance, which may be below 0) are cross-fitted: each edit is
+    foretold by a map that has seen nothing of its source image. `map` has each level of the scores, or 21 of them;
+    its intervals resample source images.
+    """
+    if not pairs.usable:
+        return None
+    errors = cross_fitted(pairs) - pairs.targets
+    drawn = _drawn_maps(pairs, resamples)
+    return {
+        "n": len(pairs),
+        "clusters": len(np.unique(pairs.clusters)),
+        "folds": min(FOLDS, len(np.unique(pairs.clusters))),
+        **_quality(errors, pairs.targets),
+        "map": _knots(pairs, drawn),
+    }
+
+
+def _quality(errors: FloatArray, targets: FloatArray) -> dict[str, float]:
+    squares = math.fsum((errors**2).tolist())
+    return {
+        "rmse": math.sqrt(squares / len(errors)),
+        "explained": 1 - squares / math.fsum(((targets - targets.mean()) ** 2).tolist()),
+    }
+
+
+def _drawn_maps(pairs: Pairs, resamples: int, clusters: int = 0) -> list[tuple[FloatArray, Isotonic]]:
+    """Of each draw, from so many clusters at least, how often each of them counts, and the map of it."""
+    found = []
+    every = np.arange(max(clusters, int(pairs.clusters.max()) + 1))
+    for counts in cluster_draws(every, resamples):
+        weights = counts[pairs.clusters]
+        if weights.any():
+            found.append((counts, isotonic(pairs.scores, pairs.targets, weights)))
+    return found
+
+
+def _knots(pairs: Pairs, drawn: Sequence[tuple[FloatArray, Isotonic]]) -> list[dict[str, Any]]:
+    whole = isotonic(pairs.scores, pairs.targets)
+    at = np.unique(pairs.scores)
+    if len(at) > _MOST_KNOTS:
+        at = np.unique(np.quantile(at, np.linspace(0, 1, _MOST_KNOTS)))
+    values = np.array([one(at) for _, one in drawn]).reshape(-1, len(at))
+    return [
+        {"score": float(score), "value": float(value), "ci95": percentiles(values[:, place])}
+        for place, (score, value) in enumerate(zip(at, whole(at), strict=True))
+    ]
+
+
+def bridge(
+    pairs: Pairs,
+    continued: Mapping[str, tuple[FloatArray, IntArray]],
+    *,
+    resamples: int = 1_000,
+) -> dict[str, Any] | None:
+    """The map from one judge's scores to another's, and what it makes of edits that only the first has scored.
+
+    `continued` has for each edit model the first judge's scores of all its edits with their clusters (codes on the same
+    count as `pairs.clusters`; one may have none in `pairs`). As `calibration`, and
+
+    - `held_out`: for each edit model that both have scored, `bridged`, the mean by a map fitted to the *other* models,
+      beside the `mean` that the second judge gave: for what a bridge is for is a model that the second never saw;
+    - `off_by`: the root mean square of these differences. Two means on the two sides of a bridge that lie closer than
+      that are not told apart. None with fewer than two models.
+    - `edit_models`: for each of `continued` its mean `before` (by the first judge) and `bridged`, with an interval over
+      source images in which the map is drawn anew.
+
+    None where `pairs` are not enough for a map.
+    """
+    found = calibration(pairs, resamples=resamples)
+    if found is None:
+        return None
+    names = np.array(pairs.edit_models)
+    models = list(dict.fromkeys(pairs.edit_models))
+    parts = np.array([models.index(name) for name in pairs.edit_models], dtype=np.int64)
+    unseen = _held_out(pairs, parts)
+    held_out = {
+        model: {
+            "n": int((names == model).sum()),
+            "mean": float(pairs.targets[names == model].mean()),
+            "bridged": float(unseen[names == model].mean()),
+        }
+        for model in models
+        if len(models) > 1
+    }
+    misses = [one["bridged"] - one["mean"] for one in held_out.values()]
+    every = 1 + max((int(clusters.max()) for _, clusters in continued.values() if len(clusters)), default=0)
+    whole, drawn = isotonic(pairs.scores, pairs.targets), _drawn_maps(pairs, resamples, every)
+    return {
+        **found,
+        "held_out": held_out,
+        "off_by": math.sqrt(math.fsum(miss**2 for miss in misses) / len(misses)) if misses else None,
+        "edit_models": {
+            model: {
+                "n": len(scores),
+                "before": float(scores.mean()),
+                "bridged": float(whole(scores).mean()),
+                "ci95": percentiles(np.array([_drawn_mean(one, scores, clusters) for one in drawn])),
+            }
+            for model, (scores, clusters) in continued.items()
+            if len(scores)
+        },
+    }
+
+
+def _drawn_mean(draw: tuple[FloatArray, Isotonic], scores: FloatArray, clusters: IntArray) -> float:
+    """The mean of one model's edits in a draw, by the map of that draw."""
+    counts, map_of_draw = draw
+    weights = counts[clusters]
+    total = float(weights.sum())
+    return math.nan if total == 0 else float((weights * map_of_draw(scores)).sum()) / total

@@ -1,0 +1,139 @@
+"""What people say of edits, read from a file of ours or from the tables that VIEScore published."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.user_cache import cache_folder
+
+VIE = "vie"
+VIE_SCORES = ("SC", "PQ", "O")
+"""What a cell of VIEScore's tables has, and the third that its authors make of these two: the root of their product."""
+
+
+@dataclass(frozen=True)
+class PersonScore:
+    """What one person says of one edit, on any scale on which higher is better: only the order matters."""
+
+    sample_id: str
+    edit_model: str
+    score: float
+    rater: str = ""
+    edit_seed: int = 0
+    score_name: str = ""
+    """The judges' score that it is to be held against; empty: whichever is looked at."""
+
+
+def read_people(path: Path) -> list[PersonScore]:
+    """The people's scores of a CSV file (`read_people_scores`), or of a folder with VIEScore's tables.
+
+    `vie` is such a folder in the user's cache. Raises `ConfigurationError` for what is neither.
+    """
+    if path == Path(VIE) and not path.exists():
+        path = cache_folder() / "people" / VIE
+        if not path.is_dir():
+            raise ConfigurationError(
+                f"--people vie: {path} does not exist; put VIEScore's tables there (TIGER-AI-Lab/VIEScore on GitHub, "
+                "MIT: Text-Guided_IE_rater1.tsv, 2 and 3), or name the folder that has them"
+            )
+    return read_vie_tables(path) if path.is_dir() else read_people_file(path)
+
+
+def read_people_file(path: Path) -> list[PersonScore]:
+    """Reads the people's scores of a CSV file, see `read_people_scores`.
+
+    Raises `ConfigurationError` for a file that is not there or no CSV in UTF-8, too.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return read_people_scores(file, str(path))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: is not UTF-8 ({error.reason}); save it as CSV in UTF-8") from error
+    except csv.Error as error:
+        raise ConfigurationError(f"{path}: is no CSV ({error})") from error
+
+
+def read_people_scores(lines: Iterable[str], where: str = "the people's scores") -> list[PersonScore]:
+    """Reads CSV with the columns `sample_id`, `edit_model`, `score` and, if wanted, `rater`, `edit_seed`, `score_name`.
+
+    `where` names the file in errors. Raises `ConfigurationError` for a missing column, a score that is no
+    finite number, and a second score of the same name for the same edit by the same rater.
+    """
+    reader = csv.DictReader(line.removeprefix("\ufeff") for line in lines)
+    missing = [name for name in ("sample_id", "edit_model", "score") if name not in (reader.fieldnames or ())]
+    if missing:
+        raise ConfigurationError(f"{where}: the first line does not name the column {missing[0]!r}")
+    found: dict[PersonScore, PersonScore] = {}
+    for row in reader:
+        place = f"{where}, line {reader.line_num}"
+        try:
+            score, edit_seed = float(row["score"] or ""), int(row.get("edit_seed") or 0)
+        except ValueError:
+            raise ConfigurationError(
+                f"{place}: score {row['score']!r} and edit seed {row.get('edit_seed')!r} must be numbers"
+            ) from None
+        if not math.isfinite(score):
+            raise ConfigurationError(f"{place}: the score {row['score']!r} is no finite number")
+        entry = PersonScore(
+            sample_id=row["sample_id"] or "",
+            edit_model=row["edit_model"] or "",
+            score=score,
+            rater=row.get("rater") or "",
+            edit_seed=edit_seed,
+            score_name=row.get("score_name") or "",
+        )
+        key = replace(entry, score=0.0)
+        if key in found:
+            kind = f"score {entry.score_name!r}" if entry.score_name else "score"
+            raise ConfigurationError(
+                f"{place}: a second {kind} for sample {entry.sample_id!r} of {entry.edit_model!r}"
+                f" by {entry.rater or 'the same person'!r}"
+            )
+        found[key] = entry
+    return list(found.values())
+
+
+def read_vie_tables(folder: Path) -> list[PersonScore]:
+    """Reads `*_raterN.tsv` of a folder, or of its folder `human`: a row an item, a column an editor, `[SC, PQ]` each.
+
+    The form in which VIEScore (TIGER-AI-Lab, arXiv 2312.14867) publishes its people. Each cell gives `SC`, `PQ` and
+    `O`, the root of their product; a sample's id is the item's name without `.jpg`. Raises `ConfigurationError` for a
+    folder without such tables, and for a cell that is no pair of numbers.
+    """
+    tables = sorted(folder.glob("*_rater*.tsv")) or sorted((folder / "human").glob("*_rater*.tsv"))
+    if not tables:
+        raise ConfigurationError(
+            f"{folder}: has no tables named *_rater1.tsv, neither itself nor in human/; give a CSV file or VIEScore's "
+            "folder of people's scores"
+        )
+    return [score for path in tables for score in _vie_table(path)]
+
+
+def _vie_table(path: Path) -> Iterable[PersonScore]:
+    rater = path.stem.rpartition("_")[2]
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file, delimiter="\t"))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigurationError(f"{path}: cannot be read ({error})") from error
+    for number, row in enumerate(rows, 2):
+        cells = {str(name): cell for name, cell in row.items()}
+        item = str(cells.pop("uid", "") or "").removesuffix(".jpg")
+        for editor, cell in cells.items():
+            try:
+                semantics, quality = map(float, json.loads(str(cell)))
+                together = math.sqrt(semantics * quality)
+            except (ValueError, TypeError):
+                raise ConfigurationError(
+                    f"{path}, line {number}: {editor} has {cell!r}, not a pair of numbers such as [0.5, 1]"
+                ) from None
+            for name, score in zip(VIE_SCORES, (semantics, quality, together), strict=True):
+                yield PersonScore(item, editor, score, rater, score_name=name)

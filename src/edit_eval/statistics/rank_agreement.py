@@ -1,0 +1,339 @@
+"""Do two instruments (a judge, a person, the mean of several) put edits, or edit models, into the same order?
+
+Within an edit model: does it see which edits are good? Between edit models: does it see which models are? An instrument
+may do one and not the other, and a leaderboard rests on the second. All of it is computed for many weightings of the
+samples at once, a row each, so that one set of draws gives every number its interval, and differences theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from edit_eval.statistics.intervals import (
+    FloatArray,
+    IntArray,
+    cluster_codes,
+    cluster_draws,
+    none_for_nan,
+    normal_quantile,
+    percentiles,
+)
+from edit_eval.statistics.ranks import levels, midranks
+
+FEWEST = 4
+"""Edits of a model below which its correlation says nothing: Fisher's z has the variance 1 / (n - 3). Also models."""
+_MOST_AT_ONCE = 4_000_000
+"""Weights (draws x samples) that are held at once."""
+
+Item = tuple[str, int]
+"""A sample's id and the edit seed: which edit of a model it is."""
+Scores = Mapping[str, Mapping[Item, float]]
+"""For each edit model the score of its edits."""
+
+
+def mean_scores(rows: Iterable[tuple[str, str, int, float]]) -> dict[str, dict[Item, float]]:
+    """The mean of all scores of each edit, from rows of (edit model, sample's id, edit seed, score)."""
+    collected: dict[str, dict[Item, list[float]]] = {}
+    for edit_model, sample, edit_seed, score in rows:
+        collected.setdefault(edit_model, {}).setdefault((sample, edit_seed), []).append(score)
+    return {
+        edit_model: {item: math.fsum(scores) / len(scores) for item, scores in items.items()}
+        for edit_model, items in collected.items()
+    }
+
+
+def mean_of(several: Sequence[Scores]) -> dict[str, dict[Item, float]]:
+    """The mean of several instruments, of each edit over those that have scored it."""
+    return mean_scores(
+        (model, *item, score) for one in several for model, items in one.items() for item, score in items.items()
+    )
+
+
+def scored_in(scores: Scores, other: Scores) -> dict[str, dict[Item, float]]:
+    """Those of `scores` whose edits the other has scored, too."""
+    kept = {
+        model: {item: score for item, score in items.items() if item in other.get(model, ())}
+        for model, items in scores.items()
+    }
+    return {model: items for model, items in kept.items() if items}
+
+
+class Samples:
+    """The samples that agreement is about, and the draws over their source images."""
+
+    def __init__(
+        self, scores: Iterable[Scores], sources: Mapping[str, str] | None = None, *, resamples: int = 1_000
+    ) -> None:
+        names = sorted({sample for one in scores for items in one.values() for sample, _ in items})
+        self.place = {sample: position for position, sample in enumerate(names)}
+        self._codes = cluster_codes([sample if sources is None else sources[sample] for sample in names])
+        self._draws = cluster_draws(self._codes, resamples)
+        self.clusters = int(self._codes.max()) + 1 if len(self._codes) else 0
+
+    @property
+    def once(self) -> FloatArray:
+        """Every sample once: the weights of what was seen."""
+        return np.ones((1, len(self.place)))
+
+    def drawn(self, statistic: Any) -> FloatArray:
+        """The statistic (weights, a row a draw -> a value a draw) of every draw."""
+        rows = max(1, _MOST_AT_ONCE // max(1, len(self.place)))
+        parts = [
+            statistic(self._draws[start : start + rows][:, self._codes]) for start in range(0, len(self._draws), rows)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+
+class Within:
+    """Spearman's correlation of two instruments within each edit model, the mean over models through Fisher's z.
+
+    tanh(mean(atanh(r))) (Fisher, Metron 1, 1921; as VIEScore does, arXiv 2312.14867). Within a model, so that a judge
+    gets no credit for knowing which models are good on the whole. A model with fewer than four shared edits, or one
+    whose scores are all equal, has no correlation and does not count. A correlation closer to 1 than 1 - 1 / n counts
+    as that, for the z of 1 is infinite and would outweigh all others.
+    """
+
+    def __init__(self, one: Scores, other: Scores, samples: Samples) -> None:
+        self._models: dict[str, tuple[IntArray, IntArray, IntArray]] = {}
+        for model, of_one in one.items():
+            items = sorted(item for item in of_one if item in other.get(model, ()))
+            if items:
+                self._models[model] = (
+                    levels(np.array([of_one[item] for item in items], dtype=np.float64)),
+                    levels(np.array([other[model][item] for item in items], dtype=np.float64)),
+                    np.array([samples.place[sample] for sample, _ in items], dtype=np.int64),
+                )
+
+    def __call__(self, weights: FloatArray) -> FloatArray:
+        """The mean for each row of weights of all samples; NaN where no model has a correlation."""
+        return _through_z([self._spearman(model, weights) for model in self._models], self._sizes, len(weights))
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [len(of) for _, _, of in self._models.values()]
+
+    def _spearman(self, model: str, weights: FloatArray) -> FloatArray:
+        one, other, of_samples = self._models[model]
+        if len(of_samples) < FEWEST:
+            return np.full(len(weights), math.nan)
+        return _correlations(one, other, weights[:, of_samples])
+
+    def by_model(self, samples: Samples) -> dict[str, dict[str, Any]]:
+        """`{NAME: {"n", "spearman"}}` of what was seen."""
+        return {
+            model: {"n": len(of), "spearman": none_for_nan(self._spearman(model, samples.once)[0])}
+            for model, (_, _, of) in self._models.items()
+        }
+
+
+class Between:
+    """Spearman's correlation of the edit models' means, each over the edits that both have scored."""
+
+    def __init__(self, one: Scores, other: Scores, samples: Samples) -> None:
+        self.models = sorted(model for model in one if scored_in({model: one[model]}, other))
+        rows = [
+            (code, samples.place[item[0]], one[model][item], other[model][item])
+            for code, model in enumerate(self.models)
+            for item in sorted(one[model])
+            if item in other[model]
+        ]
+        table = np.array(rows, dtype=np.float64).reshape(-1, 4).T
+        self._codes, self._samples = table[0].astype(np.int64), table[1].astype(np.int64)
+        self._one, self._other = table[2], table[3]
+        self._of_model = np.equal.outer(self._codes, np.arange(len(self.models))).astype(np.float64)
+
+    def means(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The means by either, a row a row of weights, a column a model; NaN for a model that was not drawn."""
+        of_edits = weights[:, self._samples]
+        with np.errstate(invalid="ignore"):
+            totals = of_edits @ self._of_model
+            one, other = ((of_edits * values) @ self._of_model / totals for values in (self._one, self._other))
+        return np.round(one, 12), np.round(other, 12)  # what is equal but for the order of its sums is equal
+
+    def __call__(self, weights: FloatArray) -> FloatArray:
+        """The correlation for each row of weights; NaN with fewer than four models, and where means are all equal."""
+        if len(self.models) < FEWEST:
+            return np.full(len(weights), math.nan)
+        one, other = self.means(weights)
+        return _pearson(_row_ranks(one), _row_ranks(other), np.ones_like(one))
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+
+class Mean:
+    """The mean of several agreements, as of a judge with each of several people: within models through Fisher's z."""
+
+    def __init__(self, parts: Sequence[Within | Between]) -> None:
+        self._parts = parts
+
+    def __call__(self, weights: FloatArray) -> FloatArray:
+        """For each row of weights."""
+        found = [part(weights) for part in self._parts]
+        if all(isinstance(part, Within) for part in self._parts):
+            return _through_z(found, [0] * len(found), len(weights))
+        return np.asarray(np.mean(found, axis=0), dtype=np.float64)  # of few models, where a correlation is often 1
+
+
+def summary(agreement: Within | Between | Mean, samples: Samples) -> dict[str, Any]:
+    """`{"spearman", "ci95"}` of what was seen; the interval resamples source images, the same for all models."""
+    return {
+        "spearman": none_for_nan(agreement(samples.once)[0]),
+        "ci95": percentiles(samples.drawn(agreement)),
+    }
+
+
+def rank_agreement(
+    one: Scores, other: Scores, sources: Mapping[str, str] | None = None, *, resamples: int = 1_000
+) -> dict[str, Any]:
+    """`{"spearman", "ci95", "edit_models": {NAME: {"n", "spearman"}}}` as in `Within`.
+
+    `sources` gives each sample's cluster; without it every sample is taken for a source of its own.
+    """
+    samples = Samples([scored_in(one, other)], sources, resamples=resamples)
+    within = Within(one, other, samples)
+    return {**summary(within, samples), "edit_models": within.by_model(samples)}
+
+
+def interval_of_models(spearman: float | None, models: int) -> list[float] | None:
+    """`[low, high]` of a rank correlation over models: other models could have been compared.
+
+    tanh(atanh(r) -+ 1.96 sqrt((1 + r^2 / 2) / (n - 3))) (Bonett and Wright, Psychometrika 65, 2000). None with fewer
+    than four models. A correlation of 1 is taken for 1 - 1 / n.
+    """
+    if spearman is None or models < FEWEST:
+        return None
+    limit = 1 - 1 / models
+    z = math.atanh(min(limit, max(-limit, spearman)))
+    reach = normal_quantile(0.975) * math.sqrt((1 + spearman**2 / 2) / (models - 3))
+    return [math.tanh(z - reach), math.tanh(z + reach)]
+
+
+def bounds_within(one: Scores, other: Scores) -> list[float] | None:
+    """`[low, high]`: what the mean of `Within` could be if `one` had scored all edits that `other` has.
+
+    Nothing is assumed about why a score is missing: each may be anywhere in the order of the model's edits.
+    """
+    found, sizes = [], []
+    for model, items in other.items():
+        known = one.get(model, {})
+        if len(items) >= FEWEST:
+            order = sorted(items)
+            ends = spearman_bounds(
+                np.array([known.get(item, math.nan) for item in order], dtype=np.float64),
+                np.array([items[item] for item in order], dtype=np.float64),
+            )
+            if ends is not None:
+                found.append(ends)
+                sizes.append(len(items))
+    if not found:
+        return None
+    low, high = (_through_z([np.array([ends[side]]) for ends in found], sizes, 1)[0] for side in (0, 1))
+    return [float(low), float(high)]
+
+
+def spearman_bounds(scores: FloatArray, other: FloatArray) -> tuple[float, float] | None:
+    """What Spearman's correlation could be at least and at most, were the scores that are NaN known.
+
+    Of all ways to insert what is missing into the order of what is known, the largest and smallest sum of products of
+    ranks is exact: missing ones stand in the order of `other` (rearrangement inequality), so it is a merge of two
+    sequences. Over it stands a sum of squares that depends on how many are tied: the one that leads furthest out is
+    taken. None where `other` does not vary.
+    """
+    known = ~np.isnan(scores)
+    n, missing = len(scores), int((~known).sum())
+    ranks = midranks(levels(other), np.ones(n)) - n / 2
+    square = float((ranks**2).sum())
+    if square <= 0.0:
+        return None
+    of_known = levels(scores[known])
+    sizes = np.bincount(of_known).astype(np.float64) if known.any() else np.zeros(0)
+    sums = np.asarray(np.bincount(of_known, ranks[known]) if known.any() else [], dtype=np.float64)
+    # Sums of squares of midranks: all missing apart, or all tied with the largest group (Kendall, 1945).
+    largest = max(sizes.max(initial=0.0), 1.0)
+    apart = (n**3 - n - float((sizes**3 - sizes).sum())) / 12
+    group = largest + (missing if sizes.size else missing - 1)
+    together = apart - ((group**3 - group) - (largest**3 - largest)) / 12
+    ends = []
+    for sign in (-1.0, 1.0):
+        product = sign * _largest_sum(sizes, sign * sums, np.sort(sign * ranks[~known]))
+        outward = together if product * sign > 0 else apart
+        if apart <= 0.0:
+            return None
+        ends.append(sign if outward <= 0.0 else max(-1.0, min(1.0, product / math.sqrt(square * outward))))
+    return ends[0], ends[1]
+
+
+def _largest_sum(sizes: FloatArray, sums: FloatArray, missing: FloatArray) -> float:
+    """The largest sum over all orders of rank times value: groups stay in their order, missing ones in theirs.
+
+    `sums` and `missing` add up to 0, so that it does not matter where ranks begin.
+    """
+    places = np.arange(len(missing) + 1, dtype=np.float64)  # how many of the missing stand before
+
+    def with_missing(best: FloatArray, placed: float) -> FloatArray:
+        """Any number of missing ones put next: a running maximum of what it was worth to stop before them."""
+        added = np.concatenate([[0.0], np.cumsum((placed + places[1:]) * missing)])
+        return np.asarray(np.maximum.accumulate(best - added) + added, dtype=np.float64)
+
+    start = np.full(len(places), -math.inf)
+    start[0] = 0.0
+    best, placed = with_missing(start, 0.0), 0.0
+    for size, total in zip(sizes, sums, strict=True):
+        best = with_missing(best + (placed + places + (size + 1) / 2) * total, placed + size)
+        placed += size
+    return float(best[-1])
+
+
+# -- correlations for many weightings at once --
+
+
+def _correlations(one: IntArray, other: IntArray, weights: FloatArray) -> FloatArray:
+    """Spearman's correlation of two instruments' levels for each row of weights; NaN where one does not vary."""
+    return _pearson(_weighted_ranks(one, weights), _weighted_ranks(other, weights), weights)
+
+
+def _weighted_ranks(of_levels: IntArray, weights: FloatArray) -> FloatArray:
+    """`ranks.midranks` for each row of weights."""
+    order = np.argsort(of_levels, kind="stable")
+    starts = np.searchsorted(of_levels[order], np.arange(int(of_levels.max()) + 1))
+    counts = np.add.reduceat(weights[:, order], starts, axis=1)
+    return np.asarray((np.cumsum(counts, axis=1) - counts / 2)[:, of_levels], dtype=np.float64)
+
+
+def _row_ranks(values: FloatArray) -> FloatArray:
+    """Midranks within each row: for each value how many are smaller, and half of those that are equal."""
+    columns = range(values.shape[1])
+    smaller = sum((values[:, [one]] < values).astype(np.float64) for one in columns)
+    equal = sum((values[:, [one]] == values).astype(np.float64) for one in columns)
+    return np.asarray(np.where(np.isnan(values), math.nan, smaller + equal / 2), dtype=np.float64)
+
+
+def _pearson(a: FloatArray, b: FloatArray, weights: FloatArray) -> FloatArray:
+    """Of each row; NaN where one side does not vary."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total = weights.sum(axis=1, keepdims=True)
+        a = a - (weights * a).sum(axis=1, keepdims=True) / total
+        b = b - (weights * b).sum(axis=1, keepdims=True) / total
+        squares = (weights * a**2).sum(axis=1), (weights * b**2).sum(axis=1)
+        found = (weights * a * b).sum(axis=1) / np.sqrt(squares[0] * squares[1])
+    flat = ~((squares[0] > 1e-9) & (squares[1] > 1e-9))  # ranks: what varies at all varies by a half
+    return np.asarray(np.where(flat, math.nan, np.clip(found, -1.0, 1.0)), dtype=np.float64)
+
+
+def _through_z(parts: Sequence[FloatArray], sizes: Sequence[int], rows: int) -> FloatArray:
+    """tanh(mean(atanh(r))) over the parts that have one; a part of n values closer to 1 than 1 - 1 / n counts as that.
+
+    A size of 0 stands for one that cannot be 1.
+    """
+    if not parts:
+        return np.full(rows, math.nan)
+    limits = [1 - 1 / size if size else 1 - 1e-15 for size in sizes]
+    z = np.array([np.arctanh(np.clip(part, -end, end)) for part, end in zip(parts, limits, strict=True)])
+    there = (~np.isnan(z)).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.tanh(np.nansum(z, axis=0) / np.where(there == 0, math.nan, there)), dtype=np.float64)

@@ -1,0 +1,153 @@
+"""What a run knows of its judges' passports: its own copies, and how they judged the anchors again, if they did.
+
+Copies, because a passport in somebody's cache may be gone or another one when the run is read; what is said of a run
+comes out of its own folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from edit_eval import passports
+from edit_eval.experiment import Experiment
+from edit_eval.passports import Passport
+from edit_eval.pictures import write_durably
+from edit_eval.protocols.asked import AskedJudge
+from edit_eval.statistics.drift import Drift, drift
+
+COPIES, ANCHORS = "passports", "anchors"
+"""Folders within the run directory, the second within the first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """The anchors, judged again for a run."""
+
+    date: str
+    """By UTC."""
+    scores: Mapping[str, float]
+    """By the anchor's sample; those that came to a score."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """What is known of a judge as a run asks it."""
+
+    passport: Passport | None
+    language: str
+    """Of the run's instructions."""
+    judged: Judged | None = None
+
+    @property
+    def line(self) -> str:
+        """`examined 2026-11-21: passed`, or `unexamined`."""
+        return passports.line(self.passport, self.language)
+
+    @property
+    def anchors(self) -> Mapping[str, float]:
+        """The anchors' scores that go with the run: the latest that it had made, else those of the passport."""
+        if self.judged is not None:
+            return self.judged.scores
+        return {} if self.passport is None else {one.sample: one.score for one in self.passport.anchors}
+
+    @property
+    def drift(self) -> Drift | None:
+        """How far the anchors lie from the passport's; None where nobody asked."""
+        if self.passport is None or self.judged is None:
+            return None
+        before = {one.sample: one.score for one in self.passport.anchors}
+        return drift(before, self.judged.scores, self.passport.retest_sd)
+
+    def as_plain(self) -> dict[str, Any]:
+        """What the summary says."""
+        if self.passport is None:
+            return {"line": self.line, "language": self.language, "passport": None, "anchors": None}
+        found = self.passport
+        return {
+            "line": self.line,
+            "language": self.language,
+            "passport": {
+                "date": found.date,
+                "verdict": found.verdict,
+                "failed": list(found.failed),
+                "language": found.subject.language,
+                "this_language": found.subject.language == self.language,
+                "smallest_difference": found.smallest_difference,
+                "retest_sd": found.retest_sd,
+            },
+            "anchors": self.judged
+            and {
+                "date": self.judged.date,
+                "total": len(found.anchors),
+                "drift": self.drift and {**asdict(self.drift), "drifted": self.drift.drifted},
+            },
+        }
+
+
+def examinable(experiment: Experiment) -> list[AskedJudge]:
+    """The judges that an audit could examine: not those that measure, or repeat what was said elsewhere."""
+    return [judge for judge in experiment.judges if not judge.measures and not judge.replays]
+
+
+def examined(experiment: Experiment, run: Path, folder: Path | None = None) -> dict[str, Examined]:
+    """For each judge that could be examined what the run's copies say; without one what `folder` does, if given."""
+    found = {}
+    for judge in examinable(experiment):
+        passport = passports.read(run / COPIES, judge, experiment.language)
+        if passport is None and folder is not None:
+            passport = passports.read(folder, judge, experiment.language)
+        judged = None if passport is None else _read_judged(_anchors_file(run, passport))
+        found[judge.name] = Examined(passport=passport, language=experiment.language, judged=judged)
+    return found
+
+
+def take_passports(experiment: Experiment, run: Path, folder: Path) -> bool:
+    """Copies the passports of the experiment's judges into the run; whether any copy is new or another one.
+
+    Raises `ConfigurationError` where the run directory cannot be written.
+    """
+    changed = False
+    for judge in examinable(experiment):
+        passport = passports.read(folder, judge, experiment.language)
+        if passport is not None and passport != passports.read(run / COPIES, judge, experiment.language):
+            passports.write(passport, run / COPIES)
+            changed = True
+    return changed
+
+
+def keep_judged(run: Path, passport: Passport, judged: Judged) -> None:
+    """Writes down how the anchors were judged again, in the place of an earlier time."""
+    text = json.dumps(asdict(judged), ensure_ascii=False, allow_nan=False, indent=1)
+    write_durably(text.encode(), _anchors_file(run, passport))
+
+
+def _anchors_file(run: Path, passport: Passport) -> Path:
+    return run / COPIES / ANCHORS / f"{passport.subject.key}.json"
+
+
+def _read_judged(path: Path) -> Judged | None:
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        plain = json.loads(path.read_text("utf-8"))
+        return Judged(
+            date=str(plain["date"]), scores={str(one): float(score) for one, score in plain["scores"].items()}
+        )
+    return None
+
+
+def drift_between(one: Examined, other: Examined) -> Drift | None:
+    """How far a judge drifted from one run to another, by the anchors of each; None where nobody can tell.
+
+    The anchors are those that were judged for the run, else those of its passport: of two audits, too, if they drew the
+    same scenes.
+    """
+    if one.passport is None or other.passport is None:
+        return None
+    if one.passport.subject.key != other.passport.subject.key or one.passport.benchmark != other.passport.benchmark:
+        return None  # their anchors are other edits
+    noises = [passport.retest_sd for passport in (one.passport, other.passport) if passport.retest_sd is not None]
+    return drift(one.anchors, other.anchors, max(noises, default=None))

@@ -1,0 +1,131 @@
+"""Several runs as one, for what asks how their judges differ: the edits that they share, and those that one alone has.
+
+Where a judge was swapped the edits were reused, so two runs have the same pictures with other scores. What is one edit
+is known by its pixels, and who is one judge by what it is and how it is asked, whatever the runs call them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from edit_eval.config.identity import digest
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Edit, Judgement, Results, Sample, Scoring
+from edit_eval.statistics.judge_pairs import judge_difference
+from edit_eval.statistics.series import series_of
+from edit_eval.store.comparable import Made, judge_identity, run_names
+
+
+def joined(runs: Sequence[Made]) -> Results:
+    """The runs' results as those of one run. It has judgements only where a run has them, and no controls.
+
+    An edit model that made the same pictures in two runs is one; one that did not is named after its run, too, where
+    the name is taken. The same holds of judges. Raises `ConfigurationError` for one sample that is two.
+    """
+    first = runs[0].results
+    if len(runs) == 1:
+        return first
+    names = run_names([run.results.directory for run in runs])
+    samples: dict[str, Sample] = {}
+    edits: dict[str, dict[tuple[str, int], Edit]] = {}
+    judges: dict[str, str] = {}
+    scoring: dict[str, Scoring] = {}
+    judgements: dict[tuple[str, str, int, str, int], Judgement] = {}
+    for name, run in zip(names, runs, strict=True):
+        _take_samples(samples, run.results, name)
+        models = _take_edits(edits, run.results, name)
+        labels = {}
+        for judge in run.experiment.judges:
+            identity = digest([judge_identity(run, judge), dict(judge.texts)])
+            if identity not in judges:
+                judges[identity] = _free(judge.name, name, scoring)
+                scoring[judges[identity]] = run.results.scoring[judge.name]
+            labels[judge.name] = judges[identity]
+        for one in run.results.judgements:
+            made = replace(one, edit_model=models[one.edit_model], judge=labels[one.judge])
+            address = (made.edit_model, made.sample_id, made.edit_seed, made.judge, made.repeat)
+            if address not in judgements or not judgements[address].scores:
+                judgements[address] = made
+    return replace(
+        first,
+        name=" + ".join(names),
+        samples=tuple(samples.values()),
+        edits=tuple(edit for of_model in edits.values() for edit in of_model.values()),
+        judgements=tuple(judgements.values()),
+        edit_models=tuple(edits),
+        judges=tuple(scoring),
+        scoring=scoring,
+        controls=(),
+        published={},
+    )
+
+
+def judges_apart(runs: Sequence[Made]) -> list[str]:
+    """A line for every two judges that have scored the same edits, where the runs are of one benchmark: how far apart.
+
+    For those who hold runs by two judges against each other: a judge that was swapped makes another table.
+    """
+    try:
+        results = joined(runs)
+        series = series_of(results)
+    except ConfigurationError:
+        return []
+    lines = []
+    for a, b in combinations(series, 2):
+        found = judge_difference(results, (a, series[a]), (b, series[b]))
+        if found["difference"] is not None:
+            ends = found["ci95"]
+            interval = f", 95 % interval {ends[0]:+.2f} to {ends[1]:+.2f}" if ends else ""
+            lines.append(
+                f"on the {found['n']} edits that both have scored {a} lies {found['difference']:+.2f} from {b}"
+                + interval
+            )
+    return lines
+
+
+def _take_samples(samples: dict[str, Sample], results: Results, run: str) -> None:
+    for sample in results.samples:
+        known = samples.setdefault(sample.id, sample)
+        for what, one, other in (
+            ("another instruction", known.instruction, sample.instruction),
+            ("other pictures", _digests(known), _digests(sample)),
+        ):
+            if one != other:
+                raise ConfigurationError(
+                    f"{run}: sample {sample.id!r} has {what} there; name runs of one benchmark in one language"
+                )
+
+
+def _digests(sample: Sample) -> Mapping[str, str]:
+    return {name: picture.digest for name, picture in sample.pictures.items()}
+
+
+def _take_edits(edits: dict[str, dict[tuple[str, int], Edit]], results: Results, run: str) -> dict[str, str]:
+    """The run's edits added to those that are known; for each of its models what it is called there."""
+    labels = {}
+    for model in results.edit_models:
+        made = {(edit.sample_id, edit.edit_seed): edit for edit in results.edits if edit.edit_model == model}
+        label = next((known for known, others in edits.items() if _same_edits(made, others)), None)
+        label = label or _free(model, run, edits)
+        of_model = edits.setdefault(label, {})
+        for address, edit in made.items():
+            if address not in of_model or not of_model[address].pixels:
+                of_model[address] = replace(edit, edit_model=label)
+        labels[model] = label
+    return labels
+
+
+def _same_edits(made: Mapping[tuple[str, int], Edit], others: Mapping[tuple[str, int], Edit]) -> bool:
+    """Whether all pictures that both have are the same, and there are some."""
+    both = [
+        (edit.pixels, others[address].pixels)
+        for address, edit in made.items()
+        if edit.pixels and address in others and others[address].pixels
+    ]
+    return bool(both) and all(one == other for one, other in both)
+
+
+def _free(name: str, run: str, taken: Mapping[str, object]) -> str:
+    return name if name not in taken else f"{run}/{name}"

@@ -1,0 +1,33 @@
+"""Servers that fix versions, and whose environment they would spoil."""
+
+from __future__ import annotations
+
+from edit_eval.execution.advice.pins import PINS, shared_environments
+from edit_eval.execution.advice.probing import Question
+
+EDITOR = Question("edit model a", "/e/python", "edit_model", "edit_eval.edit_models.diffusers:DiffusersModel")
+CLIENT = Question("judge b", "/e/python", "judge", "edit_eval.judges.chat_endpoint:ChatEndpoint")
+
+
+def server(python: str, *packages: str) -> Question:
+    return Question("judge b: its server", python, packages=packages)
+
+
+def test_an_engine_beside_what_needs_other_versions_is_a_warning() -> None:
+    (one,) = shared_environments([EDITOR, CLIENT, server("/e/python", "vllm")])
+    assert one.level == "warning"
+    assert one.text == f"judge b: its server shares /e/python with edit model a: {PINS['vllm']}"
+    assert "`edit-eval env create DIR --for judge`" in one.advice
+    both = shared_environments(
+        [server("/e/python", "vllm"), Question("judge c: its server", "/e/python", packages=("sglang",))]
+    )
+    assert [one.level for one in both] == ["warning", "warning"]
+
+
+def test_an_engine_by_itself_says_what_it_asks_for() -> None:
+    (one,) = shared_environments([EDITOR, CLIENT, server("/v/python", "vllm")])
+    assert (one.level, one.text) == ("note", f"judge b: its server: {PINS['vllm']}")
+
+
+def test_an_engine_that_fixes_nothing_is_silent() -> None:
+    assert shared_environments([EDITOR, server("/e/python", "transformers", "torch", "fastapi")]) == []

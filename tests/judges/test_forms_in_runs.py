@@ -1,0 +1,264 @@
+"""One run in which judges are asked in every form: what they say alike, what their readings and mass come to, shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from edit_eval import evaluate
+from edit_eval.config.loading import load_configuration
+from edit_eval.errors import ConfigurationError
+from edit_eval.experiment import Experiment, load_samples
+from edit_eval.judges.answers import LEAST_MASS
+from edit_eval.records import Status
+from edit_eval.reporting.samples import print_sample
+from edit_eval.reporting.tables import print_summary
+from edit_eval.rubrics.loading import RUBRICS, load_rubrics
+from edit_eval.run import Run
+from faults.faulty_runs import Ears
+from small_benchmark import configuration, sample_id
+
+V2 = RUBRICS[1]
+SCENES: dict[str, dict[str, Any]] = {
+    "written": {},
+    "numbers": {"answer": "json"},
+    "letters": {"answer": "labels", "rubric": V2},
+    "likely": {"answer": "probabilities"},
+    "each": {"answer": "probabilities", "rubric": V2, "asked": "one_by_one"},
+    "turned": {"answer": "json", "rubric": V2, "orders": ["pictures", "criteria"]},
+}
+VARYING = '''
+from edit_eval.records import Reply
+
+
+class Varying:
+    """Says 4, 5, 6 in its readings, and of probabilities nothing but how they stand to each other."""
+
+    def __init__(self, parameters):
+        pass
+
+    def load(self, devices):
+        pass
+
+    def judge(self, requests):
+        return [f"{4 + one.reading}.000" for one in requests]
+
+
+class Divided(Varying):
+    probabilities = True
+
+    def judge(self, requests):
+        return [Reply(values={one: 0.1 for one in request.labels}, normalised=True) for request in requests]
+'''
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("scenes")
+    written = {
+        "benchmark": {"type": "scenes", "count": 5, "size": 256, "cache_dir": str(folder / "cache")},
+        "edit_models": {"editor": {"type": "scene_editor", "params": {"device_ids": "cpu:1"}}},
+        "judges": {
+            name: {"type": "scene_judge", "params": {"device_ids": "cpu:1"}, "protocol": asked}
+            for name, asked in SCENES.items()
+        },
+        "evaluation": {"controls": 0, "readings": 2},
+        "execution": {"pilot": False, "progress": "none"},
+    }
+    return evaluate(written, run_dir=folder / "run", report=False, spectator=Ears())
+
+
+@pytest.fixture(scope="module")
+def varied(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("varied")
+    (folder / "own.py").write_text(VARYING, "utf-8")
+    written = configuration(
+        folder, edit={"device_ids": "cpu:1"}, evaluation={"readings": 3}, execution={"pilot": False, "progress": "none"}
+    )
+    del written["reward_model"]
+    low = {"0": 0.1, "9": 0.2}
+    unsure = {sample_id(2): dict.fromkeys("12345678", 0.0) | low, sample_id(3): dict.fromkeys("12345678", 0.05) | low}
+    likely = {"protocol": {"answer": "probabilities"}}
+    written["judges"] = {
+        "varying": {"class_path": f"{folder}/own.py:Varying", "params": {"device_ids": "cpu:1"}},
+        "divided": {"class_path": f"{folder}/own.py:Divided", "params": {"device_ids": "cpu:1"}, **likely},
+        "unsure": {"type": "testing", "params": {"device_ids": "cpu:1", "values": unsure}, **likely},
+    }
+    return evaluate(written, run_dir=folder / "run", spectator=Ears())
+
+
+class TestEveryForm:
+    def test_a_judge_that_measures_says_the_same_in_every_form(self, scenes: Run) -> None:
+        by_judge: dict[str, dict[str, Any]] = {name: {} for name in SCENES}
+        for one in scenes.results.judgements:
+            assert one.status is Status.OK, (one.judge, one.reason)
+            by_judge[one.judge][one.sample_id] = one
+        for sample, written in by_judge["written"].items():
+            assert by_judge["likely"][sample].score == pytest.approx(written.score, abs=0.001)
+            for name, item in (("numbers", "Change made"), ("turned", "Fulfilment")):
+                one = by_judge[name][sample]
+                whole = 5 + sum(value for name, value in one.scores.items() if name not in ("score", item))
+                assert one.score == pytest.approx(min(one.scores[item], whole))
+                assert whole == pytest.approx(written.score, abs=0.003)
+            assert by_judge["letters"][sample].score == pytest.approx(written.score, abs=2.6)
+            assert by_judge["each"][sample].score <= by_judge["each"][sample].scores["Fulfilment"] + 1e-9
+
+    def test_parts_are_in_the_summary_and_below_the_headline_in_tables(self, scenes: Run) -> None:
+        summary = json.loads(json.dumps(scenes.summary, allow_nan=False))
+        entry = next(one for one in summary["results"] if one["judge"] == "letters")
+        assert entry["headline"] == "score"
+        assert [name for name, block in entry["scores"].items() if not block["part"]] == ["score"]
+        physical = load_rubrics(None, "en", V2)["physical"].criteria
+        block = entry["scores"][physical[0]]
+        assert (block["n"], block["coverage"]["total"]) == (1, 1)
+        assert (block["scale"]["lowest"], block["scale"]["highest"]) == (-1, 1)
+        shown = io.StringIO()
+        print_summary(summary, Console(file=shown, width=80))
+        text = shown.getvalue()
+        assert max(map(len, text.splitlines())) <= 80
+        assert "Fulfilment" in text
+        assert all(name.split()[0] in text for name in physical)
+        scenes.draw()
+        report = (scenes.path / "report" / "report.md").read_text("utf-8")
+        assert "## What the scores are made of" in report
+        assert report.index(f"| {physical[0]} (from -1 to 1) | editor | letters |") > 0
+
+    def test_other_orders_were_asked_and_the_first_is_what_is_asked_without(self, scenes: Run) -> None:
+        journals = (scenes.path / "replies").glob("*.jsonl")
+        lines = [json.loads(line) for path in journals for line in path.read_text("utf-8").splitlines()]
+        turned = {
+            (one["sample"], one["reading"]): [*json.loads(one["text"])] for one in lines if one["judge"] == "turned"
+        }
+        for (sample, reading), names in turned.items():
+            assert (names == turned[sample, 0]) == (reading == 0)
+            assert names[:2] == ["reasons", "Fulfilment"]
+            assert sorted(names) == sorted(turned[sample, 0])
+
+
+class TestReadings:
+    def test_the_spread_is_that_between_the_readings(self, varied: Run) -> None:
+        mine = [one for one in varied.results.judgements if one.judge == "varying"]
+        assert {one.score for one in mine} == {5.0}
+        assert {one.spread["score"] for one in mine} == {1.0}
+        assert varied.summary["readings"]["varying"] == {"readings": 3, "spread": 1.0, "mass": None}
+        entry = next(one for one in varied.summary["results"] if one["judge"] == "varying")
+        assert entry["scores"]["score"]["spread"] == 1.0
+
+    def test_it_is_in_the_files_and_shown(self, varied: Run) -> None:
+        folder = varied.path / "report"
+        rows = csv.DictReader(io.StringIO((folder / "scores.csv").read_text("utf-8")))
+        assert {row["spread"] for row in rows if row["judge"] == "varying"} == {"1.0"}
+        line = "varying: each score is the mean of 3 readings, with a standard deviation of 1.00 between them."
+        assert line in (folder / "report.md").read_text("utf-8")
+        page = (folder / "index.html").read_text("utf-8")
+        assert line in page
+        assert '"spread":{"score":1.0}' in page
+        shown = io.StringIO()
+        print_summary(varied.summary, Console(file=shown, width=200))
+        assert line in shown.getvalue()
+        shown = io.StringIO()
+        print_sample(varied.results, sample_id(1), Console(file=shown, width=200))
+        assert "5.000, 1.000 between its readings" in shown.getvalue()
+
+
+class TestMass:
+    def test_it_is_kept_with_each_reading_and_summed_up_by_judge(self, varied: Run) -> None:
+        found = varied.summary["readings"]
+        assert found["unsure"]["mass"] == {
+            "readings": 27,
+            "unknown": 0,
+            "median": pytest.approx(1.0),
+            "below": 3,
+            "floor": LEAST_MASS,
+        }
+        assert found["divided"]["mass"] == {
+            "readings": 27,
+            "unknown": 27,
+            "median": None,
+            "below": 0,
+            "floor": LEAST_MASS,
+        }
+        judged = {(one.judge, one.sample_id): one for one in varied.results.judgements}
+        below, enough = judged["unsure", sample_id(2)], judged["unsure", sample_id(3)]
+        assert (below.status, below.readings[0]["score"].mass) == (Status.UNPARSEABLE, pytest.approx(0.3))
+        assert enough.readings[0]["score"].mass == pytest.approx(0.7)
+        level = (9 * 0.2 + 0.05 * math.fsum(range(1, 9))) / 0.7
+        assert enough.score == pytest.approx(level * 10 / 9)
+        assert judged["divided", sample_id(0)].score == pytest.approx(5)
+
+    def test_it_is_shown(self, varied: Run) -> None:
+        folder = varied.path / "report"
+        lines = (
+            "unsure: mass (the probability of all answers that were asked for) 1.000 in the median, below 0.5 and no "
+            "answer in 3 of 27 readings.",
+            "divided: mass: unknown in 27 of 27 readings; its server tells only how likely the answers are beside each "
+            "other.",
+        )
+        shown = io.StringIO()
+        print_summary(varied.summary, Console(file=shown, width=200))
+        for line in lines:
+            assert line in " ".join(shown.getvalue().split())
+            assert line in (folder / "index.html").read_text("utf-8")
+        replies = [json.loads(line) for line in (folder / "replies.jsonl").read_text("utf-8").splitlines()]
+        assert {one["mass"] for one in replies if one["judge"] == "divided"} == {"unknown"}
+        assert not any("mass" in one for one in replies if one["judge"] == "varying")
+        shown = io.StringIO()
+        print_sample(varied.results, sample_id(2), Console(file=shown, width=200))
+        assert "0.300 (of the probability, on the answers that were asked for)" in shown.getvalue()
+
+
+class TestBeforeTheRun:
+    def experiment(self, folder: Path, judge: dict[str, Any], **more: Any) -> Experiment:
+        written = configuration(folder, **more)
+        written["reward_model"] = judge
+        loaded = load_configuration(written)
+        return Experiment.of(loaded, load_samples(loaded))
+
+    def test_a_judge_that_has_no_probabilities_is_refused_with_the_remedy(self, tmp_path: Path) -> None:
+        (tmp_path / "own.py").write_text(VARYING, "utf-8")
+        likely = {"protocol": {"answer": "probabilities"}}
+        with pytest.raises(ConfigurationError) as caught:
+            self.experiment(tmp_path, {"class_path": f"{tmp_path}/own.py:Varying"}, **likely)
+        assert "cannot say how likely its answers are (its class has no `probabilities = True`)" in str(caught.value)
+        assert "write another `answer` into its `protocol`" in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert self.experiment(tmp_path, {"class_path": f"{tmp_path}/own.py:Divided"}, **likely).samples
+        assert self.experiment(tmp_path, {"class_path": f"{tmp_path}/own.py:Varying"}).samples
+
+    def test_a_class_that_cannot_be_imported_here_is_left_to_its_worker(self, tmp_path: Path) -> None:
+        (tmp_path / "own.py").write_text(f"import no_such_module_anywhere\n{VARYING}", "utf-8")
+        elsewhere = {"class_path": f"{tmp_path}/own.py:Varying", "params": {"python": "/usr/bin/python3"}}
+        assert self.experiment(tmp_path, elsewhere, protocol={"answer": "probabilities"}).samples
+
+    @pytest.mark.parametrize(
+        ("judge", "protocol", "readings", "said"),
+        [
+            ({"temperature": 0.0}, {}, 4, "4 equal answers (temperature: 0)"),
+            ({}, {}, 4, "set its temperature above 0, or leave readings out"),
+            (
+                {},
+                {"answer": "probabilities"},
+                2,
+                "2 equal answers (probabilities are not drawn); write `protocol: {orders",
+            ),
+            ({"temperature": 0.7}, {}, 4, ""),
+            ({}, {"orders": ["criteria"]}, 4, ""),
+            ({}, {"orders": ["criteria"]}, 1, "`protocol.orders` changes nothing in one reading"),
+            ({}, {}, 1, ""),
+        ],
+    )
+    def test_readings_that_would_be_equal_are_noted(
+        self, tmp_path: Path, judge: dict[str, Any], protocol: dict[str, Any], readings: int, said: str
+    ) -> None:
+        written = configuration(tmp_path, evaluation={"readings": readings}, protocol=protocol)
+        written["reward_model"] = {"type": "chat_endpoint", "params": {"model": "m", **judge}}
+        notes = load_configuration(written).notes
+        assert said in " ".join(notes)
+        assert bool(notes) == bool(said)

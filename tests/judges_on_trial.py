@@ -1,0 +1,106 @@
+"""Judges for the audit's own test: impostors, which must fail, and one that sees all but for one planted fault."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from functools import lru_cache
+
+from PIL import Image, ImageChops, ImageStat
+
+from edit_eval.benchmarks.scenes.ladder import FACT
+from edit_eval.benchmarks.scenes.language import read
+from edit_eval.benchmarks.scenes.scene import scene_of
+from edit_eval.judges.scene_judge import assess, score
+from ladder_results import Scores, Shown
+
+
+def changed(one: Shown) -> float:
+    """The share of pixels that differ from the source."""
+    edit = one.edit if one.edit.size == one.source.size else one.edit.resize(one.source.size)
+    grey = ImageChops.difference(one.source.convert("RGB"), edit).convert("L")
+    return ImageStat.Stat(grey.point([255 if v > 10 else 0 for v in range(256)])).mean[0] / 255
+
+
+def constant(one: Shown) -> float:
+    return 7.0
+
+
+def instruction_only(one: Shown) -> float:
+    return zlib.crc32(one.sample.instruction.encode()) % 1001 / 100
+
+
+def more_change_is_better(one: Shown) -> float:
+    if max(ImageStat.Stat(one.edit).stddev) < 1:
+        return 0.0
+    return 10 * changed(one) ** 0.5
+
+
+def like_the_source(one: Shown) -> float:
+    return 10 * (1 - changed(one))
+
+
+def at_random(one: Shown) -> float:
+    return random.Random(one.sample.id).uniform(0, 10)
+
+
+def by_picture_size(one: Shown) -> float:
+    return 8.0 if one.edit.width >= one.source.width else 5.0
+
+
+IMPOSTORS: dict[str, tuple[Scores, str]] = {
+    # and the measure that is meant for it
+    "constant": (constant, "modal_share"),
+    "instruction only": (instruction_only, "right_over_copy"),
+    "more change is better": (more_change_is_better, "right_over_other"),
+    "like the source": (like_the_source, "right_over_copy"),
+    "random": (at_random, "retest"),
+    "by picture size": (by_picture_size, "size"),
+}
+
+
+@lru_cache(maxsize=4096)
+def _seen(instruction: str, category: str, scene: str, source: int, edit: int) -> float:
+    found = _pictures[source], _pictures[edit]
+    return score(assess(scene_of(found[0], "test"), read(instruction), category, found[1]))
+
+
+_pictures: dict[int, Image.Image] = {}
+
+
+def seeing(one: Shown) -> float:
+    """`scene_judge`, which is asked once about equal pictures."""
+    for picture in (one.source, one.edit):
+        _pictures[id(picture)] = picture
+    return _seen(one.sample.instruction, one.sample.category, "", id(one.source), id(one.edit))
+
+
+def blind_to_colour(one: Shown) -> float:
+    """Sees that a colour has changed, and not how much of it."""
+    fact = one.sample.facts[FACT]
+    if fact["axis"] == "hue" or (
+        fact["rung"] == "right" and read(one.sample.instruction).action in ("recolour", "dress")
+    ):
+        return 8.0 if fact["view"] not in ("instruction", "source") else seeing(one)
+    return seeing(one)
+
+
+def loves_the_left_picture(one: Shown) -> float:
+    exchanged = one.sample.facts[FACT]["view"] == "exchanged"
+    return min(10.0, seeing(one) + 3.0 * exchanged)
+
+
+def believes_written_words(one: Shown) -> float:
+    return 10.0 if one.sample.facts[FACT]["view"].startswith("words") else seeing(one)
+
+
+def silent_about_flaws(one: Shown) -> float | None:
+    return None if one.sample.facts[FACT]["rung"] in ("other", "extra") else seeing(one)
+
+
+PLANTED: dict[str, tuple[Scores, set[str]]] = {
+    # and all that the audit is to name
+    "blind to colour": (blind_to_colour, {"dose_hue"}),
+    "loves the left picture": (loves_the_left_picture, {"position"}),
+    "believes written words": (believes_written_words, {"words_en", "words_zh"}),
+}

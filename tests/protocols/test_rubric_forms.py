@@ -1,0 +1,325 @@
+"""`rubric` in every form of the answer: what is asked, what replies amount to, and the same in other orders."""
+
+import itertools
+import json
+import math
+
+import pytest
+from judged import judged, sample
+from test_rubric import protocol, question
+
+from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.errors import ConfigurationError
+from edit_eval.protocols.asked import ask
+from edit_eval.protocols.contract import fault, in_order, scoring
+from edit_eval.protocols.judging import read
+from edit_eval.protocols.rubric import LEVELS, Rubric
+from edit_eval.records import Reply, Status
+from edit_eval.rubrics.loading import LANGUAGES, RUBRICS, STEPS, load_rubrics
+
+V1, V2 = RUBRICS
+CRITERIA = load_rubrics(None, "en")["physical"].criteria
+OWN = {"causal": {"system_prompt": "Judge."}}
+UNPLACED = {"causal": {"user_prompt_template": "{edit_instruction}"}}
+EVERY = [
+    {"rubric": rubric, "language": language, **form}
+    for rubric in RUBRICS
+    for language in LANGUAGES
+    for form in (
+        {"answer": "score"},
+        {"answer": "reason_then_score"},
+        {"answer": "json"},
+        {"answer": "labels"},
+        {"answer": "probabilities"},
+        *([{"answer": "probabilities", "asked": "one_by_one"}] if rubric == V2 else []),
+    )
+]
+
+
+def written(asking, limit, steps, category="physical", **more):
+    """The object that a judge would write."""
+    names = question(asking, category).gives
+    return json.dumps({**more, **dict(zip(names, (limit, *steps), strict=True))})
+
+
+def shares(asked, chosen):
+    """A reply to each question about an item, certain of the letter that `chosen` gives it."""
+    return {one.name: Reply(values={label: float(label == chosen[one.name]) for label in one.labels}) for one in asked}
+
+
+@pytest.mark.parametrize("about", EVERY, ids=lambda about: "-".join(about.values()))
+@pytest.mark.parametrize("category", [*CATEGORIES, ""])
+def test_every_form_can_be_asked_and_is_kept_with_a_run(about, category):
+    asking = protocol(**about)
+    one = sample(category=category)
+    assert fault(asking, one) == ""
+    for asked in asking.questions(one):
+        assert asked.form == about["answer"]
+        assert not {"{form}", "{images}", "{name}", "{number}"} & {*asked.system.split(), *asked.user.split()}
+        assert "{form}" not in asked.system
+        assert "{" not in asked.user
+    parameters = Rubric.Parameters(**about)
+    again = Rubric(parameters, json.loads(json.dumps(Rubric.texts(parameters))))
+    assert again.questions(one) == asking.questions(one)
+    assert scoring("rubric", again) == scoring("rubric", asking)
+
+
+class TestJson:
+    def test_the_schema_has_reasons_then_how_much_was_done_then_the_criteria(self):
+        schema = json.loads(question(protocol(answer="json")).schema)
+        assert list(schema["properties"]) == ["reasons", "Change made", *CRITERIA]
+        assert schema["properties"]["Change made"]["enum"] == ["A", "B"]
+        assert all(schema["properties"][name]["minimum"] == -1 for name in CRITERIA)
+        chinese = json.loads(question(protocol("zh", "json")).schema)["properties"]
+        assert list(chinese)[:2] == ["理由", "改动完成"]
+
+    def test_the_prompt_shows_the_object_that_the_schema_describes(self):
+        asked = question(protocol(answer="json", rubric=V2))
+        shown = asked.system.splitlines()[-1].replace("NUMBER", "0")
+        assert list(json.loads(shown)) == list(json.loads(asked.schema)["properties"])
+
+    def test_what_criteria_add_is_added_up_here(self):
+        asking = protocol(answer="json")
+        said = written(asking, "A", (0.5, 1, -0.25, 0, -1), reasons="The hat floats.")
+        one = judged(asking, sample(category="physical"), {"score": said})
+        assert one.score == 5.25
+        assert one.scores["Material and surface"] == 0.0
+        assert one.scores["Anatomy and structure"] == -1.0
+        assert one.scores["Change made"] == 10.0
+        assert one.readings[0]["score"].reason == "The hat floats."
+
+    def test_a_score_is_no_higher_than_what_was_done_allows(self):
+        asking = protocol(answer="json", rubric=V2)
+        best = (1,) * 5
+        found = {
+            letter: judged(
+                asking, sample(category="social"), {"score": written(asking, letter, best, "social", reasons="")}
+            )
+            for letter in "ABCD"
+        }
+        assert {letter: one.score for letter, one in found.items()} == {"A": 10, "B": 7, "C": 4, "D": 0}
+
+    def test_parts_are_those_of_the_samples_own_category(self):
+        asking = protocol(answer="json")
+        one = judged(asking, sample(category="causal"), {"score": written(asking, "A", [0] * 5, "causal", reasons="")})
+        causal = load_rubrics(None, "en")["causal"].criteria
+        assert {*one.scores} == {"score", "Change made", *causal}
+        assert one.missing == {}
+        assert one.outcome("Gravity and support") is None, "it does not apply"
+        parts = scoring("rubric", asking).parts
+        assert len(parts) == 2 + 30
+        assert "score" not in parts
+
+    @pytest.mark.parametrize(
+        ("changes", "status"),
+        [
+            ({"Light and shadow": 1.5}, Status.OUT_OF_RANGE),
+            ({"Light and shadow": "B"}, Status.UNPARSEABLE),
+            ({"Change made": "D"}, Status.UNPARSEABLE),
+            ({"score": 7.5}, Status.UNPARSEABLE),
+        ],
+    )
+    def test_what_is_not_in_form_leaves_no_score_and_no_part(self, changes, status):
+        asking = protocol(answer="json")
+        said = json.dumps({**json.loads(written(asking, "A", [0] * 5, reasons="")), **changes})
+        one = judged(asking, sample(category="physical"), {"score": said})
+        assert (one.status, one.scores) == (status, {})
+        assert {*one.missing} == {"score", "Change made", *CRITERIA}
+
+    def test_a_refusal_is_one_and_what_was_cut_off_is_not_read(self):
+        asking = protocol(answer="json")
+        asked = question(asking)
+        assert read(asking, asked, [Reply(text="I'm sorry, I can't assist with that.")], 0).status is Status.REFUSED
+        whole = written(asking, "A", [0] * 5, reasons="")
+        assert read(asking, asked, [Reply(text=whole, ended=Status.CUT_OFF)], 0).status is Status.CUT_OFF
+
+
+class TestLabels:
+    @pytest.mark.parametrize("rubric", RUBRICS)
+    def test_the_best_and_the_worst_are_reached_and_every_sum_is_on_the_scale(self, rubric):
+        asking = protocol(answer="labels", rubric=rubric)
+        about = sample(category="environmental")
+        limits = load_rubrics(None, "en", rubric)["environmental"].highest
+        found = {}
+        for limit, *letters in itertools.product(limits, *["ABC"] * 5):
+            said = written(asking, limit, letters, "environmental")
+            found[limit, *letters] = judged(asking, about, {"score": said}).score
+        assert found["A", *"AAAAA"] == max(found.values()) == 10
+        assert found["A", *"CCCCC"] == min(found.values()) == 0
+        assert found["A", *"ABBBC"] == 5
+        assert all(score <= limits[limit] for (limit, *_), score in found.items())
+
+    def test_one_letter_a_criterion_and_nothing_else(self):
+        asking = protocol("zh", "labels", rubric=V2)
+        properties = json.loads(question(asking).schema)["properties"]
+        assert {name: entry["enum"] for name, entry in properties.items()} == {
+            "完成程度": [*"ABCD"],
+            **{name: [*"ABC"] for name in load_rubrics(None, "zh", V2)["physical"].criteria},
+        }
+        for wrong in ("D", "A+", "1", "加分"):
+            one = judged(asking, sample(category="physical"), {"score": written(asking, "A", [wrong, *"AAAA"])})
+            assert one.status is Status.UNPARSEABLE
+
+
+class TestProbabilities:
+    @pytest.mark.parametrize(("level", "score"), [("0", 0.0), ("9", 10.0), ("3", 10 / 3)])
+    def test_a_certain_level_is_its_share_of_the_scale(self, level, score):
+        asking = protocol(answer="probabilities")
+        reply = Reply(values={one: float(one == level) for one in LEVELS})
+        found = read(asking, question(asking), [reply], 0)
+        assert found.values == {"score": pytest.approx(score)}
+
+    def test_the_score_is_the_expected_level_of_what_is_legal(self):
+        asking = protocol(answer="probabilities")
+        values = dict.fromkeys(LEVELS, 0.0) | {"5": 0.2, "6": 0.4, "7": 0.2}
+        found = read(asking, question(asking), [Reply(values=values)], 0)
+        assert found.values == {"score": pytest.approx(60 / 9)}
+        assert found.mass == pytest.approx(0.8)
+
+    def test_the_ends_are_never_left_by_rounding(self):
+        asking = protocol(answer="probabilities")
+        values = dict.fromkeys(LEVELS, 0.0) | {"9": 0.1 + 0.2 + 0.3}
+        assert read(asking, question(asking), [Reply(values=values)], 0).values["score"] <= 10
+
+
+class TestOneByOne:
+    asking = protocol(answer="probabilities", rubric=V2, asked="one_by_one")
+
+    def test_a_question_for_each_item_with_its_letters(self):
+        asked = self.asking.questions(sample(category="physical"))
+        assert [one.name for one in asked] == ["Fulfilment", *CRITERIA]
+        assert [one.labels for one in asked] == [tuple("ABCD"), *[tuple("ABC")] * 5]
+        assert len({one.system for one in asked}) == 1, "what they have in common comes first: servers reuse it"
+        assert all(one.user.endswith(f'Answer about "{one.name}" alone, with its letter.') for one in asked)
+        common = asked[0].user.partition("Answer about")[0]
+        assert all(one.user.startswith(common) for one in asked)
+
+    @pytest.mark.parametrize(
+        ("limit", "letters", "score"),
+        [("A", "AAAAA", 10), ("A", "CCCCC", 0), ("B", "AAAAA", 7), ("C", "ABBBC", 4), ("D", "AAAAA", 0)],
+    )
+    def test_certain_letters_make_the_score_that_they_make_as_labels(self, limit, letters, score):
+        about = sample(category="physical")
+        chosen = dict(zip(("Fulfilment", *CRITERIA), (limit, *letters), strict=True))
+        one = judged(self.asking, about, shares(self.asking.questions(about), chosen))
+        assert one.score == pytest.approx(score)
+        assert one.scores["Gravity and support"] == STEPS[letters[0]]
+
+    def test_the_expected_score_is_that_over_all_that_can_be(self):
+        about = sample(category="physical")
+        asked = self.asking.questions(about)
+        tables = {}
+        for number, one in enumerate(asked, 1):
+            weights = {label: 1 + place * number for place, label in enumerate(one.labels)}
+            tables[one.name] = {label: 0.9 * weight / sum(weights.values()) for label, weight in weights.items()}
+        one = judged(self.asking, about, {name: Reply(values=table) for name, table in tables.items()})
+        whole = {name: {k: v / math.fsum(t.values()) for k, v in t.items()} for name, t in tables.items()}
+        limits = load_rubrics(None, "en", V2)["physical"].highest
+        expected = 0.0
+        for letters in itertools.product(*whole.values()):
+            share = math.prod(table[letter] for table, letter in zip(whole.values(), letters, strict=True))
+            expected += share * min(limits[letters[0]], 5 + sum(STEPS[letter] for letter in letters[1:]))
+        assert one.score == pytest.approx(expected)
+        first = whole["Gravity and support"]
+        assert one.scores["Gravity and support"] == pytest.approx(first["A"] - first["C"])
+        assert one.readings[0]["Light and shadow"].mass == pytest.approx(0.9)
+
+    def test_an_item_below_the_floor_leaves_the_score_and_itself_missing_alone(self):
+        about = sample(category="physical")
+        asked = self.asking.questions(about)
+        replies = shares(asked, dict.fromkeys(("Fulfilment", *CRITERIA), "A"))
+        replies["Light and shadow"] = Reply(values={"A": 0.2, "B": 0.1, "C": 0.0})
+        one = judged(self.asking, about, replies)
+        assert (one.status, {*one.missing}) == (Status.UNPARSEABLE, {"score", "Light and shadow"})
+        assert one.scores["Gravity and support"] == 1
+
+
+class TestOrders:
+    def test_each_reading_has_an_order_of_its_own_and_then_they_come_again(self):
+        asking = protocol(rubric=V2, orders=["pictures", "criteria"])
+        asked = question(asking)
+        told = [in_order(asked, reading) for reading in range(11)]
+        assert len({(one.system, one.user) for one in told[:10]}) == 10
+        assert told[10] == told[0] == asked
+
+    @pytest.mark.parametrize("language", LANGUAGES)
+    def test_pictures_change_places_and_the_prompt_says_which_is_which(self, language):
+        first = question(protocol(language, rubric=V2, orders=["pictures"]))
+        second = in_order(first, 1)
+        assert [view.picture for view in first.shows] == ["source", "edit"]
+        assert [view.picture for view in second.shows] == ["edit", "source"]
+        lines = {
+            "en": ("Image 1 is the source.", "Image 1 is the edited image"),
+            "zh": ("第 1 张是原图", "第 1 张是编辑后"),
+        }
+        assert first.user.startswith(lines[language][0])
+        assert second.user.startswith(lines[language][1])
+        assert first.system == second.system
+
+    @pytest.mark.parametrize("rubric", RUBRICS)
+    @pytest.mark.parametrize("language", LANGUAGES)
+    @pytest.mark.parametrize("category", [*CATEGORIES, ""])
+    def test_criteria_move_on_by_one_and_keep_their_words(self, rubric, language, category):
+        asked = question(protocol(language, "json", rubric=rubric, orders=["criteria"]), category)
+        told = [in_order(asked, reading) for reading in range(5)]
+        names = [[*json.loads(one.schema)["properties"]][2:] for one in told]
+        assert names == [names[0][by:] + names[0][:by] for by in range(5)]
+        for one, ordered in zip(told, names, strict=True):
+            places = [one.system.index(f"\n{number}. {name}") for number, name in enumerate(ordered, 1)]
+            assert places == sorted(places)
+            plain = [line for line in one.system.splitlines()[:-1] if line]
+            numbered = sorted(line[3:] if line[:1].isdigit() else line for line in plain)
+            first = [line for line in told[0].system.splitlines()[:-1] if line]
+            assert numbered == sorted(line[3:] if line[:1].isdigit() else line for line in first)
+            assert one.system.count("\n\n") == told[0].system.count("\n\n")
+
+    def test_an_object_in_another_order_is_read_alike(self):
+        asking = protocol(answer="json", orders=["criteria"])
+        said = written(asking, "A", (1, 0.5, 0, -0.5, -1), reasons="")
+        turned = json.dumps(dict(reversed(json.loads(said).items())))
+        asked = question(asking)
+        both = [
+            read(asking, one, [Reply(text=text)], 0).values
+            for one, text in ((asked, said), (in_order(asked, 3), turned))
+        ]
+        assert both[0] == both[1]
+
+    def test_every_order_is_a_question_of_its_own_in_the_keys(self):
+        (asked,) = ask(protocol(rubric=V2, orders=["pictures", "criteria"]), sample(category="social"), {})
+        assert len({*asked.digests}) == 10
+        assert asked.digest(12) == asked.digests[2]
+        (plain,) = ask(protocol(rubric=V2), sample(category="social"), {})
+        assert plain.digests == asked.digests[:1], "the first reading asks what it would without"
+
+    @pytest.mark.parametrize(
+        ("about", "why"),
+        [
+            ({"orders": ["pictures"]}, "says which image is which: write `rubric: five_dimensions.v2`"),
+            ({"rubric": V2, "orders": ["pictures"], "prompts": UNPLACED}, r"prompts\.causal: `orders: pictures`"),
+            ({"orders": ["criteria"], "prompts": OWN}, r"prompts\.causal: `orders: criteria` is about our criteria"),
+            ({"answer": "json", "prompts": OWN}, r"prompts\.causal: `answer: json` is about our criteria"),
+            ({"answer": "probabilities", "asked": "one_by_one"}, "takes `rubric: five_dimensions.v2`"),
+        ],
+    )
+    def test_what_a_wording_cannot_be_asked_is_refused_with_the_remedy(self, about, why):
+        with pytest.raises(ConfigurationError, match=why):
+            protocol(**about)
+
+    @pytest.mark.parametrize(
+        ("about", "why"),
+        [
+            ({"asked": "one_by_one"}, "takes `answer: probabilities`; this is `answer: score`"),
+            ({"orders": ["pictures"], "images": ["edited"]}, "takes two `images`"),
+            ({"orders": ["criteria", "criteria"]}, "names one twice"),
+        ],
+    )
+    def test_what_cannot_be_meant_is_refused(self, about, why):
+        with pytest.raises(ValueError, match=why):
+            Rubric.Parameters(**about)
+
+    def test_a_wording_of_the_users_own_may_say_where_the_images_are(self):
+        own = {"layout": {"system_prompt": "Judge.", "user_prompt_template": "{images}\n{edit_instruction}"}}
+        asked = question(protocol(prompts=own, rubric=V2, orders=["pictures"]), "layout")
+        assert in_order(asked, 1).user.startswith("Image 1 is the edited image")
+        with pytest.raises(ConfigurationError, match=r"no such field `\{images\}`"):
+            protocol(prompts=own)

@@ -1,0 +1,115 @@
+"""The files with authors' prompts: fetched whole or not at all, and found again without a network."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.evaluation import fetch
+from edit_eval.protocols.imgedit import ImgEdit
+from edit_eval.protocols.kris import Kris
+from edit_eval.protocols.reasoned_edits import RISEBench, UniREditBench
+from edit_eval.protocols.viescore import VIEScore
+from edit_eval.rubrics import authors_files
+from edit_eval.rubrics.authors_files import AUTHORS_FILES, AuthorsFile
+
+TEXT = ("{" + ", ".join(f'"{name}": "Judge <edit_prompt>."' for name in ImgEdit.official) + "}").encode()
+FILE = AuthorsFile("o/n", "a" * 40, "eval/prompts.json", "MIT", hashlib.sha256(TEXT).hexdigest())
+
+
+class Host:
+    """What lies at its paths, and the paths that it was asked for."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.asked: list[str] = []
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Host]:
+    found = Host()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found.asked.append(self.path)
+            data = found.files.get(self.path)
+            self.send_response(404 if data is None else 200)
+            self.send_header("Content-Length", str(len(data or b"")))
+            self.end_headers()
+            self.wfile.write(data or b"")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    monkeypatch.setattr(authors_files, "HOST", f"http://127.0.0.1:{server.server_address[1]}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    yield found
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_each_protocol_has_its_own() -> None:
+    classes = {"imgedit": ImgEdit, "kris": Kris, "risebench": RISEBench, "unireditbench": UniREditBench}
+    found = {name: cls.official_file for name, cls in {**classes, "viescore": VIEScore}.items()}
+    assert found == AUTHORS_FILES
+    assert all(len(file.commit) == 40 and len(file.digest) == 64 for file in AUTHORS_FILES.values())
+
+
+def test_once_and_then_without_a_network(host: Host) -> None:
+    host.files[f"/o/n/{'a' * 40}/eval/prompts.json"] = TEXT
+    assert FILE.fetch().read_bytes() == TEXT
+    host.files.clear()
+    assert FILE.fetch() == FILE.fetched() == FILE.place
+    assert len(host.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "said"), [(None, r"\(404\)"), (TEXT[:9], "not that file, or half of it"), (b"<html>", "not that file")]
+)
+def test_what_does_not_come_whole_is_not_there(host: Host, data: bytes | None, said: str) -> None:
+    if data is not None:
+        host.files[f"/o/n/{'a' * 40}/eval/prompts.json"] = data
+    with pytest.raises(Stopped, match=f"prompts.json was not fetched .*{said}.*give it as prompts_path"):
+        FILE.fetch()
+    with pytest.raises(ConfigurationError, match=r"o/n@aaaaaaa:eval/prompts\.json, are not here: run `edit-eval fetch"):
+        FILE.fetched()
+    FILE.place.parent.mkdir(parents=True)
+    FILE.place.write_bytes(TEXT[:9])  # by a copy that was cut off
+    with pytest.raises(ConfigurationError, match="are not here"):
+        FILE.fetched()
+
+
+def test_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(authors_files, "HOST", "http://127.0.0.1:9")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(Stopped, match=r"prompts\.json was not fetched \(.*refused.*\): try again") as caught:
+        FILE.fetch()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_configuration_is_fetched_with_its_prompts(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ImgEdit, "official_file", FILE)
+    host.files[f"/o/n/{'a' * 40}/eval/prompts.json"] = TEXT
+    (tmp_path / "data").mkdir()
+    (tmp_path / "c.yaml").write_text(
+        f"benchmark: {{type: imgedit, data_path: {tmp_path / 'data'}}}\nprotocol: {{prompts: official}}\n"
+        "diffusion_model: {type: testing}\nreward_model: {type: testing}\n"
+    )
+    official = ImgEdit.Parameters(prompts="official")
+    with pytest.raises(ConfigurationError, match="are not here"):
+        ImgEdit.texts(official)
+    _, prompts = fetch(tmp_path / "c.yaml")
+    assert (prompts.name, prompts.path, prompts.bytes) == (str(FILE), str(FILE.place), len(TEXT))
+    assert ImgEdit.texts(official)["add"]["user_prompt_template"] == "Judge {edit_instruction}."

@@ -1,0 +1,141 @@
+"""The measures of an audit on tables made by hand, and how surely they find what is there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from edit_eval.records import Scale, Status
+from edit_eval.statistics.audit import order, steadiness
+from edit_eval.statistics.audit.measure import Measure, average, share
+from edit_eval.statistics.audit.shown import Shown, Trial
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+import audit_power  # type: ignore[import-not-found]
+
+
+def trial(rows: dict[tuple[str, str, str], float | None], axis: str = "", disputed: bool = False) -> Trial:
+    """(scene, rung, view) -> score from 0 to 1."""
+    shown = tuple(
+        Shown(
+            f"{scene}.{rung}.{view}",
+            scene,
+            "causal",
+            rung,
+            view,
+            axis if "dose" in rung else "",
+            disputed and rung == "wrong_target",
+            Status.OK if score is not None else Status.REFUSED,
+            score,
+        )
+        for (scene, rung, view), score in rows.items()
+    )
+    return Trial("judge", Scale(lowest=0.0, highest=10.0), 0.0, 10.0, shown, True)
+
+
+def test_ties_count_half_and_what_is_unscored_is_in_no_pair() -> None:
+    made = trial({("a", "right", ""): 0.9, ("a", "copy", ""): 0.9, ("b", "right", ""): None, ("b", "copy", ""): 0.1})
+    found = order.order(made, 0.5, [("right", "copy")])
+    assert (found.value, found.n, found.scenes) == (0.5, 1, 1)
+    assert found.passed is False  # one scene shows nothing
+    assert steadiness.unscored(made, 0.5).value == 0.25
+
+
+def test_what_is_disputed_of_a_scene_is_in_no_pair() -> None:
+    rows = {("a", "right", ""): 0.9, ("a", "wrong_target", ""): 0.1}
+    pair = [("right", "wrong_target")]
+    assert order.order(trial(rows), None, pair).n == 1
+    assert order.order(trial(rows, disputed=True), None, pair).value is None
+
+
+def test_a_value_on_the_right_side_that_is_not_sure_is_not_passed_and_not_missed() -> None:
+    unsure = share([1.0] * 9 + [0.0], [str(n) for n in range(10)], floor=0.85)
+    assert (unsure.value, unsure.passed, unsure.missed) == (0.9, False, False)
+    wrong = share([1.0, 0.0] * 5, [str(n) for n in range(10)], floor=0.85)
+    assert (wrong.passed, wrong.missed) == (False, True)
+    below = average([0.1, 0.2, 0.3], ["a", "b", "c"], floor=0.9, bound="at_most")
+    assert (below.passed, below.missed) == (True, False)
+    nothing = average([], [], floor=0.9)
+    assert (nothing.value, nothing.passed, nothing.missed) == (None, False, True)
+    assert Measure.read(wrong.as_plain()) == wrong
+
+
+def test_a_share_holds_its_truth_also_near_one() -> None:
+    """95 % intervals of 200 scenes with 8 comparisons each, with and without what scenes have in common."""
+    chance = np.random.default_rng(3)
+    labels = [str(scene) for scene in range(200) for _ in range(8)]
+    for truth, correlation in ((0.9, 0.3), (0.9, 0.0), (0.985, 0.3)):
+        covered = 0
+        for _ in range(300):
+            spread = (1 / correlation - 1) if correlation else 1e9
+            own = chance.beta(truth * spread, (1 - truth) * spread, 200)
+            won = (chance.random((200, 8)) < own[:, None]).astype(float).ravel().tolist()
+            low, high = share(won, labels, floor=None).ci95 or (0.0, 0.0)
+            covered += low <= truth <= high
+        assert covered / 300 > 0.92, (truth, correlation)
+
+
+def test_spearman_is_that_of_scipy_and_nothing_where_nothing_varies() -> None:
+    pairs = [(0.25, 0.3), (0.5, 0.2), (0.75, 0.9), (1.0, 0.9)]
+    assert order.spearman(pairs) == pytest.approx(stats.spearmanr([0.25, 0.5, 0.75, 1], [0.3, 0.2, 0.9, 0.9]).statistic)
+    assert order.spearman([(0.25, 0.5), (1.0, 0.5)]) == 0.0
+
+
+def test_the_smallest_flaw_that_is_noticed_lies_between_the_doses() -> None:
+    """Half of right edits above three quarters (a tie each), all above half: 0.75 is half-way from 0.25 to 0.5."""
+    rows: dict[tuple[str, str, str], float | None] = {}
+    for scene in "abcdefghij":
+        rows |= {(scene, "right", ""): 0.9, (scene, "dose_75", ""): 0.9, (scene, "dose_50", ""): 0.4}
+        rows |= {(scene, "dose_25", ""): 0.3, (scene, "copy", ""): 0.1}
+    made = trial(rows, axis="hue")
+    assert order.noticeable(made, list(order.axes(made)["hue"])).value == pytest.approx(0.375)
+    blind = trial(dict.fromkeys(rows, 0.5), axis="hue")
+    assert order.noticeable(blind, list("abcdefghij")).value is None
+
+
+def test_the_spread_is_that_of_two_askings() -> None:
+    chance = np.random.default_rng(1)
+    rows: dict[tuple[str, str, str], float | None] = {}
+    for scene in range(4000):
+        first, second = 0.5 + 0.03 * chance.standard_normal(2)
+        rows |= {(str(scene), "right", ""): first, (str(scene), "right", "again"): second}
+    found = steadiness.spread(trial(rows), "again", 0.05)
+    assert found.value == pytest.approx(0.03, rel=0.05)
+    assert found.passed
+    assert steadiness.smallest_difference(0.03) == pytest.approx(1.96 * 2**0.5 * 0.03, rel=1e-3)
+
+
+def test_who_does_not_look_sees_nothing() -> None:
+    rows: dict[tuple[str, str, str], float | None] = {}
+    for scene in range(50):
+        rows |= {(str(scene), "right", ""): 0.8, (str(scene), "right", "instruction"): 0.8 - 0.02 * (scene % 2)}
+    made = trial(rows)
+    assert steadiness.sees(made, "instruction", 0.05, 0.75).value == 0.5  # within the noise
+    assert steadiness.sees(made, "instruction", 0.0, 0.75).value == 0.75
+    assert steadiness.sees(made, "instruction", 0.05, 0.75).missed
+
+
+def test_a_judge_truly_at_ninety_passes_and_one_at_the_floor_does_not() -> None:
+    """At 200 scenes with eight pairs each; `bench/audit_power.py` prints all of it."""
+    for correlation in (0.0, 0.1, 0.3):
+        assert audit_power.joint_power(0.90, correlation, 250, seed=5)["order"] >= 0.9
+        assert audit_power.joint_power(0.85, correlation, 100, seed=5)["order"] <= 0.1
+    assert audit_power.right_first(0.995, 200) > 0.95
+    assert audit_power.right_first(0.95, 200) < 0.1
+
+
+@pytest.mark.chaos
+def test_the_power_of_all_floors() -> None:
+    for correlation in (0.0, 0.1, 0.2, 0.3):
+        found = audit_power.joint_power(0.90, correlation, 3000, pairs=10, seed=1)
+        assert found["order"] >= 0.9
+        assert found["order, and in every category"] >= 0.88
+    good = audit_power.power(audit_power.JUDGES["truly at .95"], 100)
+    assert good["all floors of the order"] >= 0.95
+    assert good["verdict"]["passed"] >= 0.85
+    swayed = audit_power.power(audit_power.JUDGES["gains .06 by words"], 50)
+    assert swayed["passed"]["words_en"] <= 0.05

@@ -1,0 +1,100 @@
+"""The audit on trial: impostors fail by what is meant for them, who sees passes, a planted fault is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from edit_eval.records import Scale
+from edit_eval.statistics.audit.findings import Findings, findings
+from judges_on_trial import IMPOSTORS, PLANTED, seeing, silent_about_flaws
+from ladder_results import Scores, Shown, ladder, results_of
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shown, ...]:
+    """15 scenes a category: the fewest with which everything can be passed."""
+    return ladder(tmp_path_factory.mktemp("ladder"), scenes=15, size=192)
+
+
+def audited(shown: tuple[Shown, ...], scores: Scores) -> Findings:
+    return findings(results_of(shown, scores), "judge")
+
+
+def missed(found: Findings) -> set[str]:
+    names = {name for name, one in found.measures.items() if one.passed is False}
+    return names | {
+        f"{name} ({category})"
+        for category, measures in found.categories.items()
+        for name, one in measures.items()
+        if one.passed is False
+    }
+
+
+def test_a_judge_that_sees_passes(shown: tuple[Shown, ...]) -> None:
+    found = audited(shown, seeing)
+    assert missed(found) == set()
+    assert found.verdict == "passed"
+
+
+@pytest.mark.parametrize("name", IMPOSTORS)
+def test_an_impostor_fails_by_what_is_meant_for_it(shown: tuple[Shown, ...], name: str) -> None:
+    scores, meant = IMPOSTORS[name]
+    found = audited(shown, scores)
+    assert found.verdict == "failed"
+    assert found.measures[meant].missed
+    assert found.measures["order"].missed
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_named_and_no_other(shown: tuple[Shown, ...], name: str) -> None:
+    scores, named = PLANTED[name]
+    found = audited(shown, scores)
+    assert missed(found) == named
+    assert found.verdict == "limited"
+
+
+def test_what_is_not_said_is_no_number_and_is_counted(shown: tuple[Shown, ...]) -> None:
+    found = audited(shown, silent_about_flaws)
+    assert found.measures["unscored"].missed
+    assert found.measures["unscored_gap"].value is not None
+    assert found.measures["unscored_gap"].value > 0.1
+    assert found.measures["right_over_other"].value is None
+    assert found.verdict == "failed"
+
+
+def test_a_scale_where_less_is_better_and_one_that_is_open(shown: tuple[Shown, ...]) -> None:
+    def turned(one: Shown) -> float:
+        score = seeing(one)
+        return 10.0 - score
+
+    down = findings(results_of(shown, turned, Scale(lowest=0.0, highest=10.0, higher_is_better=False)), "judge")
+    assert down.verdict == "passed"
+    best = down.anchors()[0]
+    assert (best.rung, best.score) == ("right", pytest.approx(0.0, abs=0.01))
+    open_ended = findings(results_of(shown, seeing, Scale()), "judge")
+    assert open_ended.measures["order"].value == audited(shown, seeing).measures["order"].value
+    assert {name for name, one in open_ended.measures.items() if one.floor is None} >= {
+        "copy_level",
+        "retest",
+        "words_en",
+    }
+    assert findings(results_of(shown, lambda one: 10.0 - seeing(one), Scale()), "judge").verdict == "failed"
+
+
+def test_anchors_are_twenty_five_of_all_categories_and_levels(shown: tuple[Shown, ...]) -> None:
+    anchors = audited(shown, seeing).anchors()
+    assert len(anchors) == 25
+    assert len({one.category for one in anchors}) == 5
+    assert {one.rung for one in anchors} == {"right", "extra", "other", "copy"}
+    assert len({one.sample for one in anchors}) == 25
+    assert {one.sample for one in anchors} <= {one.sample.id for one in shown}
+
+
+def test_drift_moves_the_anchors_and_nothing_else(shown: tuple[Shown, ...]) -> None:
+    """A judge that is another one on the second day: each audit by itself passes, the anchors tell."""
+    first = audited(shown, seeing)
+    second = audited(shown, lambda one: max(0.0, seeing(one) - 0.5))
+    assert (first.verdict, second.verdict) == ("passed", "passed")
+    then, now = ([one.score for one in some.anchors()] for some in (first, second))
+    assert max(abs(a - b) for a, b in zip(then, now, strict=True)) == pytest.approx(0.5)
+    assert first.smallest_difference == pytest.approx(0.0, abs=1e-6)

@@ -1,0 +1,80 @@
+import csv
+import shutil
+from pathlib import Path
+
+import pytest
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.statistics.people_scores import PersonScore, read_people, read_people_file, read_people_scores
+
+
+def test_a_file_as_a_spreadsheet_writes_it():
+    rows = read_people_scores(["\ufeffsample_id,score,edit_model,edit_seed,note\r\n", '"a,b",7.5,m,2,"so so"\r\n'])
+    assert rows == [PersonScore("a,b", "m", 7.5, "", 2)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([], "does not name the column 'sample_id'"),
+        (["sample_id,edit_model\n"], "does not name the column 'score'"),
+        (["sample_id,edit_model,score\n", "a,m,good\n"], "votes.csv, line 2: score 'good'"),
+        (["sample_id,edit_model,score\n", "a,m\n"], "line 2: score None"),
+        (["sample_id,edit_model,score\n", "a,m,nan\n"], "no finite number"),
+        (["sample_id,edit_model,score\n", "a,m,1\n", "a,m,2\n"], "line 3: a second score for sample 'a'"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_line(lines, message):
+    with pytest.raises(ConfigurationError, match=message):
+        read_people_scores(lines, "votes.csv")
+
+
+def test_a_file_that_is_none(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"nowhere\.csv: cannot be read \(No such file"):
+        read_people_file(tmp_path / "nowhere.csv")
+    (tmp_path / "latin.csv").write_bytes("sample_id,edit_model,score,rater\na,m,1,Zoë\n".encode("latin-1"))
+    with pytest.raises(ConfigurationError, match=r"latin\.csv: is not UTF-8"):
+        read_people_file(tmp_path / "latin.csv")
+    (tmp_path / "long.csv").write_text(f"sample_id,edit_model,score\n{'a' * 200_000},m,1\n")
+    before = csv.field_size_limit(131_072)  # the library's; a table read by this process may have raised it
+    try:
+        with pytest.raises(ConfigurationError, match=r"long\.csv: is no CSV"):
+            read_people_file(tmp_path / "long.csv")
+    finally:
+        csv.field_size_limit(before)
+    (tmp_path / "good.csv").write_bytes("\ufeffsample_id,edit_model,score\r\na,m,1\r\n".encode())
+    assert read_people_file(tmp_path / "good.csv") == [PersonScore("a", "m", 1.0)]
+
+
+def test_a_second_score_of_the_same_name_is_refused():
+    with pytest.raises(ConfigurationError, match="line 4: a second score 'O' for sample 'a'"):
+        read_people_scores(
+            ["sample_id,edit_model,score,score_name\n", "a,m,1,O\n", "a,m,1,SC\n", "a,m,2,O\n"], "votes.csv"
+        )
+
+
+def test_the_tables_that_viescore_published(judge_agreement_data):
+    found = read_people(judge_agreement_data)
+    assert len(found) == 3 * 179 * 9 * 3
+    assert {one.rater for one in found} == {"rater1", "rater2", "rater3"}
+    first = [one for one in found if one.sample_id == "sample_100081_1" and one.edit_model == "CycleDiffusion"]
+    of_one = [(one.score_name, one.score) for one in first if one.rater == "rater1"]
+    assert of_one == [("SC", 0.5), ("PQ", 0.5), ("O", 0.5)]
+    assert found == read_people(judge_agreement_data / "human")
+
+
+def test_a_folder_without_tables_and_a_cell_that_is_none(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"has no tables named \*_rater1\.tsv"):
+        read_people(tmp_path)
+    (tmp_path / "x_rater1.tsv").write_text("uid\tone\na.jpg\t[0.5, 1]\nb.jpg\t[0.5]\n")
+    with pytest.raises(ConfigurationError, match=r"x_rater1\.tsv, line 3: one has '\[0\.5\]', not a pair of numbers"):
+        read_people(tmp_path)
+
+
+def test_vie_is_a_folder_in_the_cache(judge_agreement_data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(ConfigurationError, match="people/vie does not exist; put VIEScore's tables there"):
+        read_people(Path("vie"))
+    shutil.copytree(judge_agreement_data / "human", tmp_path / "edit-eval" / "people" / "vie")
+    assert len(read_people(Path("vie"))) == 3 * 179 * 9 * 3

@@ -1,0 +1,174 @@
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from edit_eval.statistics.rank_agreement import (
+    Between,
+    Mean,
+    Samples,
+    Within,
+    bounds_within,
+    interval_of_models,
+    rank_agreement,
+    spearman_bounds,
+    summary,
+)
+
+
+def test_a_correlation_is_that_of_scipy():
+    generator = np.random.default_rng(0)
+    one = generator.integers(0, 11, size=50)
+    other = np.clip(one + generator.integers(-4, 5, size=50), 0, 10)
+    found = rank_agreement(
+        {"m": {(str(i), 0): float(v) for i, v in enumerate(one)}},
+        {"m": {(str(i), 0): float(v) for i, v in enumerate(other)}},
+    )
+    assert found["edit_models"]["m"]["spearman"] == pytest.approx(stats.spearmanr(one, other).statistic)
+    assert found["spearman"] == pytest.approx(stats.spearmanr(one, other).statistic)
+
+
+def scores(*values: float):
+    return {(str(place), 0): value for place, value in enumerate(values)}
+
+
+def test_what_has_no_correlation_does_not_count():
+    one = {
+        "few": scores(1, 2, 3),
+        "flat": scores(5, 5, 5, 5, 5),
+        "some": scores(1, 3, 2, 4, 5),
+        "only": scores(1),
+    }
+    other = {"few": scores(1, 2, 3), "flat": scores(1, 2, 3, 4, 5), "some": scores(1, 2, 3, 4, 5)}
+    found = rank_agreement(one, other)
+    assert found["edit_models"] == {
+        "few": {"n": 3, "spearman": None},
+        "flat": {"n": 5, "spearman": None},
+        "some": {"n": 5, "spearman": pytest.approx(0.9)},
+    }
+    assert found["spearman"] == pytest.approx(0.8)  # closer to 1 than 1 - 1/5: taken for that
+    nothing = rank_agreement({"m": scores(1, 2)}, {"m": scores(1, 2)})
+    assert nothing["spearman"] is nothing["ci95"] is None
+
+
+def test_one_perfect_model_does_not_make_the_mean_perfect():
+    values = np.random.default_rng(5).permutation(100).astype(float)
+    others = np.random.default_rng(6).permutation(100).astype(float)
+    one = {"perfect": scores(*values), "unrelated": scores(*values)}
+    found = rank_agreement(one, {"perfect": scores(*values), "unrelated": scores(*others)}, resamples=0)
+    assert found["edit_models"]["perfect"]["spearman"] == pytest.approx(1.0)
+    assert found["spearman"] < 0.95
+
+
+def drawn_scores(models: int, items: int, seed: int = 0):
+    generator = np.random.default_rng(seed)
+    return {
+        f"m{model}": {(str(item), 0): float(generator.integers(0, 6)) + 0.3 * model for item in range(items)}
+        for model in range(models)
+    }
+
+
+def test_weighted_rows_are_those_of_a_resampled_set():
+    """A weight of 2 is an edit that is there twice, as scipy sees it."""
+    one, other = drawn_scores(5, 30, 1), drawn_scores(5, 30, 2)
+    samples = Samples([one], resamples=0)
+    weights = np.random.default_rng(3).integers(0, 4, size=(7, 30)).astype(float)
+    order = sorted(samples.place, key=samples.place.get)
+    within, between = Within(one, other, samples)(weights), Between(one, other, samples)(weights)
+    for row, times in enumerate(weights.astype(int)):
+        pairs = {
+            model: [np.repeat([of[model][(name, 0)] for name in order], times) for of in (one, other)] for model in one
+        }
+        z = [np.arctanh(stats.spearmanr(*both).statistic) for both in pairs.values()]
+        assert within[row] == pytest.approx(np.tanh(np.mean(z)))
+        means = np.array([[values.mean() for values in both] for both in pairs.values()]).T
+        assert between[row] == pytest.approx(stats.spearmanr(*means).statistic)
+
+
+def test_between_models_needs_four_of_them_that_differ():
+    one, other = drawn_scores(3, 10, 1), drawn_scores(3, 10, 2)
+    samples = Samples([one], resamples=50)
+    assert summary(Between(one, other, samples), samples) == {"spearman": None, "ci95": None}
+    flat = {f"m{n}": {(str(item), 0): 5.0 for item in range(10)} for n in range(5)}
+    assert summary(Between(drawn_scores(5, 10), flat, samples), samples)["spearman"] is None
+    assert interval_of_models(0.5, 3) is None
+
+
+def test_the_interval_of_models_holds_the_truth():
+    """Eight models drawn from a population: 95 of 100 intervals are to hold its correlation."""
+    generator, held, runs = np.random.default_rng(4), 0, 2_000
+    pearson = 0.8
+    truth = 6 / np.pi * np.arcsin(pearson / 2)  # Spearman's of the normal distribution
+    for _ in range(runs):
+        two = generator.multivariate_normal([0, 0], [[1, pearson], [pearson, 1]], size=8)
+        low, high = interval_of_models(float(stats.spearmanr(two).statistic), 8)
+        held += low <= truth <= high
+    assert 0.93 <= held / runs <= 0.985
+
+
+def test_the_interval_is_clustered_on_the_source_image():
+    """Twenty images, nine samples each that share their fate: taken for 180 images they seem far too sure."""
+    generator = np.random.default_rng(5)
+    of_image = generator.normal(size=(20, 2)) @ np.array([[1, 0.5], [0, 0.8]])
+    noise = generator.normal(size=(180, 2)) * 0.2
+    values = np.repeat(of_image, 9, axis=0) + noise
+    one, other = ({"m": {(f"s{n:03}", 0): v for n, v in enumerate(values[:, side])}} for side in (0, 1))
+    sources = {f"s{n:03}": f"image {n // 9}" for n in range(180)}
+    wide, narrow = rank_agreement(one, other, sources)["ci95"], rank_agreement(one, other)["ci95"]
+    assert wide[1] - wide[0] > 2 * (narrow[1] - narrow[0])
+    assert Samples([one], sources, resamples=0).clusters == 20
+
+
+def test_a_mean_over_people_is_through_z():
+    one, people = drawn_scores(3, 40, 1), [drawn_scores(3, 40, seed) for seed in (2, 3)]
+    samples = Samples([one], resamples=0)
+    parts = [Within(one, person, samples) for person in people]
+    z = [np.arctanh(part(samples.once)[0]) for part in parts]
+    assert Mean(parts)(samples.once)[0] == pytest.approx(np.tanh(np.mean(z)))
+
+
+# -- bounds --
+
+
+def every_completion(scores, other, values):
+    places = np.flatnonzero(np.isnan(scores))
+    for filled in itertools.product(values, repeat=len(places)):
+        whole = scores.copy()
+        whole[places] = filled
+        if np.ptp(whole) > 0:
+            yield stats.spearmanr(whole, other).statistic
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_hold_every_completion(seed):
+    """Whatever the missing scores are, ties with known ones included, the correlation lies within."""
+    generator = np.random.default_rng(seed)
+    scores, other = (generator.integers(0, 5, size=8).astype(float) for _ in range(2))
+    scores[generator.choice(8, size=2 + (seed == 7), replace=False)] = np.nan
+    known = np.unique(scores[~np.isnan(scores)])
+    ends = np.concatenate([known - 0.5, [known[-1] + 0.5]])
+    low, high = spearman_bounds(scores, other)
+    values = sorted({*known, *ends, *(ends + 0.1), *(ends + 0.2)})
+    found = list(every_completion(scores, other, values))
+    assert low - 1e-9 <= min(found)
+    assert max(found) <= high + 1e-9
+    assert min(found) - low < 0.2
+    assert high - max(found) < 0.2
+
+
+def test_bounds_of_what_is_complete_and_of_nothing():
+    scores, other = np.array([1.0, 2, 2, 4, 5]), np.array([2.0, 1, 3, 3, 5])
+    both = spearman_bounds(scores, other)
+    assert both == pytest.approx([stats.spearmanr(scores, other).statistic] * 2)
+    assert spearman_bounds(np.full(5, np.nan), other) == (-1.0, 1.0)
+    assert spearman_bounds(scores, np.full(5, 3.0)) is None
+    assert spearman_bounds(np.full(5, 3.0), other) is None
+
+
+def test_bounds_of_a_run_hold_what_the_judge_would_have_said():
+    whole, other = drawn_scores(3, 40, 1), drawn_scores(3, 40, 2)
+    some = {model: {item: v for item, v in items.items() if int(item[0]) % 5} for model, items in whole.items()}
+    low, high = bounds_within(some, other)
+    assert low < rank_agreement(whole, other, resamples=0)["spearman"] < high
+    assert bounds_within(whole, other) == pytest.approx([rank_agreement(whole, other, resamples=0)["spearman"]] * 2)

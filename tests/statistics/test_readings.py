@@ -1,0 +1,74 @@
+"""What several readings of an edit come to: their spread, the mass of their probabilities, and both in the summary."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from statistics import stdev
+
+import pytest
+
+from edit_eval.records import Reading, Status
+from edit_eval.statistics.readings import readings_document, spread_of
+from edit_eval.statistics.summary import summarise
+
+
+def read_as(judgement, *readings):
+    """The judgement as the mean of readings of its headline."""
+    by_reading = tuple({"score": Reading(values={"score": value}, asked=1)} for value in readings)
+    spread = {"score": stdev(readings)} if len(readings) > 1 else {}
+    mean = sum(readings) / len(readings)
+    return replace(judgement, scores={"score": mean}, spread=spread, readings=by_reading)
+
+
+@pytest.fixture
+def run(make_sample, make_results):
+    samples = [make_sample(number) for number in range(30)]
+    return make_results(samples, {("editor", "judge"): [[5.0]] * 30})
+
+
+def test_the_spread_is_the_root_of_the_mean_square_over_edits(run):
+    judgements = [read_as(run.judgements[0], 4, 6), read_as(run.judgements[1], 5, 5)]
+    assert spread_of(judgements, "score") == pytest.approx(1.0), "variances 2 and 0"
+    assert spread_of(judgements, "other") is None
+    found = summarise(replace(run, judgements=(*judgements, *run.judgements[2:])))
+    assert found["results"][0]["scores"]["score"]["spread"] == pytest.approx(1.0)
+    assert found["readings"]["judge"] == {"readings": 2, "spread": pytest.approx(1.0), "mass": None}
+
+
+def test_one_reading_has_no_spread_and_a_judge_that_was_not_asked_has_no_entry(run):
+    assert readings_document(run) == {}
+    once = replace(run, judgements=tuple(read_as(one, 5) for one in run.judgements))
+    assert readings_document(once) == {"judge": {"readings": 1, "spread": None, "mass": None}}
+
+
+def test_what_readings_scatter_is_in_the_interval(run):
+    """The judge's own scatter makes it wider, and the mean of more readings narrower again: nothing is added to it."""
+    chance = random.Random(5)
+    widths = []
+    for scatter, count in ((0.0, 1), (2.0, 1), (2.0, 16)):
+        true = [4 + number / 15 for number in range(30)]
+        judgements = tuple(
+            read_as(one, *(value + chance.gauss(0, scatter) for _ in range(count)))
+            for one, value in zip(run.judgements, true, strict=True)
+        )
+        low, high = summarise(replace(run, judgements=judgements))["results"][0]["scores"]["score"]["ci95"]
+        widths.append(high - low)
+    silent, once, often = widths
+    assert once > 2 * silent
+    assert silent * 0.9 < often < 0.7 * once
+
+
+def test_the_mass_is_that_of_all_readings_and_those_below_the_floor_are_no_answers(run):
+    def likely(one, *masses):
+        readings = tuple(
+            {"score": Reading(status=status, mass=mass, asked=1)}
+            for mass in masses
+            for status in [Status.UNPARSEABLE if mass != "unknown" and mass < 0.5 else Status.OK]
+        )
+        return replace(one, readings=readings)
+
+    first, second, third, *_ = run.judgements
+    judgements = (likely(first, 0.9, 0.4), likely(second, 1.0, "unknown"), read_as(third, 5))
+    mass = readings_document(replace(run, judgements=judgements))["judge"]["mass"]
+    assert mass == {"readings": 4, "unknown": 1, "median": 0.9, "below": 1, "floor": 0.5}
