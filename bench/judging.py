@@ -4,11 +4,11 @@
 
 The same edits are judged with few and with many readings, so that all that is done once (starting workers, loading,
 edits, the report) cancels out: the figures are slopes a question. Three judges on one CPU worker, pictures of 64 x 48:
-`fake` answers at once, so that all of its time is the harness's; `server` is asked by `chat_endpoint`, a scripted
-server of the tests in a process of its own, eight questions at a time; `local` is Qwen3-VL with tiny random weights,
-one thread. Of each form: `questions_a_second`; `engine_ms` and `worker_ms`, processor time a question of the engine's
-process and of all others that it started; `model_ms`, what the same questions take in the model alone (`local`), asked
-directly in the same batches; `harness_ms`, all but that. A form that a judge does not know is left out.
+`fake` answers at once, so that all of its time is the harness's; `server` is asked by `chat_endpoint`, the server of
+the tests that plays vLLM, in a process of its own, eight questions at a time; `local` is Qwen3-VL with tiny random
+weights, one thread. Of each form: `questions_a_second`; `engine_ms` and `worker_ms`, processor time a question of the
+engine's process and of all others that it started; `model_ms`, what the same questions take in the model alone
+(`local`), asked directly in the same batches; `harness_ms`, all but that. A form that a judge lacks is left out.
 """
 
 from __future__ import annotations
@@ -133,14 +133,15 @@ def serve() -> None:
     """Answers in the form that each request asks for, until the standard input ends."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     from edit_eval.judges.contract import JudgeRequest
-    from judge_server import Asked, JudgeServer
+    from judge_server import Asked
+    from played_servers import KINDS, PlayedServer
 
     def answer(asked: Asked) -> str:
         wanted = (asked.body.get("response_format") or {}).get("json_schema", {}).get("schema")
         schema = json.dumps(wanted) if wanted else _schema_of(asked.text)
         return middle_answer(JudgeRequest(user="", schema=schema))
 
-    with JudgeServer(answer) as server:
+    with PlayedServer(KINDS["vllm"], {"5": 0.5, "B": 0.5}, answer=answer) as server:
         print(server.base_url, flush=True)
         sys.stdin.read()
 

@@ -161,7 +161,7 @@ class PlayedServer(JudgeServer):
     def _cached(self, asked: Asked) -> int:
         units = [unit for message in asked.body["messages"] for unit in units_of(message)]
         most = 0
-        for seen in self._seen:
+        for seen in list(self._seen):  # other requests come meanwhile
             same = next((n for n, (a, b) in enumerate(zip(units, seen, strict=False)) if a != b), None)
             most = max(most, sum(map(weight, units[: min(len(units), len(seen)) if same is None else same])))
         if not asked.is_canary:
