@@ -14,6 +14,7 @@ import typer
 
 from edit_eval.command_line import Debug, answer, app, main, print_json, verb, wants_json, words
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
+from edit_eval.vote_verbs import vote
 
 if TYPE_CHECKING:
     from edit_eval.config.loading import LoadingOptions as Options
@@ -112,13 +113,22 @@ def run(
             metavar="auto|rich|plain|lines|none", help="Progress display: bars, a few lines, every score, or none."
         ),
     ] = None,
+    driver: Annotated[
+        str | None, typer.Option(metavar="local|ray", help="Run on this machine, or on a Ray cluster.")
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N|auto", help="Do part I of N; all parts share one --run-dir.")
+    ] = None,
+    grace: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Time to finish what is under way after SIGTERM or SIGUSR1.")
+    ] = 10.0,
 ) -> None:
     """Edit, judge and report. Rerun the same command to resume."""
     from edit_eval.config.loading import load_configuration
     from edit_eval.evaluation import evaluate
     from edit_eval.run import Run
 
-    options["progress"] = progress
+    options["progress"], options["driver"] = progress, driver
     configuration = load_configuration(config, **options)
     for note in configuration.notes:
         print(f"note: {note}", file=sys.stderr)
@@ -131,6 +141,8 @@ def run(
             verify=verify,
             strict_environment=strict_environment,
             command=("edit-eval", *sys.argv[1:]),
+            shard=shard,
+            grace=grace,
             passports=passports,
         )
     except RunInterrupted as end:
@@ -143,6 +155,9 @@ def run(
     except NotDrawn as unwritten:
         _print_numbers(Run(unwritten.run_dir), drawn=False)
         raise
+    if shard is not None and made.summary["status"] != "complete":
+        print(f"shard {shard} is done; other shards of {made.path} have something left", file=sys.stderr)
+        return answer(lambda: made.summary, lambda: None)
     if anchors:
         from edit_eval.anchors import judge_anchors
 
@@ -186,7 +201,14 @@ def export(
 def plan(
     config: Config,
     *,
-    gpus: Annotated[int | None, typer.Option(metavar="N", help="Simulate N GPUs.")] = None,
+    gpus: Annotated[int | None, typer.Option(metavar="N", help="Simulate N GPUs; with --nodes, N on each.")] = None,
+    nodes: Annotated[int | None, typer.Option(metavar="N", help="Simulate N machines, and compare with fewer.")] = None,
+    shared_disk: Annotated[
+        bool, typer.Option("--shared-disk", help="With --nodes: one disk for the weights of all machines.")
+    ] = False,
+    price: Annotated[
+        float | None, typer.Option(metavar="P", help="With --nodes: the price of a GPU-hour, to show the cost.")
+    ] = None,
     gpu_memory: Annotated[
         float | None, typer.Option(metavar="GIB", help="With --gpus: free memory on each, in GiB.")
     ] = None,
@@ -199,7 +221,17 @@ def plan(
     from edit_eval.reporting.plans import print_plan
     from edit_eval.reporting.terminal_text import stdout_console
 
-    made = make(config, gpus=gpus, gpu_memory=gpu_memory, samples=samples, from_run=from_, **options)
+    made = make(
+        config,
+        gpus=gpus,
+        gpu_memory=gpu_memory,
+        samples=samples,
+        from_run=from_,
+        nodes=nodes,
+        shared_disk=shared_disk,
+        price=price,
+        **options,
+    )
     answer(made.as_plain, lambda: print_plan(made, stdout_console()))
 
 
@@ -449,33 +481,4 @@ def env_create(
     print(create_environment(folder, for_, constraints=constraint or (), python=python, shown=True))
 
 
-vote = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What people prefer, by the votes in `view`.")
 app.add_typer(vote, name="vote")
-
-
-@verb(vote, name="show", short_help="Show which edit models people prefer.")
-def vote_show(
-    run: RunFolder,
-    without: Annotated[str | None, typer.Option(metavar="A,B", help="Leave out the votes of these raters.")] = None,
-) -> None:
-    """Show the strengths of the edit models by people's votes, with intervals; and the raters with their habits."""
-    from edit_eval.reporting.votes import print_preferences
-    from edit_eval.run import Run
-
-    made = Run(run)
-    document = made.preferences(words(without) or ())
-    answer(lambda: document, lambda: print_preferences(document, language=made.language))
-
-
-@verb(vote, name="export", short_help="Write people's scores as CSV, for `agreement --people`.")
-def vote_export(
-    run: RunFolder,
-    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Where to write it; - is stdout.")] = Path("-"),
-    votes: Annotated[bool, typer.Option("--votes", help="Write every vote instead, one a row.")] = False,
-) -> None:
-    """Write what people think of each edit: the share of its votes that it got, by rater. No edit is in it twice."""
-    from edit_eval.reporting.votes import write_votes
-    from edit_eval.run import Run
-
-    made = Run(run)
-    write_votes(made.votes, made.results.samples, file, every=votes)

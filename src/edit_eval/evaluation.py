@@ -8,8 +8,9 @@ for result in evaluate("config.yaml").summary["results"]:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -21,10 +22,12 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import examination, fetching
 from edit_eval.execution.advice.fetching import Fetched
 from edit_eval.execution.advice.findings import Finding
-from edit_eval.execution.advice.planning import Plan, make_plan
-from edit_eval.execution.drivers.local import LocalDriver
+from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
+from edit_eval.execution.driver_choice import driver_of
+from edit_eval.execution.engine.interruption import GRACE_SECONDS, announced_before_it_runs
 from edit_eval.execution.run_folders import RUNS, find_place, refuse_a_python_without_utf_8
 from edit_eval.execution.session import Session, Spectator
+from edit_eval.execution.shards import read_shard
 from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.passports import passport_folder
 from edit_eval.run import Run, failures
@@ -37,6 +40,7 @@ from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
 
 
+@announced_before_it_runs()
 def evaluate(
     configuration: str | Path | Mapping[str, Any] | Configuration,
     *,
@@ -48,6 +52,8 @@ def evaluate(
     spectator: Spectator | None = None,
     report: bool = True,
     command: Sequence[str] = (),
+    shard: str | None = None,
+    grace: float = GRACE_SECONDS,
     passports: Path | None = None,
     **options: Unpack[LoadingOptions],
 ) -> Run:
@@ -62,15 +68,20 @@ def evaluate(
     picture that is there is decoded and compared with what was recorded; one that differs is made again. With
     `strict_environment` a run that goes on with other libraries or GPUs than at its last start is refused, and one
     whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at the end. `command`
-    is the command line that was typed, for the records. The judges' passports are looked for in the folder `passports`,
-    by default in the user's cache, and copied into the run. What happens is shown on stderr as `execution.progress`
-    says, or told to a `spectator` instead.
+    is the command line that was typed, for the records. With a `shard` (`2/8`, or `auto`) several engines share the
+    run, each with its samples; the one that ends last draws. After SIGTERM or SIGUSR1 what is under way has `grace`
+    seconds to come to its end. The judges' passports are looked for in the folder `passports`, by default in the user's
+    cache, and copied into the run. What happens is shown on stderr as `execution.progress` says, or told to a
+    `spectator` instead.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `RunInterrupted` when the run ended early, `NotDrawn` when only its report is missing: all that was
     done is kept.
     """
     refuse_a_python_without_utf_8()
+    part = None if shard is None else read_shard(shard, os.environ)
+    if part is not None and run_dir is None:
+        raise ConfigurationError("--shard needs --run-dir: it is the run that all shards share")
     again = failures(retry)
     notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
@@ -95,38 +106,52 @@ def evaluate(
     # What is there.
     place = find_place(run_dir, configuration.name, experiment, again.__contains__)
     sources = [RunDirectory.existing(Path(folder)) for folder in (*reuse_from, *place.sources)]
-    session = Session(configuration, LocalDriver())
-    session.refuse_what_cannot_load(place.expected(experiment, sources, again.__contains__))
+    with closing(driver_of(configuration)) as driver:
+        session = Session(configuration, driver)
+        session.refuse_what_cannot_load(place.expected(experiment, sources, again.__contains__))
 
-    with place.begun() as directory:
-        tell(*place.notes(directory, experiment))
-        # What is there already counts first, then what other runs have.
-        matrix, noticed = place.recall(directory, Matrix(experiment), again.__contains__, verify=verify)
-        tell(altered, *noticed)
-        for source in sources:
-            tell(reuse(source, directory, matrix))
-        tell(directory.damage.note, what_is_left(matrix))
+        with place.begun(part) as directory:
+            tell(*place.notes(directory, experiment))
+            # What is there already counts first, then what other runs have.
+            matrix, noticed = place.recall(directory, Matrix(experiment), again.__contains__, verify=verify)
+            tell(altered, *noticed)
+            for source in sources:
+                tell(reuse(source, directory, matrix))
+            tell(directory.damage.note, what_is_left(matrix))
 
-        # Have the rest done.
-        run, pending = Run(directory.path), matrix.pending
-        if pending:
-            tell(*session.changes(directory, strict=strict_environment))
-        plain, asked = configuration.as_plain(), experiment.record(configuration.folder)
-        # A finished run that is asked for once more is not touched, down to the times of its files.
-        described = directory.says(plain, asked, experiment.samples)
-        if pending or not described:
-            directory.write_configuration(plain, asked)
-            directory.write_samples(experiment.samples)
-        if pending:
-            # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
-            categories = [sample.category for sample in data.samples]
-            session.run(
-                matrix, directory, spectator, categories, strict_environment=strict_environment, command=command
-            )
-        examined = take_passports(experiment, directory.path, passports or passport_folder())
-        if report and (pending or not described or examined or not run.page.exists()):
+            # Have the rest done.
+            run, pending = Run(directory.path), matrix.pending
+            if pending:
+                tell(*session.changes(directory, strict=strict_environment))
+            plain, asked = configuration.as_plain(), experiment.record(configuration.folder)
+            # A finished run that is asked for once more is not touched, down to the times of its files.
+            described = directory.says(plain, asked, experiment.samples)
+            if pending or not described:
+                directory.write_configuration(plain, asked)
+                directory.write_samples(experiment.samples)
+            if pending:
+                # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
+                categories = [sample.category for sample in data.samples]
+                session.run(
+                    matrix,
+                    directory,
+                    spectator,
+                    categories,
+                    strict_environment=strict_environment,
+                    command=command,
+                    shard=part,
+                    grace=grace,
+                )
+            examined = take_passports(experiment, directory.path, passports or passport_folder())
+            if part is None:
+                if report and (pending or not described or examined or not run.page.exists()):
+                    remember_sources(experiment.samples)
+                    run.draw()
+                return run
             remember_sources(experiment.samples)
-            run.draw()
+    run = Run(run.path)  # with what the others have done
+    if report and not RunDirectory(run.path).others_at_work:
+        run.draw()
     return run
 
 
@@ -150,7 +175,9 @@ def examine(
         with suppress(ConfigurationError):  # where only the benchmark's file is missing, all else can be looked at
             as_far_as_it_goes = load_configuration(source, **options, data_may_be_missing=True)
         return examination.examine(as_far_as_it_goes, refused=error, run_folder=run_dir)
-    return examination.examine(configuration, run_folder=run_dir, listener=progress_of(configuration))
+    with closing(driver_of(configuration)) as driver:
+        listener = progress_of(configuration)
+        return examination.examine(configuration, run_folder=run_dir, machine=driver.machine(), listener=listener)
 
 
 def fetch(source: str | Path, **options: Unpack[LoadingOptions]) -> Iterator[Fetched]:
@@ -165,13 +192,25 @@ def plan(
     gpu_memory: float | None = None,
     samples: int | None = None,
     from_run: Path | None = None,
+    nodes: int | None = None,
+    shared_disk: bool = False,
+    price: float | None = None,
     **options: Unpack[LoadingOptions],
 ) -> Plan:
     """Predicts how long an evaluation takes under every schedule; `options` as for `evaluate`. Nothing is loaded.
 
     As if there were `gpus` GPUs, with `gpu_memory` GiB free on each, and `samples` samples, where given; with `samples`
-    the benchmark's file may be missing.
+    the benchmark's file may be missing. With `nodes` machines of `gpus` GPUs each, fewer machines are compared as well:
+    which take the least time, and which the fewest GPU-hours (at a `price` each). With a `shared_disk` they take turns
+    to load.
     """
+    if nodes is None and (shared_disk or price is not None):
+        raise ConfigurationError(
+            f"{'--shared-disk' if shared_disk else '--price'}: of how many machines? Give `--nodes`"
+        )
+    if nodes is not None and gpus is None:
+        raise ConfigurationError(f"--nodes {nodes}: of how many GPUs each? Give `--gpus`")
+    cluster = None if nodes is None else Cluster(nodes, gpus or 0, shared_disk, price)
     configuration = load_configuration(source, **options, data_may_be_missing=samples is not None)
     benchmark = configuration.benchmark
     seen = Run(from_run).results if from_run is not None else None
@@ -190,6 +229,7 @@ def plan(
         samples=samples,
         seen=seen,
         questions=questions,
+        cluster=cluster,
     )
 
 

@@ -26,6 +26,8 @@ def test_defaults(load: Callable[..., Configuration]) -> None:
         "controls": 25,
     }
     assert configuration.execution.model_dump() == {
+        "driver": "local",
+        "address": None,
         "schedule": "pull",
         "order": "by_stage",
         "placement": "auto",

@@ -25,7 +25,7 @@ from edit_eval.judges.answers import read_answer
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.embedding_metrics import EmbeddingMetrics
-from edit_eval.judges.judge_table import FAMILIES, PUBLISHED
+from edit_eval.judges.judge_table import FAMILIES, KERNELS, PUBLISHED
 from edit_eval.judges.picture_metrics import PictureMetrics
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.judges.recorded import Recorded
@@ -128,7 +128,13 @@ def judge_families() -> str:
         by_itself = "on" if family.thinks else "off"
         switch = f"`{family.thinking}`, {by_itself} by itself" if family.thinking else f"no switch, {by_itself}"
         needs = "; ".join(
-            filter(None, (family.environment, f"faster with {', '.join(family.kernels)}" if family.kernels else ""))
+            filter(
+                None,
+                (
+                    family.environment,
+                    f"faster with {', '.join(KERNELS[name] for name in family.kernels)}" if family.kernels else "",
+                ),
+            )
         )
         lines.append(f"| `{family.model_type}` | {family.models} | {family.tokens} | {switch} | {needs} |")
     return "\n".join(lines)

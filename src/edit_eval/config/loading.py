@@ -28,6 +28,8 @@ class LoadingOptions(TypedDict, total=False):
     """`0,2,3`, `cpu:4` or `auto` for every model; a model that asks for one `device` keeps one."""
     progress: str | None
     """In place of `execution.progress`."""
+    driver: str | None
+    """In place of `execution.driver`."""
     categories: Sequence[str] | None
     difficulty: Sequence[str] | None
     tags: Sequence[str] | None
@@ -69,7 +71,7 @@ def _load(source: str | Path | Mapping[str, Any], options: LoadingOptions, data_
     _complete_benchmark(raw)
     for key, value in options.items():
         if key not in ("overrides", "devices") and value is not None:
-            part = "execution" if key == "progress" else "benchmark"
+            part = "execution" if key in ("progress", "driver") else "benchmark"
             if isinstance(section := filled(raw, part), dict):
                 section[key] = _plain(value, (key,))
                 faults.origins[part, key] = f"--{key.replace('_', '-')}"

@@ -17,8 +17,6 @@ from edit_eval.hub import is_address
 NOT_BUILT: dict[tuple[str, ...], tuple[Any, ...]] = {
     ("extends",): (),
     ("trackers",): ([],),
-    ("execution", "driver"): ("local",),
-    ("execution", "address"): (),
 }
 """Keys that nothing implements yet, with the values that ask for nothing: any other one is refused in one line. Take a
 row out when what it asks for is built."""
@@ -130,6 +128,10 @@ class EvaluationSection(Section):
 class ExecutionSection(Section):
     """In which order and on which devices at once; never part of a key."""
 
+    driver: Literal["local", "ray"] = "local"
+    """What starts workers: this machine, or a Ray cluster."""
+    address: Annotated[str, Field(min_length=1)] | None = None
+    """Of the Ray cluster: `auto` is the one that this machine belongs to. None takes that, or starts one here."""
     schedule: Literal["pull", "round_robin", "batch_sync"] = "pull"
     order: Literal["by_stage", "by_category"] = "by_stage"
     placement: Literal["auto", "swap", "together"] = "auto"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.execution.drivers.contract import Machine, WorkerSpecification
+from edit_eval.execution.drivers.contract import Gpu, Machine, WorkerSpecification
+from edit_eval.execution.engine.contracts import Specifications
 from edit_eval.execution.machine.environments import interpreter
-from edit_eval.execution.machine.places import Place, places
+from edit_eval.execution.machine.places import Place, places, places_on
 from edit_eval.scheduling.tasks import Model
 
 PATIENCE = 0.9
@@ -23,6 +25,8 @@ class Layout:
     reasons: dict[str, str] = field(default_factory=dict)
     """Why each model's devices were chosen, by its key."""
     specifications: dict[tuple[str, Place], WorkerSpecification] = field(default_factory=dict)
+    host_of: dict[str, str] = field(default_factory=dict)
+    """The machine of a cluster that a GPU is in."""
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -35,9 +39,25 @@ class Layout:
         return {model.key: tuple(d for place in model.places for d in place) for model in self.models}
 
 
+def grow(
+    configuration: Configuration, specifications: Specifications, gpus: Sequence[Gpu]
+) -> dict[tuple[str, Place], WorkerSpecification]:
+    """How models are started on GPUs that have joined: as elsewhere. Only those that take every GPU are."""
+    grown = {}
+    for key, section in configuration.models.items():
+        known = next(one for (model, _), one in specifications.items() if model == key)
+        for place in places_on(section, gpus):
+            grown[key, place] = replace(known, name=_log_name(key, place), devices=place)
+    return grown
+
+
+def _log_name(key: str, place: Place) -> str:
+    return f"{key.replace(':', '-')}-{'+'.join(place).replace(':', '')}"
+
+
 def lay_out(configuration: Configuration, machine: Machine) -> Layout:
     """Gives every model its devices. Raises `ConfigurationError` for a device or an environment that is not there."""
-    layout = Layout()
+    layout = Layout(host_of={gpu.name: gpu.node for gpu in machine.gpus() or ()})
     for key, section in configuration.models.items():
         chosen, layout.reasons[key] = places(section, machine)
         layout.models.append(Model.of(key, chosen))
@@ -46,7 +66,7 @@ def lay_out(configuration: Configuration, machine: Machine) -> Layout:
             python, server = "", ServerEnvironment(python, seconds=PATIENCE * placement.load_timeout)
         for place in chosen:
             layout.specifications[key, place] = WorkerSpecification(
-                name=f"{key.replace(':', '-')}-{'+'.join(place).replace(':', '')}",
+                name=_log_name(key, place),
                 model=key,
                 devices=place,
                 class_path=section.class_path,

@@ -19,6 +19,7 @@ from edit_eval.config.components import own_source
 from edit_eval.errors import ConfigurationError, RunDirectoryError, RunInterrupted, Stopped
 from edit_eval.experiment import Experiment
 from edit_eval.records import Status
+from edit_eval.store.holders import Shard
 from edit_eval.store.journal import Damage, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import recall_run
@@ -99,11 +100,14 @@ class Place:
     new_for: str = ""
     """The configuration for which the folder was thought of; another one is taken where somebody was faster."""
 
-    def begin(self) -> RunDirectory:
-        """Makes the folder this process's own. Raises `RunDirectoryError` while another process works in it."""
+    def begin(self, shard: Shard | None = None) -> RunDirectory:
+        """Makes the folder, or a `shard` of it, this process's own.
+
+        Raises `RunDirectoryError` while another process works in it.
+        """
         directory = RunDirectory(_made_now(self.folder, self.new_for) if self.new_for else self.folder)
         try:
-            directory.begin()
+            directory.begin(shard)
         except RunDirectoryError as error:
             if self.found:
                 error.add_note("it is the newest run of this evaluation; `--run-dir NEW` begins another one")
@@ -111,9 +115,9 @@ class Place:
         return directory
 
     @contextlib.contextmanager
-    def begun(self) -> Iterator[RunDirectory]:
+    def begun(self, shard: Shard | None = None) -> Iterator[RunDirectory]:
         """The same, until the run's end; what ends it early says where it is, and Ctrl-C is `RunInterrupted`."""
-        directory = self.begin()
+        directory = self.begin(shard)
         try:
             yield directory
         except Stopped as stopped:

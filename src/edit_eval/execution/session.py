@@ -6,6 +6,7 @@ import contextlib
 import os
 import platform
 import shlex
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -13,19 +14,21 @@ from importlib import metadata
 from typing import Any, Protocol
 
 from edit_eval.config.schema import Configuration
+from edit_eval.errors import Stopped
 from edit_eval.execution.advice.answer_limits import cut_off_sentences, short_limits
 from edit_eval.execution.advice.obstacles import refuse
 from edit_eval.execution.choices import choose
-from edit_eval.execution.drivers.contract import Driver, Machine, Meter
-from edit_eval.execution.engine.contracts import Watcher
+from edit_eval.execution.drivers.contract import Driver, Gpu, Machine, Meter
+from edit_eval.execution.engine.contracts import Specifications, Watcher
 from edit_eval.execution.engine.engine import Engine
-from edit_eval.execution.engine.interruption import Interruption
+from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.engine.recorder import Audience, Recorder
 from edit_eval.execution.engine.workload import fill_work
-from edit_eval.execution.layout import Layout, lay_out
+from edit_eval.execution.layout import Layout, grow, lay_out
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.space import what_is_short
+from edit_eval.execution.shards import shards_of, turn_to_load
 from edit_eval.records import Status
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates, roughly
@@ -33,8 +36,9 @@ from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Work
 from edit_eval.scheduling.time_left import rest_of_a_run
+from edit_eval.store.holders import Shard
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds
+from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds, unlike_machines
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
 
 RECORDED_LIBRARIES = ("edit-eval", "pillow", "numpy", "torch", "diffusers", "transformers", "accelerate", "safetensors")
@@ -87,7 +91,12 @@ class Session:
         With `strict` a difference from the last start raises `RunDirectoryError` instead.
         """
         now = environment_record(self.layout, self._driver.machine())
-        return [*changed_since_the_last_start(directory, now, strict=strict), *several_kinds(now)]
+        notes = [
+            *changed_since_the_last_start(directory, now, strict=strict),
+            *several_kinds(now),
+            *unlike_machines(now),
+        ]
+        return notes + [note for host in self._driver.machine().hosts() for note in host.notes]
 
     def run(
         self,
@@ -98,10 +107,13 @@ class Session:
         *,
         strict_environment: bool = False,
         command: Sequence[str] = (),
+        shard: Shard | None = None,
+        grace: float = GRACE_SECONDS,
     ) -> None:
-        """Has everything done that is left. Raises `Stopped`, and `KeyboardInterrupt` when somebody wanted the end.
+        """Has everything done that is left, of a `shard` where there are several.
 
-        What models say about their environments is compared with what they said at earlier starts; with
+        Raises `Stopped`, and `KeyboardInterrupt` when somebody wanted the end; then what is under way has `grace`
+        seconds. What models say about their environments is compared with what they said at earlier starts; with
         `strict_environment` a difference ends the start with `RunDirectoryError`. `command` is what was typed.
         """
         execution, layout, machine = self.configuration.execution, self.layout, self._driver.machine()
@@ -109,7 +121,12 @@ class Session:
         sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
         cut = {size: cut_batches(benchmark_categories, size) for size in set(sizes.values())}
         batches = {name: cut[size] for name, size in sizes.items()}
-        pilot = choose_pilot(matrix) if execution.pilot else PilotCells()
+        mine = None
+        if shard is not None:
+            of = shards_of(matrix.experiment, list(sizes.values()), benchmark_categories, shard.count)
+            mine = frozenset(position for position, its in enumerate(of) if its == shard.number)
+            spectator.note(f"shard {shard}: {len(mine)} of {len(of)} samples")
+        pilot = choose_pilot(matrix, mine) if execution.pilot else PilotCells()
         choices = choose(self.configuration, layout.models, machine)
         policy = Policy(
             layout.models,
@@ -119,6 +136,7 @@ class Session:
             start=execution.start,
             placement=choices.placement.value,
             load_concurrency=choices.load_concurrency.value,
+            host=lambda device: layout.host_of.get(device, ""),
         )
 
         def tell_prediction(all_work: bool) -> None:
@@ -129,7 +147,7 @@ class Session:
                 spectator.note(f"pilot: {sentence}")
 
         recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction))
-        fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot)
+        fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot, mine=mine)
         if work.finished:
             return
         revisions = {f"edit:{model.name}": model.revision for model in matrix.edit_models}
@@ -140,6 +158,12 @@ class Session:
             of: replace(found, revision=revisions[found.model], logs=logs, forms=forms.get(found.model, ()))
             for of, found in layout.specifications.items()
         }
+
+        def growth(gpus: Sequence[Gpu]) -> Specifications:
+            layout.host_of.update({gpu.name: gpu.node for gpu in gpus})
+            environment.update(machines_record(machine))
+            return grow(self.configuration, specifications, gpus)
+
         recorder.event("devices", devices=list(layout.devices))
         say = ModelsSay(directory, strict=strict_environment)
         environment = {**environment_record(layout, machine), "choices": choices.as_plain()}
@@ -157,10 +181,16 @@ class Session:
         def observe(replica: Replica, what: str, message: Mapping[str, Any]) -> None:
             gauges(replica, what, message)
             if what == "loaded":
+                turn_is_over()
                 for note in say.compare(replica.model.key, message["about"], "+".join(replica.place)):
                     spectator.note(note)
 
-        with Interruption() as interruption:
+        configured = execution.load_concurrency
+        at_once = configured if shard is not None and configured != "auto" else None
+        with (
+            Interruption(grace) as interruption,
+            turn_to_load(directory.path, at_once, spectator.note, interruption) as turn_is_over,
+        ):
             engine = Engine(
                 self._driver,
                 policy,
@@ -168,6 +198,7 @@ class Session:
                 recorder,
                 spectator,
                 specifications,
+                growth=growth,
                 interruption=interruption,
                 observer=observe,
             )
@@ -175,6 +206,8 @@ class Session:
                 with gauges:
                     engine.run()
             except KeyboardInterrupt:
+                if interruption.signal == signal.SIGUSR1:
+                    raise Stopped(ENDED) from None
                 raise Interrupted(interruption.signal or 2) from None
             except CannotWrite as error:
                 number = getattr(error.__cause__, "errno", None)
@@ -226,5 +259,13 @@ def environment_record(layout: Layout, machine: Machine) -> dict[str, Any]:
         "devices": list(layout.devices),
         "places": {model: list(devices) for model, devices in layout.places.items()},
         "layout": layout.reasons,
-        "gpus": [{"name": g.name, "title": g.title, "uuid": g.uuid, "memory": g.memory} for g in machine.gpus() or ()],
+        **machines_record(machine),
     }
+
+
+def machines_record(machine: Machine) -> dict[str, Any]:
+    """The GPUs, and of a cluster the machines that they are in."""
+    seen = machine.gpus() or ()
+    gpus = [{"name": g.name, "title": g.title, "uuid": g.uuid, "memory": g.memory} for g in seen]
+    hosts = [{"name": h.name, "devices": list(h.devices), **h.about, "notes": list(h.notes)} for h in machine.hosts()]
+    return {"gpus": gpus, **({"machines": hosts} if hosts else {})}

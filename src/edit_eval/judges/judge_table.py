@@ -48,7 +48,7 @@ class Family:
     shared_prefix: bool = False
     """Whether `shared_prefix` is known to work."""
     kernels: tuple[str, ...] = ()
-    """Packages without which it computes slowly, though rightly."""
+    """Packages without which it computes slowly, though rightly, as they are imported (`KERNELS`)."""
     environment: str = ""
     """What it needs besides `edit-eval[diffusers]`."""
     figures: str
@@ -57,7 +57,9 @@ class Family:
 _SOURCE = "transformers 5.23.0"
 _QWEN_TEMPLATE = "thinking: Qwen's model cards, vLLM's documentation of reasoning outputs"
 _GLM_FRAME = ("<|begin_of_box|>", "<|end_of_box|>")
-_LINEAR_ATTENTION = ("fla", "causal_conv1d")
+KERNELS = {"fla": "flash-linear-attention", "causal_conv1d": "causal-conv1d"}
+"""Imported as -> installed as."""
+_LINEAR_ATTENTION = tuple(KERNELS)
 _5_23 = "transformers 5.23 (older ones have not been looked at)"
 
 FAMILIES = (
@@ -244,7 +246,7 @@ def card_of(family: Family) -> dict[str, str]:
     """What is known of a family's judges before one is loaded, for people."""
     switched = f"`{family.thinking}` of its chat template, {'on' if family.thinks else 'off'} by itself"
     always = "its weights decide, and there is no switch" if family.thinks else "none that could be switched"
-    notes = [f"faster with {' and '.join(family.kernels)}"] if family.kernels else []
+    notes = [f"faster with {' and '.join(KERNELS[name] for name in family.kernels)}"] if family.kernels else []
     return {
         "pipeline": f"{family.models} ({family.model})",
         "pictures": f"{family.tokens} (`{'`, `'.join(family.settings) or 'its own files'}`)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from edit_eval.execution.advice.planning import Plan
@@ -41,3 +42,27 @@ def print_plan(plan: Plan, console: Console) -> None:
     console.print()
     console.print(table)
     console.print(BOUND)
+    if plan.sizes:
+        console.print()
+        console.print(_sizes(plan))
+        if not all(size.simulated for size in plan.sizes):
+            console.print("~ from the bound, as far above it as on all machines")
+
+
+def _sizes(plan: Plan) -> Table:
+    """The same work on fewer machines: time, GPU-hours and, at a price, the cost."""
+    priced = plan.sizes[0].cost is not None
+    heads = ("Machines", "GPUs", "Makespan", "GPU-hours", *(("Cost",) if priced else ()))
+    table = plain_table(*numbers(*heads), *whole(""))
+    for number, size in enumerate(plan.sizes):
+        marks = [word for word, k in (("fastest", plan.fastest), ("cheapest", plan.cheapest)) if k == number]
+        table.add_row(
+            str(size.nodes),
+            str(size.gpus),
+            ("" if size.simulated else "~") + short_duration(size.makespan),
+            f"{size.gpu_hours:,.1f}",
+            *((f"{size.cost:,.2f}",) if size.cost is not None else ()),
+            f"<- {', '.join(marks)}" if marks else "",
+            style="bold" if marks else "",
+        )
+    return table

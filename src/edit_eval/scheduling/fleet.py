@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 from edit_eval.scheduling.replicas import Command, Replica, State
 from edit_eval.scheduling.tasks import Model, Task
@@ -13,30 +14,44 @@ from edit_eval.scheduling.tasks import Model, Task
 class Fleet:
     """All replicas. Each begins without a process; `residents` of them may hold a device at a time."""
 
-    def __init__(self, models: Sequence[Model], residents: int, load_concurrency: int | None) -> None:
+    def __init__(
+        self,
+        models: Sequence[Model],
+        residents: int,
+        load_concurrency: int | None,
+        host: Callable[[str], str] = lambda device: "",
+    ) -> None:
+        """`load_concurrency` replicas may load at once on each `host` (of a device)."""
         self.replicas: list[Replica] = []
         self.of: dict[str, list[Replica]] = {model.key: [] for model in models}
         self.on: dict[str, list[Replica]] = {}
         """Device -> the replicas that may hold it, in the order of the models."""
+        self.free: dict[str, None] = {}
+        """Devices with room, in order."""
+        self._holders: dict[str, list[Replica]] = {}
         for model in models:
-            for index, place in enumerate(model.places):
-                replica = Replica(len(self.replicas), model, index, place)
-                self.replicas.append(replica)
-                self.of[model.key].append(replica)
-                for device in place:
-                    self.on.setdefault(device, []).append(replica)
+            for place in model.places:
+                self.add(model, place)
         self.active = dict.fromkeys(self.of, 0)
         """Model -> its replicas that hold a place."""
         self.coming = dict.fromkeys(self.of, 0)
         """Model -> those of them that are not loaded yet."""
-        self.free: dict[str, None] = dict.fromkeys(self.on)
-        """Devices with room, in order."""
         self._residents = residents
-        self._holders: dict[str, list[Replica]] = {device: [] for device in self.on}
-        self._load_limit = load_concurrency or 1 << 30
-        self._to_load: dict[int, Replica] = {}  # by number
-        self._loading = 0
+        self._load_limit, self._host = load_concurrency or 1 << 30, host
+        self._to_load: dict[str, dict[int, Replica]] = {}  # host -> by number
+        self._loading: Counter[str] = Counter()  # on each host
         self._commands: list[Command] = []
+
+    def add(self, model: Model, place: tuple[str, ...]) -> Replica:
+        """One more replica of a model, on devices that may be new."""
+        replica = Replica(len(self.replicas), model, len(self.of[model.key]), place)
+        self.replicas.append(replica)
+        self.of[model.key].append(replica)
+        for device in place:
+            self.on.setdefault(device, []).append(replica)
+            if device not in self._holders:
+                self._holders[device], self.free[device] = [], None
+        return replica
 
     # -- places --
 
@@ -115,10 +130,11 @@ class Fleet:
 
     def loaded(self, replica: Replica, capacity: int) -> None:
         """It is ready for tasks."""
-        self._loading -= 1
+        host = self._host(replica.place[0])
+        self._loading[host] -= 1
         self.coming[replica.key] -= 1
         replica.state, replica.capacity = State.LOADED, capacity
-        self._load_next()
+        self._load_next(host)
 
     def ended(self, replica: Replica, *, retired: bool) -> None:
         """Its process is gone, and its place is free."""
@@ -129,25 +145,28 @@ class Fleet:
             if replica in self._holders[device]:
                 self._holders[device].remove(replica)
                 self.free[device] = None
-        self._load_next()
+        self._load_next(self._host(replica.place[0]))
 
     def _count_out(self, replica: Replica) -> None:
+        host = self._host(replica.place[0])
         if replica.state is State.LOADING:
-            self._loading -= 1
-        self._to_load.pop(replica.number, None)
+            self._loading[host] -= 1
+        self._to_load.get(host, {}).pop(replica.number, None)
         if replica.wanted:
             self.active[replica.key] -= 1
             self.coming[replica.key] -= replica.state is not State.LOADED
             replica.wanted = False
 
     def _queue_load(self, replica: Replica) -> None:
-        self._to_load[replica.number] = replica
-        self._load_next()
+        host = self._host(replica.place[0])
+        self._to_load.setdefault(host, {})[replica.number] = replica
+        self._load_next(host)
 
-    def _load_next(self) -> None:
-        while self._to_load and self._loading < self._load_limit:
+    def _load_next(self, host: str) -> None:
+        waiting = self._to_load.get(host)
+        while waiting and self._loading[host] < self._load_limit:
             # Edit models first, in the order of the devices: whose imports were quicker is chance.
-            replica = self._to_load.pop(min(self._to_load))
+            replica = waiting.pop(min(waiting))
             replica.state = State.LOADING
-            self._loading += 1
+            self._loading[host] += 1
             self._commands.append(Command("load", replica))

@@ -29,7 +29,7 @@ How commands are carried out, and who holds which device, is in `fleet.py`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Fleet
@@ -51,13 +51,14 @@ class Policy:
         start: str = "asap",
         placement: str = "swap",
         load_concurrency: int | None = None,
+        host: Callable[[str], str] = lambda device: "",
     ) -> None:
-        """`models` are in the order of their stages: edit models, then judges."""
+        """`models` are in the order of their stages: edit models, then judges. `load_concurrency` is of each host."""
         self._models = list(models)
         self._work = work
         self._estimates = estimates
         self._shared = placement == "together" and len(models) > 1  # models stay on their place, side by side
-        self._fleet = Fleet(models, len(models) if self._shared else 1, load_concurrency)
+        self._fleet = Fleet(models, len(models) if self._shared else 1, load_concurrency, host)
         self.replicas = self._fleet.replicas
         self.schedule = schedule
         self._by_pull = schedule == "pull"
@@ -119,6 +120,10 @@ class Policy:
 
     def ended(self, replica: Replica, *, retired: bool = False) -> list[Command]:
         """The replica's process is gone. What it had in hand was ended or given back before."""
+        self._ended(replica, retired or replica.lost)
+        return self._answer()
+
+    def _ended(self, replica: Replica, retired: bool) -> None:
         self._fleet.ended(replica, retired=retired)
         self._idle[replica.key].pop(replica.number, None)
         queue = self._queues[replica.key]
@@ -132,12 +137,28 @@ class Policy:
         self._leave(replica, "")
         for device in replica.place:
             self._fill(device, judges_first=early)
-        return self._answer()
 
     def give_back(self, task: Task) -> None:
         """The task was in the hands of a replica that is gone, and had not begun."""
         self._queues[task.model].finish(task)
         self._ready(task)
+
+    def lose(self, devices: Collection[str]) -> list[Command]:
+        """These devices are gone for good. That the processes on them are will be told as ever."""
+        for replica in self.replicas:
+            if not replica.lost and any(one in devices for one in replica.place):
+                replica.lost = True
+                if replica.state is State.OFF:
+                    self._ended(replica, retired=True)
+        return self._answer()
+
+    def gain(self, places: Sequence[tuple[str, tuple[str, ...]]]) -> list[Command]:
+        """There are more devices: places for models, by their keys. Edits that were dealt out stay dealt."""
+        takes = [model for model in self._models if self._by_pull or model.kind == "judge"]
+        made = [self._fleet.add(model, place) for model in takes for key, place in places if key == model.key]
+        for device in dict.fromkeys(device for replica in made for device in replica.place):
+            self._fill(device)
+        return self._answer()
 
     def look(self) -> list[Command]:
         """Something can start that could not a moment ago."""
@@ -408,8 +429,7 @@ class Policy:
                 return self._fleet.prepare(rival)
 
     def _fill_a_free_place(self) -> None:
-        device = self._fleet.next_free()
-        if device is not None:
+        if (device := self._fleet.next_free()) is not None:
             self._fill(device)
 
     def _look_everywhere(self) -> None:

@@ -42,6 +42,8 @@ class Replica:
     leaving: Leaving = ""
     wanted: bool = False
     """It holds its place: it is loaded, or will be as soon as it is prepared."""
+    lost: bool = False
+    """Its devices are gone: it will not come again."""
     key: str = field(init=False)
     """The key of its model."""
 

@@ -6,6 +6,7 @@ rarely changes a pixel; but where it has, one run would hold two kinds of result
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -49,6 +50,23 @@ def changed_since_the_last_start(directory: RunDirectory, now: Mapping[str, Any]
     With `strict` it raises `RunDirectoryError` instead.
     """
     return _told(changes(directory.environment(), now), strict)
+
+
+def unlike_machines(environment: Mapping[str, Any]) -> list[str]:
+    """One line for each machine of a start in which Python or a library is another than on most of them."""
+    machines = environment.get("machines") or ()
+    notes = []
+    versions = [{"python": one.get("python"), **(one.get("libraries") or {})} for one in machines]
+    most = {
+        name: Counter(each.get(name) for each in versions).most_common(1)[0][0]
+        for name in dict.fromkeys(name for each in versions for name in each)
+    }
+    for one, its in zip(machines, versions, strict=True):
+        if found := [
+            f"{name} {its.get(name) or 'none'}, not {most[name]}" for name in most if its.get(name) != most[name]
+        ]:
+            notes.append(f"{one['name']} is not as the other machines: {'; '.join(found)}")
+    return notes
 
 
 def several_kinds(environment: Mapping[str, Any]) -> list[str]:
@@ -118,6 +136,13 @@ def mixed_environments(directory: RunDirectory) -> list[str]:
     for number, now in directory.environments().items():
         if found := changes(before, now):
             notes.append(f"from start {number} on: {'; '.join(found)}")
-        notes += (f"start {number}: {unlike}" for unlike in (*several_kinds(now), *(now.get("unlike") or ())))
+        notes += (
+            f"start {number}: {unlike}"
+            for unlike in (*several_kinds(now), *unlike_machines(now), *_of_machines(now), *(now.get("unlike") or ()))
+        )
         before = now if now.get("models") or not before else {**now, "models": before.get("models", {})}
     return notes
+
+
+def _of_machines(environment: Mapping[str, Any]) -> list[str]:
+    return [note for machine in environment.get("machines") or () for note in machine.get("notes") or ()]

@@ -10,6 +10,7 @@ events/0001.jsonl      the timeline: what each device did when
 votes/0001.jsonl       one line a vote of a person, in segments of whoever collects them (see `votes`)
 images/<edit model>/<slug of the id>-<first 12 of the edit's key>.png
 logs/<worker>.log
+shards/                where several engines share the run (`--shard`): the lock of each, and who has it
 live.json              what the last start showed, written once a second while it is at work
 report/                everything here can be made again from the rest
 """
@@ -35,13 +36,16 @@ from edit_eval.config.placement import without_placement
 from edit_eval.errors import RunDirectoryError, Stopped
 from edit_eval.pictures import TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Activity, MemoryUse, Picture, Sample, Utilisation
+from edit_eval.store.holders import Shard, is_there, read_holder, shards_at_work, who
 from edit_eval.store.journal import Damage, Lines, Record, Segment, no_garbage, read, read_segment, seal, segments
 
 JOURNALS = ("edits", "replies", "events")
 MEMORY_FIELDS = ("device", "model", "kind", "before", "loaded", "peak", "after")
-LIVE = "live.json"
+LIVE, SHARDS = "live.json", "shards"
+MOMENT = 10.0
+"""Seconds that an engine waits for others that are entering or leaving."""
 OURS = frozenset(
-    ("lock", "holder.json", LIVE, "config", "environment", "samples", *JOURNALS, "images", "logs", "report")
+    ("lock", "holder.json", SHARDS, LIVE, "config", "environment", "samples", *JOURNALS, "images", "logs", "report")
 ) | {"votes", "passports", "anchors"}
 
 
@@ -70,6 +74,9 @@ class RunDirectory:
         """Which start of the run this is, from 1; 0 for a reader."""
         self._segments: dict[str, Segment] = {}
         self._lock: FileLock | None = None
+        self._own: FileLock | None = None
+        """Of its shard."""
+        self._holder_file = path / "holder.json"
 
     @classmethod
     def existing(cls, path: Path) -> RunDirectory:
@@ -87,32 +94,66 @@ class RunDirectory:
 
     # -- one writer --
 
-    def begin(self) -> None:
+    def begin(self, shard: Shard | None = None) -> None:
         """Takes the lock and a number for this start. Raises `RunDirectoryError` when another process has the lock.
 
-        Also for a folder with other files than ours, with links in it, or one that must not be written; `CannotWrite`
-        when the disk is full.
+        The engines of shards have a lock each, and hold that of the run only while they enter. Also raises for a folder
+        with other files than ours, with links in it, or one that must not be written; `CannotWrite` when the disk is
+        full.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._refuse_strangers()
             refuse_what_leads_elsewhere(self.path)
-            lock = FileLock(self.path / "lock")
-            lock.acquire(timeout=0)
+            self._lock = FileLock(self.path / "lock")
+            self._lock.acquire(timeout=MOMENT if shard or shards_at_work(self.path / SHARDS) else 0)
+            if shard is not None:
+                self._enter(shard)
+            elif shards_at_work(self.path / SHARDS):
+                raise Timeout(str(self.path))
+            self._take_number()
         except Timeout:
+            self._let_go()
             raise RunDirectoryError(
                 f"{self.path} is in use by {self.holder()}; wait for it, or stop it first"
             ) from None
         except OSError as error:
+            self._let_go()
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise _cannot_write(self.path, error) from error
             raise RunDirectoryError(f"{self.path} cannot be used ({error.strerror}); name another folder") from error
-        self._lock = lock
-        try:
-            self._take_number()
         except BaseException:
             self.end()
             raise
+        if self._own is not None:
+            self._lock.release()
+
+    def _enter(self, shard: Shard) -> None:
+        """Takes the lock of a shard, while that of the run keeps all others out."""
+        if strange := next((one for one in shards_at_work(self.path / SHARDS) if not one.endswith(shard.stem[4:])), ""):
+            raise RunDirectoryError(
+                f"{self.path} is in use by {int(strange[-4:])} shards, and --shard {shard} is of another number; stop "
+                "them first, or give theirs"
+            )
+        (self.path / SHARDS).mkdir(exist_ok=True)
+        own = FileLock(self.path / SHARDS / f"{shard.stem}.lock")
+        try:
+            own.acquire(timeout=0)
+        except Timeout:
+            holder = who(read_holder(self.path / SHARDS / f"{shard.stem}.json"))
+            raise RunDirectoryError(f"shard {shard} of {self.path} is at work already: {holder}") from None
+        self._own, self._holder_file = own, self.path / SHARDS / f"{shard.stem}.json"
+
+    @property
+    def others_at_work(self) -> bool:
+        """Whether another engine is at work in this run, of whatever shard; asked when this one has ended."""
+        return bool(shards_at_work(self.path / SHARDS))
+
+    def _let_go(self) -> None:
+        for lock in (self._own, self._lock):
+            if lock is not None:
+                lock.release()
+        self._own = self._lock = None
 
     def _refuse_strangers(self) -> None:
         there = [p.name for p in self.path.iterdir()]
@@ -126,53 +167,42 @@ class RunDirectory:
 
     def _take_number(self) -> None:
         files = (p for folder in ("config", "samples", *JOURNALS) for p in (self.path / folder).glob("[0-9]*.*"))
-        self.number = max((int(p.stem) for p in files if p.stem.isdigit()), default=0) + 1
+        taken = [int(p.stem) for p in files if p.stem.isdigit()]
+        taken += [holder["start"] for holder in self._holders() if isinstance(holder.get("start"), int)]
+        self.number = max(taken, default=0) + 1
         self._segments = {name: Segment(self.path / name / f"{self.number:04d}.jsonl") for name in JOURNALS}
         since = time.strftime("%Y-%m-%d %H:%M:%S %z")
         holder = {"host": socket.gethostname(), "process": os.getpid(), "since": since, "start": self.number}
-        self._write_text(self.path / "holder.json", json.dumps(holder))
+        self._write_text(self._holder_file, json.dumps(holder))
         self._sweep()
 
     def _sweep(self) -> None:
-        """Removes what writers left that were killed; the report's are its own affair."""
+        """Removes what writers left that were killed, if nobody else writes; the report's are its own affair."""
+        if set(shards_at_work(self.path / SHARDS)) - {self._holder_file.stem}:
+            return
         for path in self.path.glob(f"{TEMPORARY_PREFIX}*"):
             path.unlink(missing_ok=True)
         for folder in ("config", "environment", "samples", "images"):
             sweep_temporary(self.path / folder)
 
-    def _recorded_holder(self) -> dict[str, Any]:
-        """Who took the lock last, as it was written; empty where nobody holds it, or it cannot be read."""
-        try:
-            holder = json.loads((self.path / "holder.json").read_text())
-        except (OSError, ValueError):
-            return {}
-        return holder if isinstance(holder, dict) and {"host", "process", "since"} <= holder.keys() else {}
+    def _holders(self) -> list[dict[str, Any]]:
+        """Who took a lock last, as it was written; whoever is gone may be among them."""
+        files = (self.path / "holder.json", *sorted((self.path / SHARDS).glob("*.json")))
+        return sorted(filter(None, map(read_holder, files)), key=lambda holder: not is_there(holder))
 
     def holder(self) -> str:
         """Who has the lock, for people to read."""
-        holder = self._recorded_holder()
-        if not holder:
-            return "another process"
-        return f"process {holder['process']} on {holder['host']} since {holder['since']}"
+        return who(next(iter(self._holders()), {}))
 
     def is_held(self) -> bool:
         """Whether somebody is at work here, as far as can be seen: a process of this host that is gone is not."""
-        holder = self._recorded_holder()
-        if not holder or holder["host"] != socket.gethostname():
-            return bool(holder)
-        try:
-            os.kill(int(holder["process"]), 0)
-        except (ProcessLookupError, ValueError, TypeError, OverflowError):
-            return False
-        except OSError:
-            pass  # it is somebody else's, and there
-        return True
+        return any(map(is_there, self._holders()))
 
     @property
     def start_at_work(self) -> int | None:
-        """The number of the start that is at work here; None where none is (see `is_held`)."""
-        number = self._recorded_holder().get("start")
-        return number if isinstance(number, int) and self.is_held() else None
+        """The number of a start that is at work here; None where none is (see `is_held`)."""
+        numbers = [holder.get("start") for holder in self._holders() if is_there(holder)]
+        return next((number for number in numbers if isinstance(number, int)), None)
 
     def end(self) -> None:
         """Closes what was written and gives the lock back.
@@ -192,9 +222,8 @@ class RunDirectory:
         finally:
             with contextlib.suppress(OSError):
                 self._sweep()
-                (self.path / "holder.json").unlink(missing_ok=True)
-            self._lock.release()
-            self._lock = None
+                self._holder_file.unlink(missing_ok=True)
+            self._let_go()
 
     # -- writing --
 

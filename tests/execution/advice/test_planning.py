@@ -19,7 +19,7 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryErr
 from edit_eval.evaluation import evaluate, plan
 from edit_eval.execution.advice import planning
 from edit_eval.execution.advice.durations import durations_of
-from edit_eval.execution.advice.planning import Plan, imagined_gpus, make_plan
+from edit_eval.execution.advice.planning import Cluster, Plan, imagined_gpus, make_plan
 from edit_eval.execution.advice.prediction import Durations, pilot_samples, simulate
 from edit_eval.execution.drivers.simulated import ImaginedMachine
 from edit_eval.execution.engine.pilot import choose_pilot
@@ -406,6 +406,45 @@ def test_a_model_that_the_run_did_not_have_takes_what_is_known_of_its_type(seen:
     made = plan(configuration(tmp_path, edit={"seconds": 7.0}), from_run=seen.path)
     assert made.durations["edit:testing"].source == "its own parameters"
     assert made.durations["edit:testing"].unit == 7.0
+
+
+def test_machines_are_compared_by_time_and_by_what_they_cost(tmp_path: Path) -> None:
+    many = ["physical"] * 400
+    # Loads of a minute for edits of 0.1 s: what is won by more machines is lost in loading.
+    dear = make_plan(settings(tmp_path, edit={"seconds": 0.1}), many, cluster=Cluster(8, 2, price=3.0))
+    assert [(size.nodes, size.gpus) for size in dear.sizes] == [(1, 2), (2, 4), (4, 8), (8, 16)]
+    assert dear.sizes[-1].makespan == dear.combinations[dear.chosen].prediction.makespan
+    assert dear.cheapest == 0
+    for size in dear.sizes:
+        assert size.cost == pytest.approx(3.0 * size.makespan * size.gpus / 3600)
+    long = make_plan(settings(tmp_path), many, cluster=Cluster(4, 2))
+    assert long.fastest == 2
+    assert long.sizes[0].makespan > 2 * long.sizes[2].makespan
+    assert long.sizes[0].cost is None
+    document = json.loads(json.dumps(long.as_plain()))
+    assert (document["fastest"], document["sizes"][0]["nodes"]) == (2, 1)
+
+
+def test_loads_are_counted_on_each_machine_or_on_the_disk_that_they_share(tmp_path: Path) -> None:
+    configured = settings(tmp_path, {"load_concurrency": 1, "pilot": False, "placement": "swap"})
+    many = ["physical"] * 64
+    own_disks = make_plan(configured, many, cluster=Cluster(4, 2))
+    shared = make_plan(configured, many, cluster=Cluster(4, 2, shared_disk=True))
+    one_host = make_plan(configured, many, gpus=8)
+    assert shared.combinations[0].prediction.makespan == one_host.combinations[0].prediction.makespan
+    assert own_disks.combinations[0].prediction.makespan < shared.combinations[0].prediction.makespan
+    assert "one disk for all machines: 1 load at once" in shared.notes
+
+
+def test_what_is_no_number_of_machines_is_said(tmp_path: Path) -> None:
+    for arguments in (
+        {"nodes": 2},
+        {"price": 2.0, "gpus": 8},
+        {"nodes": 0, "gpus": 8},
+        {"nodes": 1, "gpus": 8, "price": -1},
+    ):
+        with pytest.raises(ConfigurationError, match=r"--(nodes|price)"):
+            plan(configuration(tmp_path), samples=5, **arguments)  # type: ignore[arg-type]
 
 
 def test_it_says_beforehand_how_many_answers_a_pair_takes_and_what_they_cost(tmp_path: Path) -> None:

@@ -416,7 +416,7 @@ def test_what_was_said_before_the_end_was_heard_of_brings_nobody_back(said: str)
     fleet = policy._fleet
     assert sorted(case.notes.finished) == [0, 1]
     assert not policy.at_work
-    assert (fleet._loading, fleet.coming, fleet.active) == (0, {"edit:m": 0}, {"edit:m": 0})
+    assert (fleet._loading.total(), fleet.coming, fleet.active) == (0, {"edit:m": 0}, {"edit:m": 0})
 
 
 def test_a_worker_that_was_idle_for_longer_than_its_timeout_is_not_silent_when_it_gets_work() -> None:

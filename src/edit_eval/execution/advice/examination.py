@@ -35,6 +35,7 @@ from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
 from edit_eval.execution.machine.fitting import (
     Wanted,
+    checkpoint_of,
     claim_of,
     fit_findings,
     host_findings,
@@ -100,6 +101,7 @@ def examine(
         findings += _card_findings(model, configuration.folder)
         findings += _weight_findings(model, environment, downloads)
         findings += fit_findings(model, visible, host_free)
+    findings += _elsewhere(machine, wanted)
     families = shared_families(configuration.judges.values(), configuration.edit_models.values())
     findings += [Finding("models", "note", shared) for shared in families]
     findings += together_findings(wanted, visible, configuration.execution.placement)
@@ -280,6 +282,18 @@ def _card_findings(wanted: Wanted, folder: Path) -> list[Finding]:
     except ConfigurationError as error:  # which the benchmark's findings say, too, where there is a benchmark
         return [Finding("models", "problem", f"{wanted.who}: {error}")]
     return [Finding("models", "note", f"{wanted.who}: {line}") for line in told(card)]
+
+
+def _elsewhere(machine: Machine, wanted: Sequence[Wanted]) -> list[Finding]:
+    """What a machine lacks of the weights: each would download them for itself; and what is odd there."""
+    asked = {checkpoint_of(model.section)[1:] for model in wanted if model.weights.name and model.on_gpu}
+    names = sorted((name, revision, dtype or "bfloat16") for name, revision, dtype in asked if name)
+    found = [Finding("machine", "warning", note) for host in machine.hosts() for note in host.notes]
+    for host, faults in machine.lacking(names).items() if names else ():
+        advice = "put the weights there, or HF_HOME on a disk that all machines share"
+        found += [Finding("models", "warning", f"{host}: {fault}", advice) for fault in faults]
+        found += [] if faults else [Finding("models", "ok", f"{host}: the weights of every model are there")]
+    return found
 
 
 def _weight_findings(

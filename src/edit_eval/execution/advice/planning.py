@@ -7,7 +7,7 @@ import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
@@ -16,14 +16,14 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import card_of, told
 from edit_eval.execution.advice.durations import Duration, durations_of, too_short
 from edit_eval.execution.advice.obstacles import no_gpu
-from edit_eval.execution.advice.prediction import Durations, Prediction, simulate
+from edit_eval.execution.advice.prediction import Durations, Prediction, lower_bound, simulate
 from edit_eval.execution.choices import Choices, Room, choose, rooms
 from edit_eval.execution.drivers.contract import Machine
 from edit_eval.execution.drivers.simulated import ImaginedMachine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, places
 from edit_eval.execution.machine.weights import GIB
-from edit_eval.records import Results
+from edit_eval.records import Results, counted
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import Model
 
@@ -42,6 +42,66 @@ def imagined_gpus(number: int | None, memory: float | None) -> ImaginedMachine |
             raise ConfigurationError(f"--gpu-memory {memory:g}: of how many GPUs? Give `--gpus`, too")
         return None
     return ImaginedMachine(number, None if memory is None else round(memory * GIB))
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What `--nodes` says: so many machines, with as many GPUs each."""
+
+    nodes: int
+    gpus: int
+    """Of each machine."""
+    shared_disk: bool = False
+    """Whether all of them read weights from one disk, so that they take turns."""
+    price: float | None = None
+    """Of a GPU-hour, in whatever money."""
+
+    def refuse_nonsense(self) -> None:
+        """Raises `ConfigurationError`."""
+        if self.nodes < 1 or self.gpus < 1:
+            raise ConfigurationError(f"--nodes {self.nodes} --gpus {self.gpus}: at least 1 of each")
+        if self.price is not None and not (math.isfinite(self.price) and self.price > 0):
+            raise ConfigurationError(f"--price {self.price:g}: the price of a GPU-hour, more than 0")
+
+    @property
+    def sizes(self) -> list[int]:
+        """The numbers of machines to compare: all that there are, and half of it again and again."""
+        return sorted({max(1, self.nodes >> halvings) for halvings in range(self.nodes.bit_length())})
+
+
+@dataclass(frozen=True)
+class Size:
+    """What the work takes on so many machines."""
+
+    nodes: int
+    gpus: int
+    """In all."""
+    makespan: float
+    """Seconds."""
+    simulated: bool
+    """Otherwise it is from the lower bound, as far above it as on all machines."""
+    price: float | None = None
+
+    @property
+    def gpu_hours(self) -> float:
+        """Of all GPUs, from the first second to the last."""
+        return self.makespan * self.gpus / 3600
+
+    @property
+    def cost(self) -> float | None:
+        """In the money of the price; None without one."""
+        return None if self.price is None else self.gpu_hours * self.price
+
+    def as_plain(self) -> dict[str, Any]:
+        """As it stands in JSON."""
+        return {
+            "nodes": self.nodes,
+            "gpus": self.gpus,
+            "makespan_seconds": round(self.makespan, 3),
+            "gpu_hours": round(self.gpu_hours, 4),
+            "cost": None if self.cost is None else round(self.cost, 4),
+            "simulated": self.simulated,
+        }
 
 
 @dataclass(frozen=True)
@@ -85,6 +145,20 @@ class Plan:
     there; and why the plan is too short, where it is known to be."""
     gpu_memory: float | None = None
     """GiB free on each GPU, where somebody said so."""
+    sizes: tuple[Size, ...] = ()
+    """With `--nodes`: the same on fewer machines, beside all of them."""
+
+    @property
+    def cheapest(self) -> int | None:
+        """Which of the sizes takes the fewest GPU-hours; within a thousandth the faster one."""
+        least = min((size.gpu_hours for size in self.sizes), default=0.0)
+        return max((k for k, size in enumerate(self.sizes) if size.gpu_hours <= 1.001 * least), default=None)
+
+    @property
+    def fastest(self) -> int | None:
+        """Which of them takes the least time; within a thousandth the smaller one."""
+        least = min((size.makespan for size in self.sizes), default=0.0)
+        return next((k for k, size in enumerate(self.sizes) if size.makespan <= 1.001 * least), None)
 
     def as_plain(self) -> dict[str, Any]:
         """The document of `plan --json`."""
@@ -95,6 +169,15 @@ class Plan:
             "samples": self.samples,
             "devices": self.devices,
             "gpu_memory_gib": self.gpu_memory,
+            **(
+                {
+                    "sizes": [size.as_plain() for size in self.sizes],
+                    "cheapest": self.cheapest,
+                    "fastest": self.fastest,
+                }
+                if self.sizes
+                else {}
+            ),
             "durations": {
                 name: {"load": d.load, "unit": d.unit, "source": d.source} for name, d in self.durations.items()
             },
@@ -113,6 +196,7 @@ def make_plan(
     seen: Results | None = None,
     questions: Mapping[str, float] | None = None,
     machine: Machine | None = None,
+    cluster: Cluster | None = None,
 ) -> Plan:
     """Simulates a configuration. `categories` has the category of each sample of its benchmark, in order.
 
@@ -122,12 +206,18 @@ def make_plan(
     that is asked from the CPU (`cpu:1`) needs none of them. `samples` stretches or cuts what is chosen to so many, with
     the same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
     evenly. `seen` is a run whose durations count, `questions` as for `durations_of`. `machine` is what it would run on;
-    without one it is this machine. Raises `ConfigurationError` for a model of which nothing is known and for too few
-    devices.
+    without one it is this machine. With a `cluster` loads have the limit of each machine, or of all of them where they
+    share a disk, and other numbers of machines are compared. Raises `ConfigurationError` for a model of which nothing
+    is known and for too few devices.
     """
     if samples is not None and samples < 1:
         raise ConfigurationError(f"--samples {samples}: at least 1")
+    if cluster is not None:
+        cluster.refuse_nonsense()
+        gpus = cluster.nodes * cluster.gpus
     imagined = imagined_gpus(gpus, gpu_memory)
+    if imagined is not None and cluster is not None:
+        imagined = replace(imagined, nodes=cluster.nodes)
     durations = durations_of(configuration, seen, questions)
     machine = imagined or machine or LocalMachine()
     models = _models(configuration, machine, imagined)
@@ -155,31 +245,59 @@ def make_plan(
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
     )
     timing = timing_of(durations)
+    if cluster is not None and cluster.shared_disk and cluster.nodes > 1:
+        load_concurrency = load_concurrency or cluster.gpus
+        notes.append(f"one disk for all machines: {counted(load_concurrency, 'load')} at once")
     capacity = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
-    made = []
-    for schedule, order, stay in ways:
-        prediction = simulate(
-            models,
+    shape: dict[str, Any] = {"edit_seeds": evaluation.edit_seeds, "repeats": evaluation.repeats}
+
+    def simulated(its: Sequence[Model], on: Machine, way: tuple[str, str, str]) -> Prediction:
+        of = on.node_of if isinstance(on, ImaginedMachine) and cluster and not cluster.shared_disk else None
+        return simulate(
+            its,
             categories,
             timing,
-            schedule=schedule,
-            order=order,
-            placement=stay,
+            schedule=way[0],
+            order=way[1],
+            placement=way[2],
             start=execution.start,
             load_concurrency=load_concurrency,
             batches=batches,
-            edit_seeds=evaluation.edit_seeds,
-            repeats=evaluation.repeats,
             pilot=execution.pilot,
             capacity=capacity,
+            host=of or (lambda device: ""),
+            **shape,
         )
+
+    made = []
+    for schedule, order, stay in ways:
+        prediction = simulated(models, machine, (schedule, order, stay))
         made.append(Combination(schedule, order, stay, prediction, room[stay].answer))
     # Within a thousandth it is the simpler one, which comes first.
     possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
     shortest = min(possible.values(), default=0.0)
     best = next((k for k, seconds in possible.items() if seconds <= 1.001 * shortest), None)
     devices = len({d for model in models for place in model.places for d in place})
-    return Plan(tuple(made), best, ways.index(own), len(categories), devices, durations, tuple(notes), gpu_memory)
+    plan = Plan(tuple(made), best, ways.index(own), len(categories), devices, durations, tuple(notes), gpu_memory)
+    if cluster is None:
+        return plan
+    mine, sizes = made[ways.index(own)].prediction, []
+    over = mine.makespan / mine.lower_bound if mine.lower_bound else 1.0
+    for nodes in cluster.sizes:
+        seconds, whole = mine.makespan, True
+        if nodes != cluster.nodes:
+            fewer = replace(imagined or ImaginedMachine(), count=nodes * cluster.gpus, nodes=nodes)
+            try:
+                its = _models(configuration, fewer, fewer)
+            except ConfigurationError:  # too few for a replica
+                continue
+            if whole := len(categories) <= ALL_COMBINATIONS_UP_TO:
+                seconds = simulated(its, fewer, own).makespan
+            else:
+                swap = placement == "swap"
+                seconds = over * lower_bound(its, len(categories), timing, swap=swap, capacity=capacity, **shape)
+        sizes.append(Size(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
+    return replace(plan, sizes=tuple(sizes))
 
 
 def timing_of(durations: Mapping[str, Duration], **more: Any) -> Durations:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -163,12 +163,14 @@ def simulate(
     seed: int = 0,
     keep_activities: bool = False,
     capacity: Mapping[str, int] | None = None,
+    host: Callable[[str], str] = lambda device: "",
 ) -> Prediction:
     """Runs the scheduler on simulated devices. `categories` has the category of each sample, in order.
 
     `batches[judge]` has the batch of each sample; without it, batches of `batch_size` are cut from `categories`. A
     pilot that would be all there is is left out, as in a real run. `capacity` says how many tasks a replica of a model
-    (its key) computes at a time, where that is more than one.
+    (its key) computes at a time, where that is more than one. `load_concurrency` replicas may load at once on each
+    `host` of devices.
     """
     work, estimates = Work(), Estimates()
     count = len(categories)
@@ -189,6 +191,7 @@ def simulate(
         start=start,
         placement=placement,
         load_concurrency=load_concurrency,
+        host=host,
     )
     editions = [m for m in models if m.kind == "edit" for _ in range(edit_seeds)]
     names = list(dict.fromkeys(categories))

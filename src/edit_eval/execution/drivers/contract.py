@@ -34,6 +34,8 @@ class Gpu:
     """Processes that hold memory on it: `1234 python (12.3 GiB)`."""
     capability: tuple[int, int] | None = None
     """Of its CUDA architecture: (9, 0) is Hopper."""
+    node: str = ""
+    """The machine of a cluster that it is in; empty where there is only one."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,29 @@ class Machine(Protocol):
         """Bytes that processes can still take on the host (of several: on the one with the least); None: not known."""
         return None
 
+    def hosts(self) -> Sequence[Host]:
+        """The machines that it consists of; empty where it is this one alone."""
+        return ()
+
+    def lacking(self, weights: Sequence[tuple[str, str | None, str]]) -> Mapping[str, Sequence[str]]:
+        """What each of those machines lacks of weights (name, revision, dtype), by its name; nothing of this one."""
+        return {}
+
     def meters(self) -> AbstractContextManager[Callable[[str], Meter]]:
         """Opens what reads a GPU by its name. Opening and reading may take long; opening raises where nobody tells."""
         return nullcontext(lambda device: Meter())
+
+
+@dataclass(frozen=True)
+class Host:
+    """One machine of a cluster, as it describes itself."""
+
+    name: str
+    devices: tuple[str, ...]
+    about: Mapping[str, Any]
+    """`python`, `platform`, `processors` and `libraries`, as the records have them of a single machine."""
+    notes: tuple[str, ...] = ()
+    """What is unusual about it, for people: its clock is wrong."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +130,16 @@ class WorkerSpecification:
     """The same while it is prepared or loaded."""
 
 
+FLEET = 0
+"""In place of a worker's number: an event of the devices themselves."""
+
+
 class Event(NamedTuple):
-    """A worker's message, or `{"event": "died", "reason": ...}` when its process is gone."""
+    """A worker's message, or `{"event": "died", "reason": ...}` when its process is gone.
+
+    `died` has `lost` where the machine is gone with it, of which no task is to blame. Of `FLEET` the message is `gone`
+    (`devices`), before the workers on them die, `joined` (`gpus`, a list of `Gpu`), or `note`; each with its `reason`.
+    """
 
     worker: int
     message: Message

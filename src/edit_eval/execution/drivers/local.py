@@ -17,12 +17,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
-from edit_eval.execution.drivers.contract import Event, WorkerSpecification
+from edit_eval.execution.drivers.contract import FLEET, Event, WorkerSpecification
 from edit_eval.execution.engine.conversation import Conversation
 from edit_eval.execution.machine.devices import LocalMachine, environment_for
 from edit_eval.execution.machine.environments import worker_command
@@ -109,6 +109,10 @@ class LocalDriver:
         self._began = time.monotonic()
         return selectors.DefaultSelector()
 
+    def wait_for(self, descriptor: int, do: Callable[[], object]) -> None:
+        """Has `poll` wait for something to read there as well, and `do` that then."""
+        self._selector.register(descriptor, selectors.EVENT_READ, (FLEET, do))
+
     def machine(self) -> LocalMachine:
         """This one, as those variables show it."""
         return LocalMachine(self._environment)
@@ -133,8 +137,8 @@ class LocalDriver:
             except OSError as error:
                 return self._cannot_start(worker, python, error)
         self._processes[worker] = made
-        self._selector.register(made.out, selectors.EVENT_READ, (made, "out"))
-        self._selector.register(made.sentinel, selectors.EVENT_READ, (made, "gone"))
+        self._selector.register(made.out, selectors.EVENT_READ, (worker, functools.partial(self._read, made)))
+        self._selector.register(made.sentinel, selectors.EVENT_READ, (worker, functools.partial(self._gone, made)))
         order = {
             "do": "prepare",
             "class_path": specification.class_path,
@@ -174,7 +178,8 @@ class LocalDriver:
                 del process.unsent[:written]
         except BlockingIOError:
             if process.into not in self._selector.get_map():
-                self._selector.register(process.into, selectors.EVENT_WRITE, (process, "into"))
+                send = functools.partial(self._send, process)
+                self._selector.register(process.into, selectors.EVENT_WRITE, (process.number, send))
             return
         except OSError:
             process.unsent.clear()  # it is dying, which its sentinel will tell
@@ -186,15 +191,9 @@ class LocalDriver:
         selector = self._selector
         if not self._events:
             for key, _ in selector.select(seconds):
-                process, what = key.data
-                if process.number not in self._processes:
-                    continue
-                if what == "out":
-                    self._read(process)
-                elif what == "into":
-                    self._send(process)
-                else:
-                    self._gone(process)
+                worker, do = key.data
+                if worker in self._processes or worker == FLEET:
+                    do()
         events, self._events = self._events, []
         return time.monotonic() - self._began, events
 

@@ -29,9 +29,21 @@ class ImaginedMachine(Machine):
     count: int = 0
     free: int | None = None
     """Bytes free on each, which are all that it has; None where nobody said it."""
+    nodes: int = 1
+    """Machines, with as many of them each."""
 
     def gpus(self) -> list[Gpu]:
-        return [Gpu(f"cuda:{number}", "", "", memory=self.free, free=self.free) for number in range(self.count)]
+        return [Gpu(name, "", "", memory=self.free, free=self.free, node=self.node_of(name)) for name in self._names]
+
+    @property
+    def _names(self) -> list[str]:
+        return [f"cuda:{number}" for number in range(self.count)]
+
+    def node_of(self, device: str) -> str:
+        """The machine of a device; empty where there is only one."""
+        if self.nodes == 1:
+            return ""
+        return f"node {int(device.partition(':')[2]) * self.nodes // self.count}"
 
 
 @dataclass(slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from edit_eval.execution.drivers.contract import Gpu, WorkerSpecification
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Task
 
@@ -41,3 +42,11 @@ Observer = Callable[[Replica, str, Mapping[str, Any]], None]
 
 Interruption = Callable[[], str]
 """Asks whether somebody wants the run to end: `""`, `drain` (finish what is in hand) or `now`."""
+
+
+Specifications = Mapping[tuple[str, tuple[str, ...]], WorkerSpecification]
+"""How to start a model (its key) on a place."""
+
+
+Growth = Callable[[Sequence[Gpu]], Specifications]
+"""Lays models out on GPUs that have joined."""

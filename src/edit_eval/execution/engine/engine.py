@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution.drivers.contract import Driver, Event, WorkerSpecification
-from edit_eval.execution.engine.contracts import Interruption, Observer, Records, Watcher
+from edit_eval.execution.drivers.contract import FLEET, Driver, Event, WorkerSpecification
+from edit_eval.execution.engine.contracts import Growth, Interruption, Observer, Records, Specifications, Watcher
 from edit_eval.execution.engine.reading_again import FIRST_TICKET, ReadingAgain
 from edit_eval.execution.machine.installation import with_install_line
+from edit_eval.execution.machine.memory import memory_advice
 from edit_eval.records import model_title
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Command, Replica, State
@@ -74,15 +75,16 @@ class Engine:
         work: Work,
         records: Records,
         watcher: Watcher,
-        specifications: Mapping[tuple[str, tuple[str, ...]], WorkerSpecification],
+        specifications: Specifications,
         *,
+        growth: Growth = lambda gpus: {},
         interruption: Interruption = lambda: "",
         observer: Observer = lambda replica, what, message: None,
         poll_seconds: float = LOOK_EVERY,
     ) -> None:
         self._driver, self._policy, self._work = driver, policy, work
         self._records, self._watch = records, watcher
-        self._specifications = specifications
+        self._specifications, self._growth = dict(specifications), growth
         self._interruption, self._observe = interruption, observer
         self._poll_seconds = poll_seconds
         self._simulated = poll_seconds == float("inf")  # nobody interrupts a simulation, and no worker in it is silent
@@ -250,7 +252,7 @@ class Engine:
     def _handle(self, event: Event) -> None:
         worker = self._workers.get(event.worker)
         if worker is None:
-            return
+            return self._devices_changed(event.message) if event.worker == FLEET else None
         worker.last_sign = self._awake
         message = event.message
         kind = message["event"]
@@ -281,7 +283,20 @@ class Engine:
                 self._unprepared.add(worker.replica.model.key)
             self._records.event("broken", replica=worker.replica.name, error=message["error"], trace=message["trace"])
         elif kind == "died":
-            self._died(worker, message["reason"])
+            self._died(worker, message["reason"], lost="lost" in message)
+
+    def _devices_changed(self, message: Mapping[str, Any]) -> None:
+        """Machines come and go: what was under way there starts again elsewhere, and new devices get work."""
+        self._watch.note(message["reason"])
+        if message["event"] == "gone":
+            self._records.event("gone", seconds=self._now, devices=list(message["devices"]), reason=message["reason"])
+            return self._do(self._policy.lose(message["devices"]))
+        if message["event"] == "joined":
+            new = self._growth(message["gpus"])
+            self._specifications |= new
+            names = [gpu.name for gpu in message["gpus"]]
+            self._records.event("devices", seconds=self._now, devices=names, reason=message["reason"])
+            self._do(self._policy.gain(list(new)))
 
     def _loaded(self, worker: Worker, message: Mapping[str, Any]) -> None:
         replica = worker.replica
@@ -369,7 +384,7 @@ class Engine:
             )
         self._do(self._policy.failed(replica, task))
 
-    def _died(self, worker: Worker, reason: str) -> None:
+    def _died(self, worker: Worker, reason: str, lost: bool = False) -> None:
         replica = worker.replica
         del self._workers[worker.number]
         if self._of.get(replica.number) is worker:
@@ -389,7 +404,7 @@ class Engine:
             self._activity(replica, "loading", worker.loading_since, self._now, f"failed: {reason}")
         # What began before was computed already and only being written: it was not what killed the worker.
         guilty = set(list(worker.running)[-replica.capacity :])
-        if worker.killed == UNRELIABLE:
+        if worker.killed == UNRELIABLE or lost:
             guilty = set()
         elif worker.killed and worker.loaded and not guilty:
             guilty = set(list(replica.hands)[:1])  # the one that it should have begun
@@ -403,7 +418,7 @@ class Engine:
             else:
                 self._return(replica, task)
         self._records.event("died", replica=replica.name, reason=reason)
-        retired = self._is_to_retire(worker, reason)
+        retired = lost or self._is_to_retire(worker, reason)
         self._watch.replica(replica, "retired" if retired else "died", {"reason": reason})
         self._do(self._policy.ended(replica, retired=retired))
         if (
@@ -482,11 +497,3 @@ class Engine:
     def _activity(self, replica: Replica, kind: str, begin: float, end: float, what: str) -> None:
         for device in replica.place:
             self._records.activity(device, kind, replica.model.key, begin, end, what)
-
-
-def memory_advice(kind: str, memory: Mapping[str, int]) -> str:
-    """The figures behind an out-of-memory error, and the settings of an `edit` model or a `judge` that would help."""
-    peak = memory.get("device_peak")
-    figures = f" (at most {peak / 2**30:.1f} GiB were reserved)" if peak else ""
-    smaller = "a smaller batch_size or max_pixels" if kind == "judge" else "a smaller canvas"
-    return f"{figures}; {smaller}, offload: model, or devices_per_replica: 2 need less"

@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
+from edit_eval.errors import Stopped
+
 GRACE_SECONDS = 10.0  # after SIGTERM, as clusters give it
+ANNOUNCED = (signal.SIGTERM, signal.SIGUSR1)
+"""Signals after which the end comes by itself."""
+
+
+ENDED = "SIGUSR1: all that was done is kept, and the same command goes on"
+
+
+@contextlib.contextmanager
+def announced_before_it_runs() -> Iterator[None]:
+    """Within its block SIGUSR1 is `Stopped`: while there is nothing under way yet, or no more, nothing is drained."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def came(number: int, frame: FrameType | None) -> None:
+        raise Stopped(ENDED)
+
+    before = signal.signal(signal.SIGUSR1, came)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR1, signal.SIG_DFL if before is None else before)
 
 
 class Interruption:
     """Within its block the first Ctrl-C means *finish what is under way*, the second *stop at once*.
 
-    SIGTERM means the first, and the second after a grace of 10 seconds. Outside of the main thread signals cannot be
-    had, and nothing is interrupted.
+    SIGTERM, and SIGUSR1 (with which Slurm announces the end of a job's time), mean the first, and the second after
+    `grace` seconds. Outside of the main thread signals cannot be had, and nothing is interrupted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, grace: float = GRACE_SECONDS) -> None:
+        self._grace = grace
         self.signal: int | None = None
         """The signal that came first."""
         self._count = 0
@@ -27,7 +54,7 @@ class Interruption:
 
     def __enter__(self) -> Interruption:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in (signal.SIGINT, *ANNOUNCED):
                 self._before[number] = signal.signal(number, self._came)
         return self
 
@@ -46,5 +73,5 @@ class Interruption:
         """`""`, `drain` or `now`."""
         if self.signal is None:
             return ""
-        late = self.signal == signal.SIGTERM and time.monotonic() - self._since > GRACE_SECONDS
+        late = self.signal in ANNOUNCED and time.monotonic() - self._since > self._grace
         return "now" if self._count > 1 or late else "drain"

@@ -9,7 +9,7 @@ results like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple
 
 from edit_eval.errors import Stopped
@@ -25,15 +25,18 @@ class PilotCells(NamedTuple):
     judgements: frozenset[int] = frozenset()
 
 
-def choose_pilot(matrix: Matrix) -> PilotCells:
+def choose_pilot(matrix: Matrix, mine: Container[int] | None = None) -> PilotCells:
     """The cells that come first: of the first samples (`first_samples`) with something left for a model to show.
 
-    Nothing is chosen when the records show every model at work, or when the pilot would be all there is.
+    With `mine`, positions of samples, of those only. Nothing is chosen when the records show every model at work, or
+    when the pilot would be all there is.
     """
     at_work = models_at_work(matrix)
     edit_models = [m for m, identity in enumerate(matrix.edit_models) if f"edit:{identity.name}" not in at_work]
     judges = [j for j, identity in enumerate(matrix.judges) if f"judge:{identity.name}" not in at_work]
     cells = {position: _cells(matrix, position, edit_models, judges) for position in range(len(matrix.samples))}
+    if mine is not None:
+        cells = {position: found for position, found in cells.items() if position in mine}
     left = [position for position, found in cells.items() if found.edits or found.judgements]
     first = first_samples([matrix.samples[position].category for position in left])
     if len(first) == len(left):

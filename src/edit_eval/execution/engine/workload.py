@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 from edit_eval.execution.engine.pilot import PilotCells
@@ -24,6 +24,7 @@ def fill_work(
     *,
     by_category: bool = False,
     pilot: PilotCells = PilotCells(),  # noqa: B008 (it cannot change)
+    mine: Container[int] | None = None,
 ) -> None:
     """Adds a task for every edit that is pending and every batch with a cell that is.
 
@@ -32,6 +33,8 @@ def fill_work(
     keep the others company. With `by_category` each category is a phase of its own. The batches in which `pilot` has
     a judgement are part of the pilot, and so are the edits that they wait for.
 
+    With `mine`, positions of samples, only those are done: the others are another shard's, and no batch has of both.
+
     A batch waits for the edits that it is about, and for the cells whose replies its questions need. One of controls
     waits for its samples' edits by the first edit model, so that no device takes a judge for controls alone.
     """
@@ -39,6 +42,11 @@ def fill_work(
     phases = _phases(matrix) if by_category else [0] * len(matrix.samples)
     asked = [batch for judge in range(len(matrix.judges)) for batch in _batches(matrix, judge, batches)]
     controls = [batch for judge in range(len(matrix.judges)) for batch in _of_controls(matrix, judge, batches)]
+    if mine is not None:
+        asked, controls = (
+            [cells for cells in some if matrix.cells.sample(edit_of(matrix, cells[0])) in mine]
+            for some in (asked, controls)
+        )
     early = {
         cell
         for cells in asked
@@ -56,7 +64,7 @@ def fill_work(
     edits = [
         (phase([number], number in first), f"edit:{edit.edit_model}", [number])
         for number, edit in enumerate(matrix.edits)
-        if _is_pending(matrix, number)
+        if _is_pending(matrix, number) and (mine is None or matrix.cells.sample(number) in mine)
     ]
     judging = [
         (

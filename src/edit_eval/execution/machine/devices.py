@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edit_eval.execution.drivers.contract import Gpu, Meter
+from edit_eval.execution.drivers.contract import Gpu, Machine, Meter
 
 
-class LocalMachine:
+class LocalMachine(Machine):
     """This machine, as far as a command with that environment sees it (without one: this command)."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:

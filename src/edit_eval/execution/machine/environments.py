@@ -83,6 +83,11 @@ def layers_zip() -> Path:
     return target
 
 
+def layers_digest() -> str:
+    """By which the layers that run beside a model are known: the same wherever they are the same."""
+    return _archive()[1].partition(".")[0]
+
+
 @cache
 def _archive() -> tuple[bytes, str]:
     """The zip's bytes, and its name."""

@@ -102,11 +102,10 @@ class Gauges:
         self.latest: dict[str, Meter] = {}
         """What each GPU was doing when it was last looked at; may be read by other threads."""
         self._write, self._machine, self._clock = write, machine, clock
-        self._on: dict[str, list[Replica]] = {}
+        self._on: dict[str, dict[int, Replica]] = {}
+        self._gpus: list[str] = []
         for replica in replicas:
-            for device in replica.place:
-                self._on.setdefault(device, []).append(replica)
-        self._gpus = [device for device in self._on if device.startswith("cuda")]
+            self._see(replica)
         self._stages: dict[int, list[_Stage]] = {}  # replica's number -> one a device, until its process is gone
         self._unwritten: dict[_Stage, None] = {}
         self._count = 0
@@ -115,6 +114,13 @@ class Gauges:
         self._asked: queue.SimpleQueue[tuple[str, Reading] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._last_write = clock()
+
+    def _see(self, replica: Replica) -> None:
+        """Takes in a replica, which may be on devices that joined later."""
+        for device in replica.place:
+            if device not in self._on and device.startswith("cuda"):
+                self._gpus.append(device)
+            self._on.setdefault(device, {}).setdefault(replica.number, replica)
 
     def __enter__(self) -> Gauges:
         if self._gpus:
@@ -140,6 +146,7 @@ class Gauges:
     def __call__(self, replica: Replica, what: str, message: Mapping[str, Any]) -> None:
         """Something has happened to a replica."""
         if what == "loading":
+            self._see(replica)
             self._begin(replica)
         stages = self._stages.get(replica.number, ())
         if (memory := message.get("memory")) is not None:
@@ -229,10 +236,10 @@ class Gauges:
             reading.set_result(read(device).used)
 
     def _sample(self, read: Callable[[str], Meter]) -> None:
-        for device in self._gpus:
+        for device in list(self._gpus):
             meter = self.latest[device] = read(device)
             used, busy = meter.used, meter.busy
-            doing = min(map(_activity, self._on[device]), key=_ORDER.index)
+            doing = min(map(_activity, list(self._on[device].values())), key=_ORDER.index)
             with self._lock:
                 for stages in self._stages.values():
                     for stage in stages:

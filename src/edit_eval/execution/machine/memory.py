@@ -139,3 +139,11 @@ def nearest_folder(path: Path) -> Path:
     while not path.is_dir() and path != path.parent:
         path = path.parent
     return path
+
+
+def memory_advice(kind: str, memory: Mapping[str, int]) -> str:
+    """The figures behind an out-of-memory error, and the settings of an `edit` model or a `judge` that would help."""
+    peak = memory.get("device_peak")
+    figures = f" (at most {peak / 2**30:.1f} GiB were reserved)" if peak else ""
+    smaller = "a smaller batch_size or max_pixels" if kind == "judge" else "a smaller canvas"
+    return f"{figures}; {smaller}, offload: model, or devices_per_replica: 2 need less"

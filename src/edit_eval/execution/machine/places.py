@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.drivers.contract import Machine
+from edit_eval.execution.drivers.contract import Gpu, Machine
 
 Place = tuple[str, ...]
 """The devices of one replica."""
@@ -17,27 +19,49 @@ def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], 
     """
     device_ids, per_replica = section.placement.device_ids, section.placement.devices_per_replica
     if device_ids == "auto":
-        names, reason = _all_gpus(section, machine)
-    else:
-        names, reason = list(device_ids), "as configured"
-        _refuse_missing(section, machine)
+        return _all_gpus(section, machine)
+    names = list(device_ids)
+    _refuse_missing(section, machine)
     if names[0].startswith("cpu"):
         per_replica = 1
-    return tuple(tuple(names[i : i + per_replica]) for i in range(0, len(names), per_replica)), reason
+    chosen = _cut(names, per_replica)
+    node = {gpu.name: gpu.node for gpu in machine.gpus() or ()} if per_replica > 1 else {}
+    if apart := next((place for place in chosen if len({node.get(name) for name in place}) > 1), None):
+        raise ConfigurationError(
+            f"{section.named('device_ids')}: {' and '.join(apart)} are one replica's and on different machines; "
+            "`device_ids: auto` keeps replicas on one"
+        )
+    return chosen, "as configured"
 
 
-def _all_gpus(section: ModelSection, machine: Machine) -> tuple[list[str], str]:
+def places_on(section: ModelSection, gpus: Sequence[Gpu]) -> tuple[Place, ...]:
+    """The replicas of a model that takes every GPU, each on one machine; none for one that has its own devices."""
+    if section.placement.device_ids != "auto":
+        return ()
+    of_node: dict[str, list[str]] = {}
+    for gpu in gpus:
+        of_node.setdefault(gpu.node, []).append(gpu.name)
+    width = section.placement.devices_per_replica
+    return tuple(place for names in of_node.values() for place in _cut(names, width) if len(place) == width)
+
+
+def _cut(names: Sequence[str], width: int) -> tuple[Place, ...]:
+    return tuple(tuple(names[i : i + width]) for i in range(0, len(names), width))
+
+
+def _all_gpus(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], str]:
     """As many as make whole replicas; without a GPU the CPU. And why."""
-    per_replica = section.placement.devices_per_replica
-    count = len(machine.gpus() or ())
-    plural = "s" if count > 1 else ""
-    if 0 < count < per_replica:
+    gpus = machine.gpus() or ()
+    if not gpus:
+        return (("cpu:0",),), "auto: no GPU is visible, so one CPU worker"
+    per_replica, count, nodes = section.placement.devices_per_replica, len(gpus), len({gpu.node for gpu in gpus})
+    chosen = places_on(section, gpus)
+    visible = f"{count} visible GPU{'s' if count > 1 else ''}" + (f" on {nodes} machines" if nodes > 1 else "")
+    if not chosen:
         key = section.named("devices_per_replica")
-        raise ConfigurationError(f"{key}: {per_replica}, but only {count} visible GPU{plural}")
-    reason = f"auto: {count} visible GPU{plural}" if count else "auto: no GPU is visible, so one CPU worker"
-    if left := count % per_replica:
-        reason += f", {left} left over"
-    return [f"cuda:{number}" for number in range(count - left)] or ["cpu:0"], reason
+        raise ConfigurationError(f"{key}: {per_replica}, but only {visible}")
+    left = count - per_replica * len(chosen)
+    return chosen, f"auto: {visible}" + (f", {left} left over" if left else "")
 
 
 def _refuse_missing(section: ModelSection, machine: Machine) -> None:

@@ -75,13 +75,11 @@ class ProgressState:
         self.tally = Tally(matrix)
         self._work, self._estimates, self._meters = work, estimates, meters
         self._clock, self._began = clock, clock()
-        self._replicas = {replica.number: _ReplicaView(replica, self._began) for replica in policy.replicas}
+        self._replicas: dict[int, _ReplicaView] = {}
         self._of_model: dict[str, list[_ReplicaView]] = {}
         self._on_device: dict[str, list[_ReplicaView]] = {}
-        for view in self._replicas.values():
-            self._of_model.setdefault(view.replica.model.key, []).append(view)
-            for device in view.replica.place:
-                self._on_device.setdefault(device, []).append(view)
+        for replica in policy.replicas:
+            self._see(replica)
         self._models_of_kind = Counter(key.partition(":")[0] for key in self._of_model)
         self._loads: Counter[str] = Counter()
         self._policy = policy
@@ -92,6 +90,16 @@ class ProgressState:
         self._dropped = 0
         self._last_note = ""
         self._say(plan(matrix, policy, work, self.tally.longest_label))
+
+    def _see(self, replica: Replica) -> _ReplicaView:
+        """The view of a replica, which may be on devices that joined later."""
+        view = self._replicas.get(replica.number)
+        if view is None:
+            view = self._replicas[replica.number] = _ReplicaView(replica, self._clock())
+            self._of_model.setdefault(replica.model.key, []).append(view)
+            for device in replica.place:
+                self._on_device.setdefault(device, []).append(view)
+        return view
 
     def _say(self, line: Line) -> None:
         self.lines.append(line)
@@ -113,7 +121,7 @@ class ProgressState:
 
     def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
         """A replica is `preparing`, `loading`, `loaded`, has `ended`, `died`, or is `retired`."""
-        view = self._replicas[replica.number]
+        view = self._see(replica)
         model, place = replica.model.title, "+".join(replica.place)
         view.since = self._clock()
         view.running.clear()
@@ -196,7 +204,7 @@ class ProgressState:
         left = self._time_left()
         loaded = Counter(view.replica.model.key for view in self._replicas.values() if view.state == "loaded")
         return Snapshot(
-            devices=tuple(self._device(device, now, loaded) for device in self._on_device),
+            devices=tuple(self._device(one, now, loaded) for one in self._on_device if self._is_there(one)),
             edits=edits,
             judgements=judgements,
             controls=controls,
@@ -206,6 +214,9 @@ class ProgressState:
             left_without=left.missing,
             batch=next(filter(None, map(self._policy.batch, self._of_model)), None),
         )
+
+    def _is_there(self, device: str) -> bool:
+        return not all(view.replica.lost for view in self._on_device[device])
 
     def _device(self, device: str, now: float, loaded: Mapping[str, int]) -> DeviceView:
         """What a device does; `loaded` is how many replicas of each model are."""

@@ -1,0 +1,170 @@
+"""What a Ray cluster costs beside this machine's own processes. Everything runs here; devices are fake.
+
+    python bench/cluster.py [--json] [--check]
+
+`tasks_a_second_local`, `_ray`: quick judgements a second on eight replicas, first by the local driver, then through
+Ray, in the same run of this program. `engine_cpu_ms_local`, `_ray_8`, `_ray_64`, `_ray_256`: processor time of the
+engine's process a task, as the slope between a short and a long run; the workers are real up to 8 replicas. With 64 and
+256 only the connections of their machines are, and what is behind those is one process that answers at
+once (`cluster_many.py`): so many interpreters would not fit here. `seconds_to_go_on`: from a machine's death until its
+tasks are given to others, as the records show it. `plan_ratio`: a plan of a million samples on 125 machines of 8 GPUs
+over the same of 1,000 GPUs.
+
+`--check` ends with 1 where a figure is worse than what is promised, and measures no others. The rate is that of two
+quiet cores; where this machine does not reach it by itself in the same run, it is what the local driver reaches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).parent.parent / "tests"), str(Path(__file__).parent)]
+
+from cluster_many import engine_cpu_of  # noqa: E402
+from edit_eval import evaluate  # noqa: E402
+from edit_eval.config.loading import load_configuration  # noqa: E402
+from edit_eval.execution.advice.planning import Cluster, make_plan  # noqa: E402
+from overhead import write_benchmark  # noqa: E402
+from ray_machines import WAITS, Machines, soon  # noqa: E402
+
+SHORT, LONG = 60, 660
+ENGINE_CPU_MS, TASKS_A_SECOND, PLAN_RATIO = 1.2, 600.0, 1.15
+"""What is promised: at most, at least, at most."""
+
+
+def settings(folder: Path, count: int, devices: Any, execution: dict[str, Any], repeats: int = 8) -> dict[str, Any]:
+    """Edits that take no time, each judged `repeats` times."""
+    folder.mkdir(exist_ok=True)
+    data = folder / "benchmark.json"
+    return {
+        "benchmark": {
+            "data_path": str(data if data.exists() else write_benchmark(folder, count, 32)),
+            "cache_dir": str(folder / "cache"),
+        },
+        "diffusion_model": {"type": "testing", "params": {"device_ids": devices, "steps": 1}},
+        "reward_model": {"type": "testing", "params": {"device_ids": devices}},
+        "evaluation": {"controls": 0, "repeats": repeats},
+        "execution": {"pilot": False, "progress": "none", "load_concurrency": 64, **execution},
+    }
+
+
+def measured(folder: Path, devices: Any, execution: dict[str, Any]) -> tuple[float, float]:
+    """Milliseconds of the engine's processor time a task, and tasks a second."""
+    costs, walls = {}, {}
+    for count in (SHORT, LONG):
+        asked = settings(folder / str(count), count, devices, execution)
+        evaluate(asked, run_dir=folder / f"warm-{count}", report=False, limit=1)  # sources cached, modules loaded
+        begin = time.process_time()
+        made = evaluate(asked, run_dir=folder / f"run-{count}", report=False)
+        costs[count] = time.process_time() - begin
+        spans = [a for a in made.results.activities if a.kind in ("editing", "judging")]
+        walls[count] = max(a.end for a in spans) - min(a.begin for a in spans)
+    tasks = (LONG - SHORT) * 9
+    return 1000 * (costs[LONG] - costs[SHORT]) / tasks, tasks / (walls[LONG] - walls[SHORT])
+
+
+@contextmanager
+def machines(count: int, gpus: int) -> Iterator[Machines]:
+    made = Machines()
+    try:
+        made.add(count, gpus)
+        yield made
+    finally:
+        made.close()
+
+
+def time_to_go_on(folder: Path, cluster: Machines) -> float:
+    """Seconds from a machine's death until its tasks are given to others."""
+    asked = settings(folder, 40, "auto", {"driver": "ray", "address": cluster.address}, repeats=1)
+    del asked["diffusion_model"]
+    (folder / "waits.py").write_text(WAITS)
+    params = {"device_ids": "auto", "until": str(folder / "go"), "seconds": 0.2}
+    asked["edit_models"] = {"testing": {"class_path": "waits:Waits", "params": params}}
+    config = folder / "config.json"
+    config.write_text(json.dumps(asked))
+    run = folder / "run"
+    engine = subprocess.Popen(
+        [sys.executable, "-m", "edit_eval", "run", str(config), "--run-dir", str(run)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def events() -> list[dict[str, Any]]:
+        return [json.loads(line) for file in run.glob("events/*.jsonl") for line in file.read_text().splitlines()]
+
+    assert soon(lambda: sum(e["event"] == "loaded" for e in events()) >= 4)
+    time.sleep(1.0)
+    clock = time.time()
+    cluster.kill()
+    assert soon(lambda: any(e["event"] == "gone" for e in events()))
+    seen = time.time()
+    (folder / "go").touch()
+    assert engine.wait(120) == 0
+    return seen - clock
+
+
+def plan_ratio() -> float:
+    """How much longer a plan of machines takes than one of GPUs."""
+    with tempfile.TemporaryDirectory() as name:
+        asked = settings(Path(name) / "b", 1, "auto", {"driver": "local"}, repeats=1)
+        asked["diffusion_model"]["params"] |= {"seconds": 7.5, "load_seconds": 60.0}
+        asked["reward_model"]["params"] |= {"seconds": 0.2, "load_seconds": 60.0, "batch_size": 8}
+        asked["execution"] = {}
+        configuration = load_configuration(asked)
+        many = ["physical"] * 1_000_000
+        begin = time.process_time()
+        make_plan(configuration, many, gpus=1000)
+        middle = time.process_time()
+        make_plan(configuration, many, cluster=Cluster(125, 8, price=2.5))
+        return (time.process_time() - middle) / (middle - begin)
+
+
+def main() -> None:
+    """Prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--check", action="store_true", help="end with 1 where a figure is worse than promised")
+    arguments = parser.parse_args()
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        cpu, rate = measured(folder, "cpu:8", {"driver": "local"})
+        figures |= {"engine_cpu_ms_local": cpu, "tasks_a_second_local": rate}
+        with machines(2, 4) as cluster:
+            (folder / "ray").mkdir()
+            ray = {"driver": "ray", "address": cluster.address}
+            cpu, rate = measured(folder / "ray", "auto", ray)
+            figures |= {"engine_cpu_ms_ray_8": cpu, "tasks_a_second_ray": rate}
+            if not arguments.check:
+                figures["seconds_to_go_on"] = time_to_go_on(folder / "death", cluster)
+    for count in () if arguments.check else (64, 256):
+        figures[f"engine_cpu_ms_ray_{count}"] = engine_cpu_of(count)
+    figures["plan_ratio"] = plan_ratio()
+    if arguments.json:
+        print(json.dumps({"figures": {name: round(value, 4) for name, value in figures.items()}}))
+    else:
+        for name, value in figures.items():
+            print(f"{name}: {value:.3f}")
+    if arguments.check:
+        rate = min(TASKS_A_SECOND, 0.9 * figures["tasks_a_second_local"])
+        holds = (
+            figures["engine_cpu_ms_ray_8"] <= ENGINE_CPU_MS
+            and figures["tasks_a_second_ray"] >= rate
+            and figures["plan_ratio"] <= PLAN_RATIO
+        )
+        sys.exit(not holds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+#!/bin/bash
+# A Slurm job array: independent engines on one run directory, each with its shard. No Ray, no node talks to another.
+#
+#   RUN=/shared/runs/first sbatch examples/clusters/slurm_array.sh config.yaml
+#
+#SBATCH --job-name=edit-eval
+#SBATCH --array=0-15
+#SBATCH --nodes=1
+#SBATCH --gpus-per-node=8
+#SBATCH --time=04:00:00
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --signal=B:USR1@300
+
+# Five minutes before its time is over the job is told (USR1): what is under way is finished, and the job queued again.
+edit-eval run "$1" --run-dir "${RUN:?the run directory that all jobs share}" --shard auto --grace 240 &
+engine=$!
+trap 'kill -USR1 "$engine"' USR1
+trap 'kill -TERM "$engine"' TERM
+wait "$engine"
+code=$?
+while kill -0 "$engine" 2>/dev/null; do  # a signal ended the waiting, and not the engine
+    wait "$engine"
+    code=$?
+done
+if [ "$code" = 4 ]; then
+    scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
+fi
+exit "$code"

@@ -1,0 +1,155 @@
+"""Shards: independent engines on one run directory. Which one this is, and which samples are its own."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.experiment import Experiment
+from edit_eval.scheduling.batches import cut_batches
+from edit_eval.store.holders import Shard
+from edit_eval.store.run_directory import SHARDS
+
+ASK_EVERY = 0.2  # seconds, for a turn to load
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """How a launcher tells a process which of how many it is."""
+
+    number: str
+    """The variable with its number."""
+    count: str
+    """The variable with how many there are."""
+    first: str = ""
+    """The variable with the lowest number, where that need not be 0."""
+    step: str = ""
+    """The variable with the distance of two numbers."""
+
+
+LAUNCHERS = (
+    # https://slurm.schedmd.com/job_array.html
+    Launcher("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"),
+    # https://slurm.schedmd.com/srun.html, output environment variables
+    Launcher("SLURM_PROCID", "SLURM_NTASKS"),
+    # https://docs.skypilot.co/en/latest/running-jobs/environment-variables.html
+    Launcher("SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES"),
+    # https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static; it tells no count: the job's file does
+    Launcher("JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"),
+    # https://docs.pytorch.org/docs/stable/elastic/run.html, environment variables
+    Launcher("RANK", "WORLD_SIZE"),
+)
+"""In the order in which they are looked for: of a launcher within another one the outer comes first."""
+
+
+def read_shard(text: str, environment: Mapping[str, str]) -> Shard:
+    """What `--shard` says: `2/8`, `auto`, or `auto/8` where the launcher does not tell how many there are.
+
+    Raises `ConfigurationError`.
+    """
+    if match := re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text):
+        return _checked(Shard(int(match[1]), int(match[2])), f"--shard {text}")
+    match = re.fullmatch(r"auto(?:/([0-9]{1,4}))?", text)
+    if not match:
+        raise ConfigurationError(f"--shard {text}: write 2/8 for the second of eight, or auto")
+    launcher = next((one for one in LAUNCHERS if environment.get(one.number, "").isdigit()), None)
+    if launcher is None:
+        known = ", ".join(one.number for one in LAUNCHERS)
+        raise ConfigurationError(f"--shard {text}: none of {known} is set; write 2/8 for the second of eight")
+    count = match[1] or environment.get(launcher.count, "")
+    if not count.isdigit():
+        raise ConfigurationError(
+            f"--shard auto: {launcher.number} is set and {launcher.count} is not; set it, or write auto/N for N shards"
+        )
+    number, first, step = (
+        int(environment.get(name, "") or default) if name else default
+        for name, default in ((launcher.number, 0), (launcher.first, 0), (launcher.step, 1))
+    )
+    return _checked(Shard((number - first) // step + 1, int(count)), f"--shard {text} ({launcher.number}={number})")
+
+
+def _checked(shard: Shard, said: str) -> Shard:
+    if not 1 <= shard.number <= shard.count:
+        raise ConfigurationError(f"{said}: there is no shard {shard.number} of {shard.count}; they count from 1")
+    return shard
+
+
+def shards_of(experiment: Experiment, batch_sizes: Sequence[int], categories: Sequence[str], count: int) -> list[int]:
+    """The shard, from 1, of each sample of an experiment, by its position.
+
+    What belongs together stays together: the members of a batch of any judge (cut from the `categories` of the whole
+    benchmark, as a run cuts them), samples that follow each other, and the controls. The groups go to the shard that
+    has the fewest samples, in the benchmark's order; so every engine of the run comes to the same.
+    """
+    leader = list(range(len(experiment.samples)))
+
+    def find(position: int) -> int:
+        while leader[position] != position:
+            leader[position] = leader[leader[position]]
+            position = leader[position]
+        return position
+
+    def join(one: int, other: int) -> None:
+        first, second = sorted((find(one), find(other)))
+        leader[second] = first
+
+    for size in set(batch_sizes):
+        batches, seen = cut_batches(categories, size), dict[int, int]()
+        for position, sample in enumerate(experiment.samples):
+            join(position, seen.setdefault(batches[sample.index], position))
+    for position, before in experiment.predecessors.items():
+        join(position, before)
+    for control in experiment.controls:
+        join(control.sample, experiment.controls[0].sample)
+        if control.other is not None:
+            join(control.sample, control.other)
+    groups: dict[int, list[int]] = {}
+    for position in range(len(leader)):
+        groups.setdefault(find(position), []).append(position)
+    shards, load = [0] * len(leader), [0] * count
+    for members in groups.values():
+        lightest = load.index(min(load))
+        load[lightest] += len(members)
+        for position in members:
+            shards[position] = lightest + 1
+    return shards
+
+
+@contextlib.contextmanager
+def turn_to_load(
+    run: Path, at_once: int | None, note: Callable[[str], None], interruption: Callable[[], str]
+) -> Iterator[Callable[[], None]]:
+    """Waits until fewer than `at_once` other shards of the run are loading; gives what ends this one's turn.
+
+    Whoever wants the end (`interruption`) does not wait for it.
+    """
+    if at_once is None:
+        yield lambda: None
+        return
+    turns = [FileLock(run / SHARDS / f"loading-{number}.lock") for number in range(at_once)]
+    told = False
+    while (mine := next(filter(_taken, turns), None)) is None and not interruption():
+        if not told:
+            note(f"waiting for a turn to load: {at_once} shards load at once (execution.load_concurrency)")
+            told = True
+        time.sleep(ASK_EVERY)
+    try:
+        yield (lambda: None) if mine is None else mine.release
+    finally:
+        if mine is not None:
+            mine.release()
+
+
+def _taken(lock: FileLock) -> bool:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    return True

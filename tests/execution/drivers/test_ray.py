@@ -1,0 +1,159 @@
+"""What of the Ray driver needs no Ray: devices that come and go, and where a machine's pictures are."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval.config.placement import Placement
+from edit_eval.config.schema import ModelSection
+from edit_eval.execution.advice.prediction import _Nobody, _Tally
+from edit_eval.execution.drivers.contract import FLEET, Event, Gpu, WorkerSpecification
+from edit_eval.execution.drivers.ray_agent import Files, known_by, pictures_of
+from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
+from edit_eval.execution.engine.engine import Engine
+from edit_eval.execution.machine.places import places_on
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.tasks import Model, Work
+
+
+class ComesAndGoes(SimulatedDriver):
+    """`cuda:0` is gone after 25 s, and `cuda:2` joins after 40 s."""
+
+    def __init__(self) -> None:
+        super().__init__(load=lambda model, device: 1.0, task=lambda model, message: Fate(10.0))
+        self._to_come = [(25.0, "gone"), (40.0, "joined")]
+        self.started: list[tuple[float, tuple[str, ...]]] = []
+
+    def start(self, worker: int, specification: WorkerSpecification) -> None:
+        self.started.append((self._now, specification.devices))
+        super().start(worker, specification)
+
+    def poll(self, seconds: float) -> tuple[float, Sequence[Event]]:
+        if self._to_come and (not self._heap or self._heap[0][0] > self._to_come[0][0]) and not self._at_once:
+            self._now, what = self._to_come.pop(0)
+            if what == "joined":
+                gpus = [Gpu("cuda:2", "", "", None, None)]
+                return self._now, [Event(FLEET, {"event": "joined", "gpus": gpus, "reason": "it joined"})]
+            lost = [number for number, worker in self._workers.items() if worker.device == "cuda:0"]
+            for number in lost:
+                del self._workers[number]
+            gone = Event(FLEET, {"event": "gone", "devices": ["cuda:0"], "reason": "it is gone"})
+            return self._now, [gone, *(Event(n, {"event": "died", "reason": "gone", "lost": True}) for n in lost)]
+        return super().poll(seconds)
+
+
+def test_a_lost_device_charges_nobody_and_one_that_joins_gets_work() -> None:
+    work = Work()
+    model = Model("m", "edit", (("cuda:0",), ("cuda:1",)))
+    policy = Policy([model], work, Estimates())
+    charges: list[Any] = []
+
+    class Tally(_Tally):
+        def attempt(self, task: Any, reason: str) -> None:
+            charges.append(task)
+
+        failed = attempt  # type: ignore[assignment]
+
+    done: list[int] = []
+    tally = Tally(work, ("cuda:0", "cuda:1", "cuda:2"), keep=True)
+    taken = tally.done
+    tally.done = lambda task, message, device: (done.append(task.units[0]), taken(task, message, device))[1]  # type: ignore
+    for number in range(20):
+        work.add("edit:m", [number])
+
+    def specification(device: str) -> WorkerSpecification:
+        return WorkerSpecification(device, "edit:m", (device,), "", timeout=math.inf, load_timeout=math.inf)
+
+    driver = ComesAndGoes()
+    engine = Engine(
+        driver,
+        policy,
+        work,
+        tally,
+        _Nobody(),
+        {("edit:m", (device,)): specification(device) for device in ("cuda:0", "cuda:1")},
+        growth=lambda gpus: {("edit:m", (gpu.name,)): specification(gpu.name) for gpu in gpus},
+        poll_seconds=math.inf,
+    )
+    engine.run()
+    assert charges == []
+    assert sorted(done) == list(range(20)), "each task is done once"
+    assert [devices for at, devices in driver.started if at > 0] == [("cuda:2",)], "nothing starts on what is gone"
+    spans = [(a.device, a.begin, a.end) for a in tally.activities or () if a.kind == "editing"]
+    assert max(end for device, _, end in spans if device == "cuda:0") <= 25.0
+    assert min(begin for device, begin, _ in spans if device == "cuda:2") >= 41.0
+
+
+def test_replicas_of_several_gpus_never_cross_machines() -> None:
+    gpus = [Gpu(f"cuda:{n}", "", "", None, None, node=node) for n, node in enumerate("aaabbbb")]
+    section = ModelSection(
+        name="m", type="testing", class_path="", placement=Placement(device_ids="auto", devices_per_replica=2)
+    )
+    assert places_on(section, gpus) == (("cuda:0", "cuda:1"), ("cuda:3", "cuda:4"), ("cuda:5", "cuda:6"))
+
+
+ORDER: dict[str, Any] = {
+    "do": "run",
+    "requests": [
+        {
+            "pictures": [
+                {
+                    "name": "a",
+                    "path": "/run/images/e.png",
+                    "pixels": "p",
+                    "steps": [["like", {"path": "/s", "digest": "d"}]],
+                },
+                {"name": "b", "steps": [], "blank_like": {"path": "/s", "digest": "d"}},
+            ]
+        }
+    ],
+}
+
+
+def test_every_file_of_an_order_is_found() -> None:
+    assert [known_by(one) for one in pictures_of(ORDER)] == [("/run/images/e.png", "p"), ("/s", "d"), ("/s", "d")]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return Files()
+
+
+def test_a_run_directory_counts_as_shared_where_its_token_is_seen(files: Files, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "token").write_text("this one")
+    (run / "edit.png").write_bytes(b"picture")
+    assert files.look(str(run), "token", "this one")
+    assert files.find((str(run / "edit.png"), "pixels")) == str(run / "edit.png")
+    # The same path with another run in it, as on a machine's own disk: nothing there is believed.
+    assert not files.look(str(run), "token", "another one")
+    assert files.find((str(run / "edit.png"), "pixels")) == ""
+    files.keep((str(run / "edit.png"), "pixels"), b"the right one")
+    assert Path(files.find((str(run / "edit.png"), "pixels"))).read_bytes() == b"the right one"
+
+
+def test_a_source_is_taken_in_place_only_with_the_digest_that_it_should_have(files: Files, tmp_path: Path) -> None:
+    source = tmp_path / "source.png"
+    source.write_bytes(b"picture")
+    digest = hashlib.sha256(b"picture").hexdigest()
+    files.look(str(tmp_path / "run"), "token", "")
+    assert files.find((str(source), digest)) == str(source)
+    assert files.find((str(source), "0" * 64)) == ""
+    assert files.find((str(source), "")) == "", "without a digest nobody knows what it is"
+
+
+def test_what_is_kept_is_bounded(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edit_eval.execution.drivers.ray_agent.KEPT_BYTES", 25)
+    for number in range(4):
+        files.keep((f"/s{number}", "d"), b"x" * 10)
+    assert [bool(files.find((f"/s{number}", "d"))) for number in range(4)] == [False, False, True, True]
+    assert len(list(files.folder.iterdir())) == 2

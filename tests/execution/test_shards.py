@@ -1,0 +1,122 @@
+"""Which shard this is, whose samples are whose, and who may be at work in a run at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from edit_eval.config.loading import load_configuration
+from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.execution.shards import read_shard, shards_of
+from edit_eval.experiment import Experiment, load_samples
+from edit_eval.scheduling.batches import cut_batches
+from edit_eval.store.holders import Shard
+from edit_eval.store.run_directory import RunDirectory
+from small_benchmark import configuration, write_benchmark
+
+SLURM_ARRAY = {
+    "SLURM_ARRAY_TASK_ID": "30",
+    "SLURM_ARRAY_TASK_COUNT": "4",
+    "SLURM_ARRAY_TASK_MIN": "10",
+    "SLURM_ARRAY_TASK_STEP": "10",
+    "SLURM_PROCID": "0",
+    "SLURM_NTASKS": "1",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "shard"),
+    [
+        ("2/8", {}, Shard(2, 8)),
+        ("1/1", SLURM_ARRAY, Shard(1, 1)),
+        ("auto", SLURM_ARRAY, Shard(3, 4)),
+        ("auto", {"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, Shard(1, 2)),
+        ("auto", {"SKYPILOT_NODE_RANK": "3", "SKYPILOT_NUM_NODES": "4"}, Shard(4, 4)),
+        ("auto", {"JOB_COMPLETION_INDEX": "1", "JOB_COMPLETIONS": "5"}, Shard(2, 5)),
+        ("auto/5", {"JOB_COMPLETION_INDEX": "1"}, Shard(2, 5)),
+        ("auto", {"RANK": "7", "WORLD_SIZE": "8", "LOCAL_RANK": "7"}, Shard(8, 8)),
+    ],
+)
+def test_which_shard_it_is(text: str, environment: Mapping[str, str], shard: Shard) -> None:
+    assert read_shard(text, environment) == shard
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "said"),
+    [
+        ("0/4", {}, "there is no shard 0 of 4; they count from 1"),
+        ("5/4", {}, "there is no shard 5 of 4"),
+        ("first", {}, "write 2/8 for the second of eight, or auto"),
+        ("auto", {}, "none of SLURM_ARRAY_TASK_ID, SLURM_PROCID"),
+        ("auto", {"JOB_COMPLETION_INDEX": "1"}, "JOB_COMPLETIONS is not; set it, or write auto/N"),
+        ("auto", {"RANK": "4", "WORLD_SIZE": "4"}, "there is no shard 5 of 4"),
+    ],
+)
+def test_what_is_none_is_said(text: str, environment: Mapping[str, str], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        read_shard(text, environment)
+
+
+def test_what_belongs_together_is_one_shards(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 60)
+    read = load_configuration(configuration(tmp_path, evaluation={"controls": 2}))
+    data = load_samples(read)
+    experiment, categories = Experiment.of(read, data), [sample.category for sample in data.samples]
+    for count in (1, 3, 4):
+        shards = shards_of(experiment, (2, 3), categories, count)
+        assert set(shards) == set(range(1, count + 1))
+        for size in (2, 3):
+            batches = cut_batches(categories, size)
+            assert len({*zip(batches, shards, strict=True)}) == len(set(batches)), "a batch is in two shards"
+        assert len({shards[n] for c in experiment.controls for n in (c.sample, c.other) if n is not None}) == 1
+        sizes = [shards.count(number) for number in range(1, count + 1)]
+        assert max(sizes) - min(sizes) <= 6
+    assert shards_of(experiment, (2, 3), categories, 4) == shards_of(experiment, (3, 2), categories, 4)
+
+
+def test_shards_share_a_run_and_nobody_else_does(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+
+    def begun(shard: Shard | None) -> RunDirectory:
+        directory = RunDirectory(run)
+        directory.begin(shard)
+        return directory
+
+    first, second = begun(Shard(1, 2)), begun(Shard(2, 2))
+    assert {first.number, second.number} == {1, 2}
+    for directory in (first, second):
+        directory.append("events", {"event": "devices", "devices": []})
+    with pytest.raises(RunDirectoryError, match=r"shard 2/2 of .* is at work already: process"):
+        begun(Shard(2, 2))
+    with pytest.raises(RunDirectoryError, match="is in use by 2 shards, and --shard 1/3 is of another number"):
+        begun(Shard(1, 3))
+    first.end()
+    assert RunDirectory(run).others_at_work
+    assert RunDirectory(run).is_held()
+    again = begun(Shard(1, 2))
+    assert again.number == 3
+    again.end()
+    second.end()
+    assert not RunDirectory(run).others_at_work
+    assert not RunDirectory(run).is_held()
+    alone = begun(None)
+    assert alone.number == 4 - 1  # the third start has written nothing
+    alone.end()
+
+
+def test_a_run_of_one_engine_lets_no_shard_in_and_the_other_way_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edit_eval.store.run_directory.MOMENT", 0.05)
+    alone = RunDirectory(tmp_path / "run")
+    alone.begin()
+    with pytest.raises(RunDirectoryError, match="is in use by process"):
+        RunDirectory(alone.path).begin(Shard(1, 2))
+    alone.end()
+    shard = RunDirectory(alone.path)
+    shard.begin(Shard(1, 2))
+    with pytest.raises(RunDirectoryError, match="is in use by process"):
+        RunDirectory(alone.path).begin()
+    shard.end()
