@@ -220,7 +220,7 @@ def test_what_is_reused_is_said_before_anything_starts(tmp_path: Path, undisturb
 
 def test_a_finished_run_is_not_drawn_again_for_other_devices(tmp_path: Path) -> None:
     made = run(tmp_path)
-    made.page.parent.mkdir()
+    made.page.parent.mkdir(exist_ok=True)
     made.page.write_text("as it was drawn")
     before = {path: path.stat().st_mtime_ns for path in made.path.rglob("*") if path.is_file()}
     moved = {"device_ids": "cpu:1", "timeout": 99}
