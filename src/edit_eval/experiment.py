@@ -119,7 +119,7 @@ class Experiment:
         judges = []
         for one in plain["judges"]:
             section = ProtocolSection.model_validate(one["protocol"])
-            folder, texts = Path(one["folder"]), one["texts"]
+            folder, texts = Path(one["folder"]), {**one["texts"]}
             flags = {key: bool(one[key]) for key in ("measures", "replays")}
             judges.append(
                 AskedJudge(_identity_of(one), section, texts, make_protocol(section, folder, texts)[0], **flags)
