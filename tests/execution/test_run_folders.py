@@ -225,11 +225,11 @@ def test_a_run_that_goes_on_is_read_once_unless_somebody_has_written_to_it(
         read.append(run.path)
         return recall(matrix, run, *more, **options)
 
-    def begun(place: Place) -> RunDirectory:
+    def begun(place: Place, *shard: Any) -> RunDirectory:
         if written_meanwhile:
             with next(first.path.glob("edits/*.jsonl")).open("a") as file:
                 file.write("torn\n")
-        return begin(place)
+        return begin(place, *shard)
 
     monkeypatch.setattr(run_folders, "recall_run", counted)
     monkeypatch.setattr(Place, "begin", begun)
