@@ -197,7 +197,7 @@ def test_the_examples_on_the_page_are_right(here: Path) -> None:
         "reward_model": "reward_model: {type: testing}",
     }
     several = {"diffusion_model": "edit_models:", "reward_model": "judges:"}
-    assert len(examples) == 7
+    assert len(examples) == 8
     for example in examples:
         missing = [
             text for key, text in rest.items() if f"{key}:" not in example and several.get(key, "...") not in example
