@@ -50,7 +50,8 @@ class Pages:
         with self._making:
             seen, at, page = self._made.get(watched.base, ("", 0.0, b""))
             boot = seen.partition(".")[0]
-            if page and boot == watched.boot and (seen == watched.seen or time.monotonic() - at < FRESH_FOR):
+            fresh = watched.state.kind == "working" and time.monotonic() - at < FRESH_FOR
+            if page and boot == watched.boot and (seen == watched.seen or fresh):
                 return page
             with watched.lock:
                 seen, made = watched.seen, run_page(watched)
