@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Unpack
+from types import MappingProxyType
+from typing import Any, NamedTuple, Unpack
 
 from edit_eval import __version__, passports
 from edit_eval.benchmarks.scenes.benchmark import example_sample
+from edit_eval.config.identity import digest
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
@@ -29,6 +31,9 @@ from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.run import Run
 from edit_eval.statistics.audit.findings import Findings, findings
+from edit_eval.statistics.audit.measure import Measure
+from edit_eval.statistics.people import people_measures
+from edit_eval.statistics.people_scores import read_people
 
 SCENES, SIZE = 40, 512
 """Scenes a category, and their width in pixels."""
@@ -69,6 +74,8 @@ def audit(
     size: int = SIZE,
     run_dir: str | Path | None = None,
     folder: Path | None = None,
+    people: Path | None = None,
+    judged: Path | None = None,
     spectator: Spectator | None = None,
     command: Sequence[str] = (),
     **options: Unpack[LoadingOptions],
@@ -76,8 +83,9 @@ def audit(
     """Examines a judge of a configuration, or goes on with that; its benchmark and its edit models are left alone.
 
     `judge` names one of several. `seed` chooses the scenes, `scenes` how many of each category, `size` how wide they
-    are. The passport is written to `folder`, by default to `passports` in the user's cache; all else goes into a run
-    directory, as with `evaluate`, which also says what is raised.
+    are. With `people` (a file, or a folder: `read_people`) it is also held against people, by its scores of the same
+    edits in the run `judged`. The passport is written to `folder`, by default to `passports` in the user's cache; all
+    else goes into a run directory, as with `evaluate`, which also says what is raised.
     """
     if not isinstance(configuration, Configuration):
         taken = [name for name in NOT_TAKEN if options.get(name)]
@@ -86,11 +94,12 @@ def audit(
         configuration = load_configuration(configuration, data_may_be_missing=True, **options)
     examined = _chosen(configuration, judge)
     questions = _questions(examined, configuration.benchmark.language)
+    beside = _beside_people(people, judged, examined, configuration.benchmark.language)
     trial = trial_of(configuration, examined, seed=seed, scenes=scenes, size=size)
     run = evaluate(trial, run_dir=run_dir, spectator=spectator, report=False, command=command)
     pictures = max(len(question.shows) for question in questions)
-    found = findings(run.results, examined.name, pictures=pictures)
-    passport = _as_before(_passport(run, examined, found, questions, trial), _copy_in(run))
+    found = findings(run.results, examined.name, pictures=pictures, people=beside.measures)
+    passport = _as_before(_passport(run, examined, found, questions, trial, beside.made_of), _copy_in(run))
     file = passports.write(passport, folder or passports.passport_folder())
     passports.write_to(passport, _copy_in(run))
     made = Audit(run, found, passport, file)
@@ -152,11 +161,77 @@ def _questions(judge: AskedJudge, language: str) -> Sequence[Question]:
     return judge.protocol.questions(sample)
 
 
+# -- people --
+
+
+class _BesidePeople(NamedTuple):
+    """What was found by people's scores."""
+
+    measures: Mapping[str, Measure] = MappingProxyType({})
+    made_of: Mapping[str, Any] = MappingProxyType({})
+    """As in the passport."""
+
+
+def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudge, language: str) -> _BesidePeople:
+    """The judge beside people, by a run in which it has scored edits that they scored, too.
+
+    A run's judge is this one if it would have the same passport; failing that, replies that were recorded elsewhere
+    count as its own where they were given to the same questions, and the passport says that they are such. Raises
+    `ConfigurationError` where there is neither, and where not one score of people is about that run.
+    """
+    if people is None and judged is None:
+        return _BesidePeople()
+    if people is None:
+        raise ConfigurationError("--judged names edits that people have scored; give their scores, too: --people FILE")
+    if judged is None:
+        raise ConfigurationError(
+            "--people: nobody has scored an audit's scenes; name a run in which this judge scored the edits that "
+            "people did: --judged RUN"
+        )
+    run, subject = Run(judged), Subject.of(examined, language)
+    subjects = [(one, Subject.of(one, run.language)) for one in run.experiment.judges]
+    same = [one for one, of in subjects if of.key == subject.key]
+    recorded = [one for one, of in subjects if one.replays and replace(of, judge=subject.judge).key == subject.key]
+    if not same and len(recorded) != 1:
+        raise ConfigurationError(_no_such_judge(judged, examined.name, subject, subjects, recorded))
+    one, scores = (same or recorded)[0], read_people(people)
+    return _BesidePeople(
+        people_measures(run.results, scores, judge=one.name),
+        {
+            "scores": digest([asdict(score) for score in scores]),
+            "run": judged.resolve().name,
+            "judge": one.name,
+            "recorded": not same,
+        },
+    )
+
+
+def _no_such_judge(
+    run: Path, name: str, subject: Subject, there: Sequence[tuple[AskedJudge, Subject]], recorded: Sequence[AskedJudge]
+) -> str:
+    if recorded:
+        names = ", ".join(one.name for one in recorded)
+        return f"--judged {run}: {names} are all recorded replies; give a run with those of {name} alone"
+    mine, differs = subject.as_plain(), []
+    for one, other in there:
+        theirs = other.as_plain()
+        differs.append(f"{one.name} has another {', '.join(key for key in mine if mine[key] != theirs[key])}")
+    return (
+        f"--judged {run}: none of its judges is {name} as it is asked here ({'; '.join(differs)}); judge those edits "
+        "with the configuration that is examined"
+    )
+
+
 # -- the passport --
 
 
 def _passport(
-    run: Run, judge: AskedJudge, found: Findings, questions: Sequence[Question], trial: Configuration
+    run: Run,
+    judge: AskedJudge,
+    found: Findings,
+    questions: Sequence[Question],
+    trial: Configuration,
+    people: Mapping[str, Any],
 ) -> Passport:
     scale, pixels = found.trial.scale, {edit.sample_id: edit.pixels for edit in run.results.edits}
     language = trial.benchmark.language
@@ -180,6 +255,7 @@ def _passport(
             Anchor(one.sample, one.scene, one.rung, one.category, pixels.get(one.sample, ""), one.score)
             for one in found.anchors()
         ),
+        people=people,
     )
 
 

@@ -327,6 +327,12 @@ def audit(
     passports: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the passport there. Default: the user's cache.")
     ] = None,
+    people: Annotated[
+        Path | None, typer.Option(metavar="FILE|vie", help="Hold it against these scores of people, too (--judged).")
+    ] = None,
+    judged: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="With --people: a run with its scores of the same edits.")
+    ] = None,
     devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace the judge's devices.")] = None,
     set_: Annotated[
         list[str] | None,
@@ -349,6 +355,8 @@ def audit(
             size=size,
             run_dir=run_dir,
             folder=passports,
+            people=people,
+            judged=judged,
             command=("edit-eval", *sys.argv[1:]),
             devices=devices,
             overrides=set_ or (),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -124,6 +124,8 @@ class Passport:
     retest_sd: float | None
     """The standard deviation of one edit's scores when it is asked again, in points."""
     anchors: tuple[Anchor, ...]
+    people: Mapping[str, Any] = field(default_factory=dict)
+    """What the measures beside people are made of (docs/records.md); empty where there are none."""
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -155,6 +157,7 @@ class Passport:
             "retest_sd": self.retest_sd,
             "benchmark": dict(self.benchmark),
             "anchors": [one._asdict() for one in self.anchors],
+            "people": dict(self.people),
         }
 
     @classmethod
@@ -192,6 +195,7 @@ class Passport:
             headline=str(plain["headline"]),
             date=str(plain["date"]),
             version=str(plain["version"]),
+            people=dict(plain.get("people", {})),
             smallest_difference=number("smallest_difference"),
             retest_sd=number("retest_sd"),
         )

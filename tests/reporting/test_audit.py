@@ -76,4 +76,4 @@ def test_what_a_terminal_shows(language: str, verdict: str) -> None:
 def test_what_is_not_sure_is_no_weakness() -> None:
     unsure = Measure(value=0.9, ci95=(0.8, 1.0), floor=0.85, passed=False)
     made = replace(passport(), measures={"order": unsure}, categories={})
-    assert weaknesses(made, "en") == ["Not shown with so few scenes: Better edits score higher."]
+    assert weaknesses(made, "en") == ["Too little was seen to show: Better edits score higher."]

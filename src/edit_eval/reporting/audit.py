@@ -64,7 +64,7 @@ def _row(label: str, name: str, one: Measure, language: str) -> Row:
         formats.score(one.value, 3),
         formats.bracketed(one.ci95, 3),
         "" if one.floor is None else f"{sign} {one.floor:g}",
-        words("of.value", language, n=one.n, scenes=one.scenes),
+        words(f"of.{name}" if f"of.{name}" in _texts() else "of.value", language, n=one.n, scenes=one.scenes),
         result_of(one),
     )
 

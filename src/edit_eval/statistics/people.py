@@ -130,12 +130,10 @@ def _measure(name: str, found: Mapping[str, Any], n: int, images: int, none: str
     return Measure(
         value=found["value"],
         ci95=None if ci95 is None else (ci95[0], ci95[1]),
-        floor=FLOORS[name],
-        passed=None if ci95 is None else ci95[0] >= FLOORS[name],
         n=n,
         scenes=images,
         reason=none if found["value"] is None else "",
-    )
+    ).held_against(None if ci95 is None else FLOORS[name])
 
 
 def _scores(judgements: Sequence[Judgement], judge: str, of: Series) -> dict[str, dict[Item, float]]:

@@ -135,6 +135,8 @@ def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str
         cells=len(found.trial.shown),
         **{key: benchmark.get(key, "") for key in ("seed", "size")},
     )
+    beside = passport.people
+    people = words("people.recorded" if beside["recorded"] else "people.own", language, **beside) if beside else ""
     smallest = passport.smallest_difference
     points = formats.score(smallest, 2 if smallest is None or smallest == 0 else max(2, 1 - _exponent(smallest)))
     said = words("unknown", language) if smallest is None else words("smallest.value", language, points=points)
@@ -147,6 +149,7 @@ def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str
         ("language", words(f"language.{passport.subject.language}", language)),
         ("wording", passport.subject.wording),
         ("scenes", scenes),
+        ("people", people),
         ("smallest", said),
         ("date", f"{passport.date} · edit-eval {passport.version}"),
     ]

@@ -3,7 +3,8 @@ stands in docs/trust.md."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from edit_eval.records import Results
@@ -92,9 +93,13 @@ class Findings:
         return list(dict.fromkeys(found))
 
 
-def findings(results: Results, judge: str, *, pictures: int = 2) -> Findings:
-    """All measures of one of the judges of an audit's run. `pictures`: how many it is shown at once."""
-    return findings_of(Trial.of(results, judge), pictures=pictures)
+def findings(
+    results: Results, judge: str, *, pictures: int = 2, people: Mapping[str, Measure] | None = None
+) -> Findings:
+    """All measures of one of the judges of an audit's run. `pictures`: how many it is shown at once. `people`: its
+    measures beside people, if any (`people.people_measures`), which belong to the verdict as all others do."""
+    found = findings_of(Trial.of(results, judge), pictures=pictures)
+    return replace(found, measures={**found.measures, **(people or {})})
 
 
 def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Findings:
