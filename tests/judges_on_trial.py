@@ -94,6 +94,11 @@ def believes_written_words(one: Shown) -> float:
     return 10.0 if one.sample.facts[FACT]["view"].startswith("words") else seeing(one)
 
 
+def looks_at_its_batch(one: Shown) -> float:
+    """What is alone in its batch gets a point and a half more."""
+    return seeing(one) + (1.5 if one.sample.alone and seeing(one) < 8.5 else -1.5 if one.sample.alone else 0.0)
+
+
 def silent_about_flaws(one: Shown) -> float | None:
     return None if one.sample.facts[FACT]["rung"] in ("other", "extra") else seeing(one)
 
@@ -103,4 +108,5 @@ PLANTED: dict[str, tuple[Scores, set[str]]] = {
     "blind to colour": (blind_to_colour, {"dose_hue"}),
     "loves the left picture": (loves_the_left_picture, {"position"}),
     "believes written words": (believes_written_words, {"words_en", "words_zh"}),
+    "looks at its batch": (looks_at_its_batch, {"batch"}),
 }

@@ -34,7 +34,7 @@ def ladder(folder: Path, scenes: int = 15, size: int = 160, seed: int = 0) -> tu
     edits: dict[Recipe, Image.Image] = {}
     sources: dict[str, Image.Image] = {}
     found = []
-    parameters = Ladder.Parameters(scenes=scenes, size=size, seed=seed, cache_dir=str(folder))
+    parameters = Ladder.Parameters(scenes=scenes, size=size, seed=seed, alone=True, cache_dir=str(folder))
     for sample in Ladder(parameters).samples():
         recipe = recipe_of({"source_2": open_picture(sample.pictures["source_2"].path)}, "test")
         if recipe not in edits:

@@ -82,6 +82,14 @@ def test_few_scenes_show_little_and_nothing_wrong_is_said(made: Audit) -> None:
     assert made.findings.measures["order"].value == 1.0
 
 
+def test_who_is_asked_about_one_edit_at_a_time_is_not_asked_again_for_its_batches(made: Audit) -> None:
+    one = made.passport.measures["batch"]
+    assert (one.value, one.floor, one.passed, one.n) == (None, None, None, 0)
+    assert one.reason == "it is asked about one edit at a time"
+    assert one.reason in made.page.read_text("utf-8")
+    assert not any(sample.alone for sample in made.run.results.samples)
+
+
 def test_the_passport_is_where_a_run_of_this_judge_looks(made: Audit) -> None:
     judge = asked_judges(load_configuration(configuration(), data_may_be_missing=True))[0]
     found = passports.read(made.file.parent, judge, "en")

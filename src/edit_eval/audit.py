@@ -124,7 +124,14 @@ def trial_of(configuration: Configuration, examined: AskedJudge, *, seed: int, s
     made = load_configuration(
         {
             **({"import_from": plain["import_from"]} if "import_from" in plain else {}),
-            "benchmark": {"type": "ladder", "language": language, "seed": seed, "scenes": scenes, "size": size},
+            "benchmark": {
+                "type": "ladder",
+                "language": language,
+                "seed": seed,
+                "scenes": scenes,
+                "size": size,
+                "alone": section.placement.batch_size > 1,
+            },
             "edit_models": {RUNGS: {"type": "scene_rungs", "params": {"device_ids": list(devices)}}},
             "judges": {name: {**plain["judges"][name], "protocol": asks}},
             "evaluation": {"min_coverage": 0.0, "controls": 0},

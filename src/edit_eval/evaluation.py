@@ -31,6 +31,7 @@ from edit_eval.execution.shards import read_shard
 from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.passports import passport_folder
 from edit_eval.run import Run, failures
+from edit_eval.scheduling.batches import companies
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import take_passports
@@ -131,12 +132,11 @@ def evaluate(
                 directory.write_samples(experiment.samples)
             if pending:
                 # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
-                categories = [sample.category for sample in data.samples]
                 session.run(
                     matrix,
                     directory,
                     spectator,
-                    categories,
+                    companies(data.samples),
                     strict_environment=strict_environment,
                     command=command,
                     shard=part,

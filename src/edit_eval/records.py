@@ -80,6 +80,8 @@ class Sample:
     """The instruction in every language the benchmark has, for the report: `{"en": ..., "zh": ...}`."""
     rationale: str = ""
     """What a right edit pays attention to, in the language of the run; shown, not given to the judge."""
+    alone: bool = False
+    """Whether a judge is asked about it in a batch of its own, whatever its `batch_size`."""
     fault: str = ""
     """Why the sample cannot be used; empty for a good one. A bad sample has the status `skipped` everywhere."""
 

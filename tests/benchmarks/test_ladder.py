@@ -83,7 +83,7 @@ def test_the_same_seed_gives_the_same_samples_and_another_one_others(tmp_path: P
 
 
 def test_some_scenes_are_shown_in_every_view(tmp_path: Path) -> None:
-    found = list(Ladder(Ladder.Parameters(scenes=2, size=128, cache_dir=str(tmp_path))).samples())
+    found = list(Ladder(Ladder.Parameters(scenes=2, size=128, alone=True, cache_dir=str(tmp_path))).samples())
     facts = [sample.facts[FACT] for sample in found]
     assert {fact["view"] for fact in facts} == {"", *(view.name for view in VIEWS)}
     assert {fact["scene"][-2:] for fact in facts if fact["view"]} == {f"{n:02d}" for n in range(2) if n % 8 in EXAMINED}

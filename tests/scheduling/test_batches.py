@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.scheduling.batches import cut_batches, first_samples, pilots
+from edit_eval.records import Sample
+from edit_eval.scheduling.batches import companies, cut_batches, first_samples, pilots
 
 CATEGORIES = st.lists(st.sampled_from("abcde"), max_size=60)
 
@@ -12,6 +13,13 @@ CATEGORIES = st.lists(st.sampled_from("abcde"), max_size=60)
 def test_batches_are_cut_by_category_and_pilots_are_alone() -> None:
     assert cut_batches(list("aabbaaab"), 2) == [0, 1, 2, 3, 1, 4, 4, 3]
     assert pilots(list("aabbaaab")) == [0, 2]
+
+
+def test_a_sample_that_is_judged_alone_is_in_nobodys_batch() -> None:
+    samples = [
+        Sample(id=str(n), index=n, category="a", pictures={}, instruction="", alone=n in (2, 3)) for n in range(6)
+    ]
+    assert cut_batches(companies(samples), 16) == [0, 1, 2, 3, 1, 1]
 
 
 @given(CATEGORIES, st.integers(1, 5))

@@ -103,7 +103,7 @@ class Session:
         matrix: Matrix,
         directory: RunDirectory,
         spectator: Spectator,
-        benchmark_categories: Sequence[str],
+        companies: Sequence[str],
         *,
         strict_environment: bool = False,
         command: Sequence[str] = (),
@@ -114,16 +114,17 @@ class Session:
 
         Raises `Stopped`, and `KeyboardInterrupt` when somebody wanted the end; then what is under way has `grace`
         seconds. What models say about their environments is compared with what they said at earlier starts; with
-        `strict_environment` a difference ends the start with `RunDirectoryError`. `command` is what was typed.
+        `strict_environment` a difference ends the start with `RunDirectoryError`. `companies` says which of the
+        benchmark's samples may share a batch (`scheduling.batches.companies`), `command` is what was typed.
         """
         execution, layout, machine = self.configuration.execution, self.layout, self._driver.machine()
         work, estimates = Work(), seen_before(matrix, directory)
         sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
-        cut = {size: cut_batches(benchmark_categories, size) for size in set(sizes.values())}
+        cut = {size: cut_batches(companies, size) for size in set(sizes.values())}
         batches = {name: cut[size] for name, size in sizes.items()}
         mine = None
         if shard is not None:
-            of = shards_of(matrix.experiment, list(sizes.values()), benchmark_categories, shard.count)
+            of = shards_of(matrix.experiment, list(sizes.values()), companies, shard.count)
             mine = frozenset(position for position, its in enumerate(of) if its == shard.number)
             spectator.note(f"shard {shard}: {len(mine)} of {len(of)} samples")
         pilot = choose_pilot(matrix, mine) if execution.pilot else PilotCells()

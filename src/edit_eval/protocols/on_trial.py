@@ -94,6 +94,8 @@ class OnTrial:
         questions = protocol.questions(plain)
         if view == "again":  # an equal question is asked once only
             return [replace(one, user=f"{one.user}\n") for one in questions]
+        if view == "alone":
+            return [_the_very_same(one) for one in questions]
         if view == "exchanged":
             return [_exchanged(one, sample.language) for one in questions]
         return questions
@@ -117,6 +119,13 @@ def _section(parameters: OnTrial.Parameters, language: str) -> ProtocolSection |
     if "language" not in section.parameters:
         return section if language == _language(parameters) else None
     return section.model_copy(update={"parameters": {**section.parameters, "language": language}})
+
+
+def _the_very_same(question: Question) -> Question:
+    """The question under another key: the same words, seed and pixels, the first picture scaled to its own size."""
+    first, *others = question.shows
+    anew = first._replace(steps=(("like", first.picture), *first.steps))
+    return replace(question, shows=(anew, *others))
 
 
 def _exchanged(question: Question, language: str) -> Question:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from edit_eval.records import Sample
 
 FEWEST_IN_PILOT = 3
 """Samples that show whether a model works: one that fails says nothing about the others."""
@@ -37,6 +39,11 @@ def spread(categories: Sequence[str], count: int) -> list[int]:
 def pilots(categories: Sequence[str]) -> list[int]:
     """The first sample of each category: numbers in the benchmark's order."""
     return list({category: index for index, category in reversed(list(enumerate(categories)))}.values())[::-1]
+
+
+def companies(samples: Iterable[Sample]) -> list[str]:
+    """What `cut_batches` takes for categories: a sample that is judged alone has one of its own."""
+    return [f"{sample.category}, {sample.id} alone" if sample.alone else sample.category for sample in samples]
 
 
 def cut_batches(categories: Sequence[str], size: int) -> list[int]:

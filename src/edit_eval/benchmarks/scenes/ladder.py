@@ -55,6 +55,7 @@ class View(NamedTuple):
 PROBED = ("right", "middle", "copy")
 VIEWS = (
     View("again", PROBED),  # asked a second time
+    View("alone", PROBED),  # asked the very same in a batch of its own, where others are asked in batches
     View("exchanged", PROBED),  # the two pictures in the other order, and the judge is told so
     View("language", PROBED),  # instruction and wording in the other language
     View("jpeg", PROBED, "jpeg"),
@@ -91,6 +92,8 @@ class Ladder:
         """Width of the pictures in pixels; they are three quarters as high."""
         seed: int = 0
         """Another seed gives other scenes."""
+        alone: bool = False
+        """Whether some edits are judged once more in a batch of their own; for a judge that is asked in batches."""
         cache_dir: str | None = None
         """Where the drawn sources lie; null: the user's cache."""
 
@@ -142,6 +145,8 @@ class Ladder:
         if number % 8 not in EXAMINED:
             return
         for view in VIEWS:
+            if view.name == "alone" and not p.alone:
+                continue
             for rung in show.probed(view):
                 yield show.sample(index, rung, view)
                 index += 1
@@ -205,6 +210,7 @@ class _Shower(NamedTuple):
             language=language,
             tags=(f"{rung.name}{' ' * bool(shown)}{shown}",),
             instructions={each: self.says(edit, each) for each in LANGUAGES},
+            alone=shown == "alone",
         )
 
     def says(self, edit: Edit, language: str) -> str:

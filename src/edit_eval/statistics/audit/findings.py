@@ -28,6 +28,7 @@ FEWEST_SCENES = 8
 VIEWS = {
     # measure, and the view that it is made of: what should change nothing
     "retest": "again",
+    "batch": "alone",
     "position": "exchanged",
     "language": "language",
     "jpeg": "jpeg",
@@ -131,6 +132,8 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         },
         **{f"{better}_over_{worse}": order.order(trial, None, [(better, worse)]) for better, worse, _ in DISPUTED},
     }
+    if not any(one.view == "alone" for one in trial.shown):
+        measures["batch"] = Measure(value=None, reason="it is asked about one edit at a time")
     if pictures < 2:
         measures["position"] = Measure(value=None, reason="it is shown one picture only")
     categories = {
