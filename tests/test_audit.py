@@ -142,6 +142,17 @@ def test_the_page_has_everything_and_asks_nobody(made: Audit) -> None:
     assert made.passport.subject.wording in page
 
 
+def test_its_report_is_its_page_again_from_the_records(made: Audit) -> None:
+    page = made.page.read_bytes()
+    made.page.unlink()
+    command = [sys.executable, "-m", "edit_eval", "report", str(made.run.path)]
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert made.page.read_bytes() == page
+    assert not (made.run.path / "report" / "index.html").exists()
+    assert json.loads(done.stdout)["measures"] == json.loads(json.dumps(made.as_plain()))["measures"]
+
+
 def test_the_same_again_asks_nobody_and_keeps_its_date(made: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
     before = sorted((made.run.path / "replies").iterdir())
     again = examine(made.run.path.parent)

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack
 
 from edit_eval import __version__, passports
+from edit_eval.benchmarks.known_sources import remember_sources, with_known_sources
 from edit_eval.benchmarks.scenes.benchmark import example_sample
 from edit_eval.config.identity import digest
 from edit_eval.config.loading import LoadingOptions, load_configuration
@@ -29,10 +30,11 @@ from edit_eval.execution.session import Spectator
 from edit_eval.passports import Anchor, Passport, Subject
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
+from edit_eval.records import Sample
 from edit_eval.run import Run
 from edit_eval.statistics.audit.findings import Findings, findings
 from edit_eval.statistics.audit.measure import Measure
-from edit_eval.statistics.people import people_measures
+from edit_eval.statistics.people import FLOORS, people_measures
 from edit_eval.statistics.people_scores import read_people
 
 SCENES, SIZE = 40, 512
@@ -103,8 +105,33 @@ def audit(
     file = passports.write(passport, folder or passports.passport_folder())
     passports.write_to(passport, _copy_in(run))
     made = Audit(run, found, passport, file)
+    remember_sources(_sources_of(run.results.samples))
     _draw(made)
     return made
+
+
+def drawn_again(run: Run) -> Audit | None:
+    """An audit's run with its page made again from its records; None for any other run, and before the audit's end.
+
+    What is of people comes from the passport in the run, since their scores are not. Sources are opened only where
+    this user's cache knows them.
+    """
+    judge, known = run.experiment.judges[0], passports.read_file(_copy_in(run))
+    if known is None or judge.section.type != "on_trial":
+        return None
+    samples = with_known_sources(_sources_of(run.results.samples))
+    pictures = max(len(question.shows) for question in judge.protocol.questions(run.results.samples[0]))
+    people = {name: one for name, one in known.measures.items() if name in FLOORS}
+    found = findings(run.results, judge.name, pictures=pictures, people=people)
+    passport = replace(known, verdict=found.verdict, measures=found.measures, categories=found.categories)
+    made = Audit(run, found, passport, _copy_in(run))
+    _draw(made, samples)
+    return made
+
+
+def _sources_of(samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """The samples without their recipes, which nobody looks at."""
+    return tuple(replace(one, pictures={"source": one.pictures["source"]}) for one in samples)
 
 
 def trial_of(configuration: Configuration, examined: AskedJudge, *, seed: int, scenes: int, size: int) -> Configuration:
@@ -279,7 +306,8 @@ def _as_before(passport: Passport, earlier: Path) -> Passport:
     return passport
 
 
-def _draw(made: Audit) -> None:
+def _draw(made: Audit, samples: tuple[Sample, ...] = ()) -> None:
     from edit_eval.reporting.page.audit import write_audit_page
 
-    write_audit_page(made.run.results, made.findings, made.passport, made.page, language=made.run.language)
+    results = replace(made.run.results, samples=samples) if samples else made.run.results
+    write_audit_page(results, made.findings, made.passport, made.page, language=made.run.language)

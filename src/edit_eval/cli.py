@@ -64,6 +64,14 @@ def _print_numbers(run: Any, *, drawn: bool = True) -> None:
     answer(lambda: run.summary, show)
 
 
+def _print_audit(made: Any) -> None:
+    from edit_eval.reporting.audit import places_of, print_audit
+
+    language = made.run.language
+    places = places_of(made.run.path, made.page, made.file, language)
+    answer(made.as_plain, lambda: print_audit(made.passport, places, language=language))
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         from importlib import metadata
@@ -168,11 +176,15 @@ def run(
 
 @verb()
 def report(run: RunFolder) -> None:
-    """Make the report again, from the records alone."""
+    """Make the report again, from the records alone; of an audit its page."""
+    from edit_eval.audit import drawn_again
     from edit_eval.run import Run
 
     made = Run(run)
     made.summary  # noqa: B018 (what is no run is said here, not by the process that draws)
+    if examined := drawn_again(made):
+        _print_audit(examined)
+        return
     try:
         made.draw()
     except NotDrawn:
@@ -344,7 +356,6 @@ def audit(
     Exit with 3 if the judge did not pass everything. Rerun the same command to resume.
     """
     from edit_eval.audit import audit as examine
-    from edit_eval.reporting.audit import places_of, print_audit
 
     try:
         made = examine(
@@ -364,9 +375,7 @@ def audit(
     except RunInterrupted as end:
         _say_how_to_go_on(end, run_dir)
         sys.exit(128 + end.signal)
-    language = made.run.language
-    places = places_of(made.run.path, made.page, made.file, language)
-    answer(made.as_plain, lambda: print_audit(made.passport, places, language=language))
+    _print_audit(made)
     if made.passport.verdict != "passed":
         sys.exit(3)
 

@@ -136,7 +136,8 @@ def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str
         **{key: benchmark.get(key, "") for key in ("seed", "size")},
     )
     beside = passport.people
-    people = words("people.recorded" if beside["recorded"] else "people.own", language, **beside) if beside else ""
+    whose = {key: beside.get(key, "") for key in ("run", "judge")}
+    people = words("people.recorded" if beside.get("recorded") else "people.own", language, **whose) if beside else ""
     smallest = passport.smallest_difference
     points = formats.score(smallest, 2 if smallest is None or smallest == 0 else max(2, 1 - _exponent(smallest)))
     said = words("unknown", language) if smallest is None else words("smallest.value", language, points=points)
