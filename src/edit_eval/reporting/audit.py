@@ -90,6 +90,14 @@ def weaknesses(passport: Passport, language: str) -> list[str]:
     return [*found, *([words("unshown", language, measures="; ".join(open_))] if open_ else [])]
 
 
+def beside_people(passport: Passport, language: str) -> str:
+    """Whose scores were held against people's; empty where none were."""
+    if not passport.people:
+        return ""
+    whose = {key: passport.people.get(key, "") for key in ("run", "judge")}
+    return words("people.recorded" if passport.people.get("recorded") else "people.own", language, **whose)
+
+
 def print_audit(passport: Passport, places: Iterator[str], console: Console | None = None, *, language: str) -> None:
     """Prints the verdict, the weaknesses and a table of all measures, in English or Chinese; then the `places`."""
     console = console or stdout_console()
@@ -110,6 +118,8 @@ def print_audit(passport: Passport, places: Iterator[str], console: Console | No
     for row in rows(passport, language, held=False):
         table.add_row(Name(row.label, "dim"), row.value, row.interval, "", "")
     console.print(table)
+    if beside := beside_people(passport, language):
+        console.print(Text(words("line", language, judge=words("people", language), verdict=beside)))
     print_dim(console, words("hint.measures", language))
     for place in places:
         console.print(place, soft_wrap=True, highlight=False, markup=False)

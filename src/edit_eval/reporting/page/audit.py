@@ -13,7 +13,7 @@ from edit_eval.benchmarks.scenes.ladder import FACT
 from edit_eval.passports import Passport
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.audit import Row, rows, weaknesses, words
+from edit_eval.reporting.audit import Row, beside_people, rows, weaknesses, words
 from edit_eval.reporting.page.files import whole
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import template_environment
@@ -135,9 +135,6 @@ def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str
         cells=len(found.trial.shown),
         **{key: benchmark.get(key, "") for key in ("seed", "size")},
     )
-    beside = passport.people
-    whose = {key: beside.get(key, "") for key in ("run", "judge")}
-    people = words("people.recorded" if beside.get("recorded") else "people.own", language, **whose) if beside else ""
     smallest = passport.smallest_difference
     points = formats.score(smallest, 2 if smallest is None or smallest == 0 else max(2, 1 - _exponent(smallest)))
     said = words("unknown", language) if smallest is None else words("smallest.value", language, points=points)
@@ -150,7 +147,7 @@ def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str
         ("language", words(f"language.{passport.subject.language}", language)),
         ("wording", passport.subject.wording),
         ("scenes", scenes),
-        ("people", people),
+        ("people", beside_people(passport, language)),
         ("smallest", said),
         ("date", f"{passport.date} · edit-eval {passport.version}"),
     ]
