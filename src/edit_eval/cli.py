@@ -67,9 +67,8 @@ def _print_numbers(run: Any, *, drawn: bool = True) -> None:
 def _print_audit(made: Any) -> None:
     from edit_eval.reporting.audit import places_of, print_audit
 
-    language = made.run.language
-    places = places_of(made.run.path, made.page, made.file, language)
-    answer(made.as_plain, lambda: print_audit(made.passport, places, language=language))
+    places = places_of(made.run.path, made.page, made.file, made.run.language)
+    answer(made.as_plain, lambda: print_audit(made.passport, places, language=made.run.language))
 
 
 def _show_version(wanted: bool) -> None:
@@ -340,10 +339,10 @@ def audit(
         Path | None, typer.Option(metavar="DIR", help="Write the passport there. Default: the user's cache.")
     ] = None,
     people: Annotated[
-        Path | None, typer.Option(metavar="FILE|vie", help="Hold it against these scores of people, too (--judged).")
+        Path | None, typer.Option(metavar="FILE|vie", help="Hold it against people's scores, too.")
     ] = None,
     judged: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="With --people: a run with its scores of the same edits.")
+        Path | None, typer.Option(metavar="RUN", help="With --people: its scores of these edits.")
     ] = None,
     devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace the judge's devices.")] = None,
     set_: Annotated[
