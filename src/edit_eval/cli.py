@@ -338,9 +338,7 @@ def audit(
     passports: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the passport there. Default: the user's cache.")
     ] = None,
-    people: Annotated[
-        Path | None, typer.Option(metavar="FILE|vie", help="Hold it against people's scores, too.")
-    ] = None,
+    people: Annotated[Path | None, typer.Option(metavar="FILE|vie", help="Hold it against people, too.")] = None,
     judged: Annotated[
         Path | None, typer.Option(metavar="RUN", help="With --people: its scores of these edits.")
     ] = None,
