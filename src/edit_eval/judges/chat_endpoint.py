@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from edit_eval.endpoints.client import Ask, Client, Served
 from edit_eval.endpoints.failures import Failure
-from edit_eval.endpoints.sent_pictures import DataUrls
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError
 from edit_eval.judges.answers import tokens_given
-from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, PROBABILITIES, Fields, Plan, Probe
+from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Plan, Probe
 from edit_eval.judges.chat_servers import Decision, wording
-from edit_eval.judges.contract import Form, JudgeRequest
+from edit_eval.judges.contract import PROBABILITIES, Form, JudgeRequest
+from edit_eval.judges.data_urls import DataUrls
 from edit_eval.judges.sampling import seed_of
 from edit_eval.pretrained import folders
 from edit_eval.records import Reply, Status

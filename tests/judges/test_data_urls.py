@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from edit_eval.endpoints import sent_pictures
-from edit_eval.endpoints.sent_pictures import DataUrls
+from edit_eval.judges import data_urls
+from edit_eval.judges.data_urls import DataUrls
 
 
 @pytest.fixture
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The sizes of the pictures that were encoded."""
     sizes: list[tuple[int, int]] = []
-    png = sent_pictures.png
+    png = data_urls.png
 
     def counted(picture: Any) -> bytes:
         sizes.append(picture.size)
         return png(picture)
 
-    monkeypatch.setattr(sent_pictures, "png", counted)
+    monkeypatch.setattr(data_urls, "png", counted)
     return sizes
 
 
@@ -68,7 +68,7 @@ def test_a_larger_picture_is_scaled_down_and_known_again(encoded: list[tuple[int
 
 def test_the_oldest_are_let_go(monkeypatch: pytest.MonkeyPatch, encoded: list[tuple[int, int]]) -> None:
     urls = DataUrls()
-    monkeypatch.setattr(sent_pictures, "MOST_KEPT", int(2.5 * len(urls.of(picture(0)))))
+    monkeypatch.setattr(data_urls, "MOST_KEPT", int(2.5 * len(urls.of(picture(0)))))
     for number in (1, 0, 2, 0, 1):  # 1 is the oldest when 2 comes
         urls.of(picture(number))
     assert len(encoded) == 4
@@ -77,7 +77,7 @@ def test_the_oldest_are_let_go(monkeypatch: pytest.MonkeyPatch, encoded: list[tu
 def test_one_that_cannot_be_encoded_fails_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     urls = DataUrls()
     with monkeypatch.context() as broken:
-        broken.setattr(sent_pictures, "png", lambda picture: 1 // 0)
+        broken.setattr(data_urls, "png", lambda picture: 1 // 0)
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
                 urls.of(picture(1))
