@@ -46,6 +46,9 @@ REGISTERED = {"transformers": "TransformersJudge"}
 
 THINKING = ("on", "off")
 
+OF_LABELS = "of whole labels, from the logits"
+"""What the probabilities of a local judge are; a server gives those of an answer's first token."""
+
 PER_TOKEN = ("input_ids", "attention_mask", "mm_token_type_ids")
 """What the processor gives with one entry a token."""
 
@@ -181,6 +184,7 @@ class TransformersJudge:
             "pixels": pixels(self._processor.image_processor, self._family),
             "thinking": thinking,
             "schema": schema,
+            "probabilities": OF_LABELS if any(one.form == PROBABILITIES for one in forms) else "",
             **library_versions("torch", "transformers", "accelerate", "safetensors", "tokenizers", "pillow"),
         }
 
