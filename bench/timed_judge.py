@@ -12,8 +12,8 @@ from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.records import Reply
 
 COUNTED_IN = "BENCH_JUDGING_SECONDS"
-"""Environment variable: the file to which a judge that ends adds a line, the processor's seconds of its process since it
-was loaded and those of its own calls among them."""
+"""Environment variable: the file to which a judge that ends adds a line: the processor's seconds of its process since
+it was loaded, and those of its own calls among them."""
 
 
 class TimedJudge(Qwen3VL):
