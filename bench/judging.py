@@ -1,14 +1,15 @@
 """What asking a judge costs, form by form: questions a second, and processor time a question beside the model's.
 
-    python bench/judging.py [--json] [--only fake|server|local] [--samples N]
+    python bench/judging.py [--json] [--only fake|server|local] [--samples N] [--side PIXELS]
 
 The same edits are judged with few and with many readings, so that all that is done once (starting workers, loading,
-edits, the report) cancels out: the figures are slopes a question. Three judges on one CPU worker, pictures of 64 x 48:
+edits, the report) cancels out: the figures are slopes a question. Three judges on one CPU worker, pictures of 64 x 64:
 `fake` answers at once, so that all of its time is the harness's; `server` is asked by `chat_endpoint`, the server of
 the tests that plays vLLM, in a process of its own, eight questions at a time; `local` is Qwen3-VL with tiny random
 weights, one thread. Of each form: `questions_a_second`; `engine_ms` and `worker_ms`, processor time a question of the
-engine's process and of all others that it started; `model_ms`, what the same questions take in the model alone
-(`local`), asked directly in the same batches; `harness_ms`, all but that. A form that a judge lacks is left out.
+engine's process and of all others that it started (`local`: of the judge's worker since it was loaded); `model_ms`,
+what of it the threads of a local judge took in its own `make_inputs` and `judge` (`timed_judge.py`); `harness_ms`, all
+but that. A form that a judge lacks is left out.
 """
 
 from __future__ import annotations
@@ -26,17 +27,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 from edit_eval import evaluate
-from edit_eval.config.components import import_class
-from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.experiment import Experiment, load_samples
-from edit_eval.judges.contract import JudgeRequest
 from edit_eval.testing.fake_models import middle_answer
-from edit_eval.workers.model_class import make_parameters
 from overhead import write_benchmark
+from timed_judge import COUNTED_IN
 
 V2 = "five_dimensions.v2"
 FORMS: dict[str, dict[str, Any]] = {
@@ -66,38 +61,21 @@ def settings(folder: Path, judge: dict[str, Any], form: str, readings: int = 1) 
     }
 
 
-def judged(folder: Path, judge: dict[str, Any], form: str, readings: int) -> tuple[float, float, float, int]:
-    """Seconds of a run, of the engine's processor and of its children's, and its questions."""
+def judged(folder: Path, judge: dict[str, Any], form: str, readings: int) -> tuple[float, float, float, float, int]:
+    """Seconds of a run, of the engine's processor, of its children's, of those in the model; and its questions."""
+    counted = folder / "seconds"
+    counted.write_text("")
+    os.environ[COUNTED_IN] = str(counted)
     with tempfile.TemporaryDirectory(dir=folder) as name:
         run = Path(name) / "run"
         begin, engine, others = time.perf_counter(), time.process_time(), _children()
         made = evaluate(settings(folder, judge, form, readings), run_dir=run, report=False)
         seconds, engine, others = time.perf_counter() - begin, time.process_time() - engine, _children() - others
         questions = sum(len(reading) for one in made.results.judgements for reading in one.readings)
-        return seconds, engine, others, questions
-
-
-def in_the_model(folder: Path, judge: dict[str, Any], form: str) -> float:
-    """Seconds of the processor that a question takes in a local judge, without a run around it."""
-    configuration = load_configuration(settings(folder, judge, form))
-    experiment = Experiment.of(configuration, load_samples(configuration))
-    section, (asked,) = configuration.judges["judge"], experiment.judges
-    judge_class: Any = import_class("judge", section.class_path, folder)
-    local = judge_class(make_parameters(judge_class, section.parameters))
-    local.load(["cpu"])
-    requests = []
-    for sample in experiment.samples:
-        with Image.open(sample.source) as opened:
-            picture = opened.convert("RGB")
-        for one in asked.protocol.questions(sample):
-            told = {name: getattr(one, name) for name in ("system", "user", "form", "labels", "schema")}
-            requests.append(JudgeRequest(pictures={view.name: picture for view in one.shows}, **told))
-    batches = [requests[place : place + BATCH] for place in range(0, len(requests), BATCH)]
-    local.judge(batches[0])
-    begin = time.process_time()
-    for batch in batches:
-        local.judge(batch)
-    return (time.process_time() - begin) / len(requests)
+        model = 0.0
+        if lines := counted.read_text().split():  # what loading takes differs by more than is looked for here
+            others, model = map(float, lines)
+        return seconds, engine, others, model, questions
 
 
 def _children() -> float:
@@ -108,9 +86,8 @@ def _children() -> float:
 def slopes(folder: Path, kind: str, judge: dict[str, Any], form: str) -> dict[str, float]:
     """The figures of a form, in milliseconds a question but for the questions a second."""
     few, many = (judged(folder, judge, form, readings) for readings in READINGS[kind])
-    seconds, engine, others, questions = (b - a for a, b in zip(few, many, strict=True))
-    found = {"engine_ms": engine / questions, "worker_ms": others / questions}
-    found["model_ms"] = in_the_model(folder, judge, form) if kind == "local" else 0.0
+    seconds, engine, others, model, questions = (b - a for a, b in zip(few, many, strict=True))
+    found = {"engine_ms": engine / questions, "worker_ms": others / questions, "model_ms": model / questions}
     found["harness_ms"] = found["engine_ms"] + found["worker_ms"] - found["model_ms"]
     return {"questions_a_second": questions / seconds, **{name: 1000 * value for name, value in found.items()}}
 
@@ -180,7 +157,7 @@ def judges(folder: Path, url: str, only: str) -> dict[str, dict[str, Any]]:
             "temperature": 0.7,
             "batch_size": BATCH,
         }
-        found["local"] = {"type": "qwen3_vl", "params": params}
+        found["local"] = {"class_path": f"{Path(__file__).parent}/timed_judge.py:TimedJudge", "params": params}
     return {kind: judge for kind, judge in found.items() if only in ("", kind)}
 
 
@@ -190,6 +167,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", choices=[*READINGS], default="")
     parser.add_argument("--samples", type=int, default=30)
+    parser.add_argument("--side", type=int, default=64, help="of the square pictures, in pixels")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:
@@ -199,7 +177,7 @@ def main() -> None:
     figures: dict[str, dict[str, dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as name, scripted_server() as url:
         folder = Path(name)
-        write_benchmark(folder, arguments.samples, 64)
+        write_benchmark(folder, arguments.samples, arguments.side)
         for kind, judge in judges(folder, url, arguments.only).items():
             judged(folder, judge, "score", 1)  # what is imported and cached once is in no slope
             for form in FORMS:

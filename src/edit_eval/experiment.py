@@ -21,9 +21,9 @@ from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.judges.contract import Form
+from edit_eval.judges.contract import PROBABILITIES, Form
 from edit_eval.protocols.asked import Asked, AskedJudge, Light, ask, asked_judges, make_protocol
-from edit_eval.protocols.contract import PROBABILITIES, Question, fault
+from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.scheduling.batches import spread
 from edit_eval.workers.model_class import make_parameters

@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -51,12 +52,23 @@ class Secrets:
 
 def secrets_of(environment: Mapping[str, str]) -> Secrets:
     """The secrets among environment variables, known by their names."""
-    return Secrets({name: value for name, value in environment.items() if _SECRET_NAME.search(name)})
+    # Asked for with every message of a worker: only the values of secrets are read, and their forms made once.
+    return _known(tuple((name, environment[name]) for name in environment if _is_secret(name)))
 
 
 def hide_secrets(text: str) -> str:
     """The text without the secrets of this process's environment, as it is now."""
     return secrets_of(os.environ).hidden(text)
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(name: str) -> bool:
+    return _SECRET_NAME.search(name) is not None
+
+
+@lru_cache(maxsize=4)
+def _known(values: tuple[tuple[str, str], ...]) -> Secrets:
+    return Secrets(dict(values))
 
 
 def _forms(value: str) -> Iterator[str]:

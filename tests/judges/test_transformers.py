@@ -357,6 +357,7 @@ class TestAtTheStart:
         judge = TransformersJudge(TransformersJudge.Parameters(str(tiny_judges / "gemma4"), dtype="float32"))
         judge.load(["cpu"], forms=[Form("score"), Form("probabilities", LEVELS), Form("json", schema=SCHEMA)])
         assert judge.about()["model"] == "Gemma4ForConditionalGeneration"
+        assert judge.about()["probabilities"] == "of whole labels, from the logits"
 
     def test_what_is_known_before_it_is_loaded(self, tiny_judges: Path) -> None:
         card = TransformersJudge.card(TransformersJudge.Parameters(str(tiny_judges / "qwen3.5")))

@@ -138,6 +138,20 @@ class TestQuestions:
         assert made.user == "Seen: A {list} and {it}. Rate {it}."
         assert rendered(LIST, {}) is LIST
 
+    @pytest.mark.parametrize(
+        ("reply", "told"),
+        [
+            ("<think>{it} may be a 3.</think>\n\nA hat.", "A hat."),
+            ("It may be a 3.</think>A hat.", "A hat."),
+            ("A hat. <think>3?</think> A shoe.", "A hat. \n A shoe."),
+            (" A hat.\n", " A hat.\n"),
+            ("<think>It may be a 3, or", ""),
+            ("<think>A 3.</think>", ""),
+        ],
+    )
+    def test_what_the_judge_thought_is_not_quoted(self, reply, told):
+        assert rendered(BOTH, {"list": Reading(text=reply)}).user == f"Seen: {told} Rate {{it}}."
+
     def test_the_line_for_asking_again_comes_last(self):
         assert asked_again(BOTH).user == f"{BOTH.user}\n\nTwo numbers."
         assert asked_again(LIST) == LIST

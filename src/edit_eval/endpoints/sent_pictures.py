@@ -27,5 +27,5 @@ def png(picture: Image) -> bytes:
     clean = picture.copy()
     clean.info = {}
     file = io.BytesIO()
-    clean.save(file, "PNG", compress_level=1)
+    clean.save(file, "PNG", compress_level=1, compress_type=3)  # see `edit_eval.pictures.write_png`
     return file.getvalue()

@@ -198,6 +198,19 @@ def undressed(text: str) -> str:
     return _without_fences(body).lstrip()
 
 
+def quoted(text: str) -> str:
+    """A reply as another question may quote it: as it is, or with its thoughts left out where it has any.
+
+    Empty where nothing is left, or where thought and answer cannot be told apart.
+    """
+    if "think>" not in text:
+        return text
+    try:
+        return _without_thoughts(text).replace("\v", "\n").strip()
+    except NoAnswer:
+        return ""
+
+
 def _without_thoughts(text: str) -> str:
     opening, closing = "<think>", "</think>"
     position = 0

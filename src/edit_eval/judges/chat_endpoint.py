@@ -10,8 +10,8 @@ the source first, then the edit, and the text about them last.
 
 from __future__ import annotations
 
-import base64
 import contextlib
+import inspect
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from edit_eval.endpoints.client import Ask, Client, Served
 from edit_eval.endpoints.failures import Failure
-from edit_eval.endpoints.sent_pictures import png, scaled
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError
 from edit_eval.judges.answers import tokens_given
-from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, PROBABILITIES, Fields, Plan, Probe
+from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Plan, Probe
 from edit_eval.judges.chat_servers import Decision, wording
-from edit_eval.judges.contract import Form, JudgeRequest
+from edit_eval.judges.contract import PROBABILITIES, Form, JudgeRequest
+from edit_eval.judges.data_urls import DataUrls
 from edit_eval.judges.sampling import seed_of
 from edit_eval.pretrained import folders
 from edit_eval.records import Reply, Status
@@ -107,6 +107,7 @@ class ChatEndpoint:
             thinking=None if parameters.thinking is None else parameters.thinking == "on",
             thinking_tokens=parameters.thinking_tokens,
         )
+        self._urls = DataUrls(parameters.max_pixels)
         self._about: dict[str, str] = {}
 
     @staticmethod
@@ -129,6 +130,7 @@ class ChatEndpoint:
         Raises `LoadError` when no answer comes, or one of the forms cannot be had from this server. A server of ours
         (`serve`) is started before, on the GPUs among `devices`.
         """
+        self._refuse_unknown_keywords()
         self.client.serve(devices, server)
         (answer,) = self.client.first(self._asked(self._canary(ONE_WORD, 1, {})))
         self._probe.forget()
@@ -178,6 +180,13 @@ class ChatEndpoint:
 
     # -- what is sent --
 
+    def _refuse_unknown_keywords(self) -> None:
+        from openai.resources.chat import AsyncCompletions
+
+        known = inspect.signature(AsyncCompletions.create).parameters
+        if unknown := next((name for name in self.parameters.call if name not in known), ""):
+            raise LoadError(f"call: there is no keyword {unknown!r}; what only your server knows goes into extra_body")
+
     def _question(self, request: JudgeRequest) -> Ask[str | Reply]:
         plan = self._probe.plan(_form(request))
         if plan.decision is not None:
@@ -206,8 +215,7 @@ class ChatEndpoint:
 
     def _chat(self, system: str, user: str, pictures: Sequence[Image], max_tokens: int | None, more: Fields) -> Message:
         parts: list[Message] = [
-            {"type": "image_url", "image_url": {"url": data_url(picture, self.parameters.max_pixels)}}
-            for picture in pictures
+            {"type": "image_url", "image_url": {"url": self._urls.of(picture)}} for picture in pictures
         ]
         parts.append({"type": "text", "text": _plain(user)})
         messages: list[Message] = [{"role": "user", "content": parts}]
@@ -225,21 +233,22 @@ class ChatEndpoint:
         return body
 
     def _posted(self, row: Decision, text: str, pictures: Sequence[Image], labels: Sequence[str]) -> Ask[Any]:
-        urls = [data_url(picture, self.parameters.max_pixels) for picture in pictures]
+        urls = [self._urls.of(picture) for picture in pictures]
         body = {"model": self.parameters.model, **row.body(_plain(text), urls, labels)}
         return self.client.posted(row.path, body)
 
     # -- what comes back --
 
     def _asked(self, body: Message) -> Ask[Completion]:
-        # Beside the library's own fields: it would look through every part of every message for what it might rename,
-        # a third of the processor time of a question.
-        more = {"messages": body["messages"], **body.get("extra_body", {})}
-        sent = {**body, "messages": [], "extra_body": more}
+        # Not by the library's `create`: it would look through every part of every message for what it might rename, and
+        # make an object of what comes back.
+        sent = {**body, **body.get("extra_body", {})}
+        for name in ("extra_body", "extra_query"):
+            sent.pop(name, None)
+        options = {"params": body.get("extra_query", {})}
 
         async def ask(client: Any) -> Completion:
-            response = await client.chat.completions.with_raw_response.create(**sent)
-            return self._completion(response.http_response.text)
+            return self._completion(await client.post("/chat/completions", cast_to=str, body=sent, options=options))
 
         return ask
 
@@ -321,11 +330,6 @@ def _one_colour() -> Image:
     from PIL import Image as Images
 
     return Images.new("RGB", (64, 64), (96, 160, 96))
-
-
-def data_url(picture: Image, max_pixels: int | None = None) -> str:
-    """A picture as the PNG in a data URL: nothing that a server would fetch."""
-    return "data:image/png;base64," + base64.b64encode(png(scaled(picture, max_pixels))).decode("ascii")
 
 
 def _plain(text: str) -> str:

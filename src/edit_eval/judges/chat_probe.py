@@ -27,13 +27,12 @@ from edit_eval.judges.chat_servers import (
     Decision,
     Way,
 )
-from edit_eval.judges.contract import Form
+from edit_eval.judges.contract import PROBABILITIES, Form
 
 if TYPE_CHECKING:
     from edit_eval.judges.chat_endpoint import Completion
 
 LOGPROBS_ROAD = "logprobs"
-PROBABILITIES = "probabilities"
 FEW, MOST_IDS = 64, 128
 """Tokens of an answer that shows whether a schema holds; ids that a request may name."""
 

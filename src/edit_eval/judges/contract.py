@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from edit_eval.records import Reply
 
 
+PROBABILITIES = "probabilities"
+"""The form of a request whose answer is a distribution over its labels: nothing is written."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class JudgeRequest:
     """One question to a judge: what it is told, and the pictures it is shown."""

@@ -18,7 +18,7 @@ from typing import Any
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges import grammars, label_probabilities
 from edit_eval.judges.answers import SCORE_LINE, tokens_given
-from edit_eval.judges.contract import Form, JudgeRequest
+from edit_eval.judges.contract import PROBABILITIES, Form, JudgeRequest
 from edit_eval.judges.fused_norms import fuse_norms
 from edit_eval.judges.generation import budgets, forcing, stop_at_score
 from edit_eval.judges.judge_table import Family, card_of, family_of_type, published
@@ -45,8 +45,9 @@ from edit_eval.records import Reply, Status
 REGISTERED = {"transformers": "TransformersJudge"}
 
 THINKING = ("on", "off")
-PROBABILITIES = "probabilities"
-"""The form of a request whose answer is a distribution over its labels."""
+
+OF_LABELS = "of whole labels, from the logits"
+"""What the probabilities of a local judge are; a server gives those of an answer's first token."""
 
 PER_TOKEN = ("input_ids", "attention_mask", "mm_token_type_ids")
 """What the processor gives with one entry a token."""
@@ -183,6 +184,7 @@ class TransformersJudge:
             "pixels": pixels(self._processor.image_processor, self._family),
             "thinking": thinking,
             "schema": schema,
+            "probabilities": OF_LABELS if any(one.form == PROBABILITIES for one in forms) else "",
             **library_versions("torch", "transformers", "accelerate", "safetensors", "tokenizers", "pillow"),
         }
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from edit_eval.protocols.contract import PROBABILITIES, Question, Score, Values, View
+from edit_eval.judges.contract import PROBABILITIES
+from edit_eval.protocols.contract import Question, Score, Values, View
 from edit_eval.protocols.objects import list_schema, one_of
 from edit_eval.protocols.replies import read_list, read_values, read_yes_or_no
 from edit_eval.records import Reading, Reply, Sample, Scale

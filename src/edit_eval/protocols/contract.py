@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from typing import Protocol as Shape
 
+from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Scoring, Status
 
 Values = Mapping[str, float]
@@ -23,8 +24,6 @@ encodes it with that quality and decodes it again."""
 
 MEASURED = "measured"
 """The form of a question that is put to a judge that measures."""
-PROBABILITIES = "probabilities"
-"""The form of a question whose answer is a distribution over `labels`."""
 
 
 class Missing(Exception):
@@ -77,7 +76,7 @@ class Question:
     """With `json` and `labels`: the JSON schema, as JSON, that a judge which can is to hold its answer to. What it
     wrote is read by `read` all the same."""
     after: tuple[str, ...] = ()
-    """Earlier questions; the text of the reply to one stands where `user` has `{its name}`."""
+    """Earlier questions; the text of the reply to one, without its thoughts, stands where `user` has `{its name}`."""
     again: str = ""
     """The line that is added when it is asked again; in no key."""
     orders: tuple[Question, ...] = ()

@@ -10,8 +10,9 @@ from functools import lru_cache
 from statistics import stdev
 from typing import Literal, NamedTuple
 
-from edit_eval.judges.answers import LEAST_MASS, WAS_CUT_OFF, whole_before_the_cut
-from edit_eval.protocols.contract import PROBABILITIES, Missing, Protocol, Question, mean
+from edit_eval.judges.answers import LEAST_MASS, WAS_CUT_OFF, quoted, whole_before_the_cut
+from edit_eval.judges.contract import PROBABILITIES
+from edit_eval.protocols.contract import Missing, Protocol, Question, mean
 from edit_eval.records import Reading, Reply, Sample, Status
 
 SHOWN = 200  # characters of a refusal
@@ -20,11 +21,14 @@ NOT_ASKED = Reading(status=Status.PENDING, reason="not asked yet")
 
 
 def rendered(question: Question, earlier: Mapping[str, Reading]) -> Question:
-    """The question with the replies to those that it comes after, in one pass: a reply's own braces stay."""
+    """The question with the replies to those that it comes after, in one pass: a reply's own braces stay.
+
+    What the judge thought before it replied is not quoted: it may have thought of scores that it did not give.
+    """
     if not question.after:
         return question
     slots = "|".join(re.escape(f"{{{name}}}") for name in question.after)
-    return replace(question, user=re.sub(slots, lambda slot: earlier[slot[0][1:-1]].text, question.user))
+    return replace(question, user=re.sub(slots, lambda slot: quoted(earlier[slot[0][1:-1]].text), question.user))
 
 
 def asked_again(question: Question) -> Question:

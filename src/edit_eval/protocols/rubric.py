@@ -22,7 +22,8 @@ from typing import Any, ClassVar, Literal
 from edit_eval.benchmarks.categories import canonical
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, is_prose, read_answer
-from edit_eval.protocols.contract import PROBABILITIES, Question, Score, Values, View
+from edit_eval.judges.contract import PROBABILITIES
+from edit_eval.protocols.contract import Question, Score, Values, View
 from edit_eval.protocols.objects import WORDS, Entry, entries_of, number, object_schema, one_of, read_object
 from edit_eval.protocols.replies import advice_on_limits, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status

@@ -20,6 +20,7 @@ import inspect
 import io
 import os
 import queue
+import re
 import sys
 import threading
 import time
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from edit_eval.edit_models.contract import EditRequest
 
 NO_PIPE = -1
+_RESIDENT = re.compile(rb"^Vm(RSS|HWM):\s*(\d+) kB$", re.M)
 STEP_MESSAGES_EVERY = 0.1  # seconds; a fast model's steps would otherwise flood the engine
 
 
@@ -62,11 +64,10 @@ def memory() -> dict[str, int]:
     """Bytes that this process holds now and held at most: on the host, and on its devices where torch knows."""
     figures: dict[str, int] = {}
     try:
-        with open("/proc/self/status") as status:
-            for name, _, text in (line.partition(":") for line in status):
-                if name in ("VmRSS", "VmHWM"):
-                    figures["host" if name == "VmRSS" else "host_peak"] = int(text.split()[0]) * 1024
-    except (OSError, ValueError, IndexError):
+        with open("/proc/self/status", "rb", buffering=0) as status:
+            told = dict(_RESIDENT.findall(status.read(1 << 14)))
+        figures = {name: int(told[key]) * 1024 for name, key in (("host", b"RSS"), ("host_peak", b"HWM"))}
+    except (OSError, KeyError):
         pass
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -102,7 +103,7 @@ class Worker:
 
     def send(self, **message: Any) -> None:
         """Tells the engine something. Without an engine there is nothing left to live for."""
-        if message["event"] != "step":  # often, and without any text
+        if message["event"] not in ("started", "step"):  # often, and without any text
             message = secrets_of(os.environ).hidden_in(message)
         data = encode(message)
         try:

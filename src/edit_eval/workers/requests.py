@@ -19,7 +19,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
-from functools import partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from edit_eval.edit_models.contract import EditRequest
@@ -70,10 +70,17 @@ def open_judge_requests(requests: Sequence[Message]) -> list[JudgeRequest | str]
     """
     views = {_key(view): view for request in requests for view in request["pictures"]}
     files = list(dict.fromkeys(file for view in views.values() for file in _files(view)))
-    with ThreadPoolExecutor(min(OPENING_THREADS, len(files) or 1, os.cpu_count() or 1)) as pool:
-        opened: dict[File, Opened] = dict(zip(files, pool.map(_open_unless_damaged, files), strict=True))
-        shown = dict(zip(views, pool.map(partial(_shown, opened), views.values()), strict=True))
+    pool = _opening()
+    opened: dict[File, Opened] = dict(zip(files, pool.map(_open_unless_damaged, files), strict=True))
+    stepped = {key: pool.submit(_shown, opened, view) for key, view in views.items() if view["steps"]}
+    shown = {key: stepped[key].result() if key in stepped else _shown(opened, view) for key, view in views.items()}
     return [_judge_request(request, shown) for request in requests]
+
+
+@lru_cache(maxsize=1)
+def _opening() -> ThreadPoolExecutor:
+    """The threads that open pictures; to start them anew for each batch took as long as all else that it needs."""
+    return ThreadPoolExecutor(min(OPENING_THREADS, os.cpu_count() or 1))
 
 
 def with_own_pictures(request: Request) -> Request:

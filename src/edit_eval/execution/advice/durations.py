@@ -58,7 +58,8 @@ def durations_of(
             duration = Duration(load, unit, source, published=True)
         if duration is None:
             raise ConfigurationError(
-                f"nothing is known of how long {section.name} takes; give a run of it (`--from RUN`)"
+                f"nothing is known of how long {section.name} takes: run a few samples with it (`edit-eval run CONFIG "
+                "--limit 8 --run-dir RUN`), then plan with `--from RUN`"
             )
         found[key] = duration
     return found

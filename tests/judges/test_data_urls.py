@@ -1,0 +1,84 @@
+"""Pictures as they are sent: encoded once, whoever asks, and no more of them kept than there is room for."""
+
+from __future__ import annotations
+
+import base64
+import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from edit_eval.judges import data_urls
+from edit_eval.judges.data_urls import DataUrls
+
+
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The sizes of the pictures that were encoded."""
+    sizes: list[tuple[int, int]] = []
+    png = data_urls.png
+
+    def counted(picture: Any) -> bytes:
+        sizes.append(picture.size)
+        return png(picture)
+
+    monkeypatch.setattr(data_urls, "png", counted)
+    return sizes
+
+
+def picture(number: int, side: int = 16) -> Image.Image:
+    return Image.new("RGB", (side, side), (number, 40, 60))
+
+
+def decoded(url: str) -> Image.Image:
+    start, _, data = url.partition(",")
+    assert start == "data:image/png;base64"
+    return Image.open(io.BytesIO(base64.b64decode(data)))
+
+
+def test_equal_pictures_are_encoded_once_and_others_are_told_apart(encoded: list[tuple[int, int]]) -> None:
+    urls = DataUrls()
+    first, again, other = urls.of(picture(1)), urls.of(picture(1)), urls.of(picture(2))
+    assert first is again
+    assert [decoded(url).getpixel((0, 0)) for url in (first, other)] == [(1, 40, 60), (2, 40, 60)]
+    assert len(encoded) == 2
+
+
+def test_threads_that_want_the_same_at_the_same_time_have_it_made_once(encoded: list[tuple[int, int]]) -> None:
+    urls, together = DataUrls(), threading.Barrier(8)
+
+    def one(_: int) -> str:
+        together.wait()
+        return urls.of(picture(3, 512))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(one, range(8)))) == 1
+    assert encoded == [(512, 512)]
+
+
+def test_a_larger_picture_is_scaled_down_and_known_again(encoded: list[tuple[int, int]]) -> None:
+    urls = DataUrls(64)
+    assert decoded(urls.of(picture(1))).size == (8, 8)
+    urls.of(picture(1))
+    assert encoded == [(8, 8)]
+
+
+def test_the_oldest_are_let_go(monkeypatch: pytest.MonkeyPatch, encoded: list[tuple[int, int]]) -> None:
+    urls = DataUrls()
+    monkeypatch.setattr(data_urls, "MOST_KEPT", int(2.5 * len(urls.of(picture(0)))))
+    for number in (1, 0, 2, 0, 1):  # 1 is the oldest when 2 comes
+        urls.of(picture(number))
+    assert len(encoded) == 4
+
+
+def test_one_that_cannot_be_encoded_fails_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    urls = DataUrls()
+    with monkeypatch.context() as broken:
+        broken.setattr(data_urls, "png", lambda picture: 1 // 0)
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                urls.of(picture(1))
+    assert decoded(urls.of(picture(1))).size == (16, 16)
