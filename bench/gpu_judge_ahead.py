@@ -41,13 +41,16 @@ class SleepingJudge(Qwen3VL):
 
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads the processor alone."""
+        from edit_eval.judges.judge_table import family_of_type
         from edit_eval.judges.picture_patches import keep_levels
+        from edit_eval.judges.processing import judge_processor
         from edit_eval.pretrained import folders
 
         assert isinstance(self.parameters, SleepingJudge.Parameters)
         self._seconds = self.parameters.seconds
         location = folders.locate(self.parameters.model_name, None, "config.json", "a transformers model")
-        self._processor = self._load_processor(location)
+        self._family = family_of_type(str(location.index["model_type"]))
+        self._processor = judge_processor(location, self._family, self.parameters)
         keep_levels(self._processor)
 
     def judge(self, requests: Sequence[Any], inputs: Any = None) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from edit_eval.judges.local_parameters import LocalParameters
 from edit_eval.judges.transformers import TransformersJudge
@@ -20,6 +21,8 @@ class Qwen3VL(TransformersJudge):
     class Parameters(LocalParameters):
         model_name: str = "Qwen/Qwen3-VL-30B-A3B-Instruct"
         """A folder, or a name on the Hugging Face Hub."""
-
-    def __init__(self, parameters: Parameters) -> None:
-        super().__init__(TransformersJudge.Parameters(**asdict(parameters)))
+        # What `transformers` has besides, as it is there where nobody says anything.
+        thinking: ClassVar[str | None] = None
+        thinking_tokens: ClassVar[int] = 8192
+        image_settings: ClassVar[dict[str, Any]] = {}
+        enforce_schema: ClassVar[bool] = True
