@@ -7,6 +7,7 @@ late     it is never ready
 waits    the same, where its port is taken
 shares   its port may be another's, too
 parent   it has a child that went to a session of its own
+pair     it answers once two servers of that folder are up, or after a minute
 kills    at the folder's request number AT, before it is answered, it kills NAME: `server`, `worker` or `engine`
 """
 
@@ -36,6 +37,8 @@ def main(kind: str, port: str, manner: str = "well", folder: str = "", whom: str
             with open(Path(folder) / "asked.txt", "a") as file:
                 file.write(json.dumps(asked.text if kind == "judge" else asked.fields["prompt"]) + "\n")
             count = len((Path(folder) / "asked.txt").read_text().splitlines())
+            while manner == "pair" and alone(Path(folder)):
+                time.sleep(0.02)
             if manner == "kills" and count == int(at):
                 os.kill(pid_of(whom), signal.SIGKILL)
                 time.sleep(1e6)
@@ -47,9 +50,18 @@ def main(kind: str, port: str, manner: str = "well", folder: str = "", whom: str
             time.sleep(1e6)
     if manner == "parent":
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1e6)"], start_new_session=True)
+    if manner == "pair":
+        with open(Path(folder) / "up.txt", "a") as up:
+            up.write(f"{port}\n")
     scripted_server._Listener.allow_reuse_port = manner == "shares"
     {"judge": JudgeServer, "editor": ImageServer}[kind](answer, port=int(port))
     time.sleep(1e6)
+
+
+def alone(folder: Path) -> bool:
+    """Whether this is the folder's only server, for a minute at most."""
+    up = folder / "up.txt"
+    return len(up.read_text().splitlines()) < 2 and time.time() - up.stat().st_mtime < 60
 
 
 def pid_of(whom: str) -> int:

@@ -51,7 +51,7 @@ def nothing_is_left(folder: Path) -> bool:
 
 
 def test_a_whole_run(tmp_path: Path) -> None:
-    what = served(tmp_path, "well", str(tmp_path), concurrency=3, device_ids="cpu:2")
+    what = served(tmp_path, "pair", str(tmp_path), concurrency=3, device_ids="cpu:2")
     made = evaluate(what, run_dir=tmp_path / "run", report=False)
     assert numbers(made.summary)["mean"] == 5.0
     assert asked(tmp_path) == Counter(range(COUNT))
@@ -62,7 +62,7 @@ def test_a_whole_run(tmp_path: Path) -> None:
     about = RunDirectory.existing(made.path).environment()["models"]["judge:chat_endpoint"]
     assert about["engine"] == "command"
     assert about["server"].startswith("http://127.0.0.1:")
-    again = served(tmp_path, "well", str(tmp_path), concurrency=2, load_timeout=60, python=f"{sys.prefix}/bin/python")
+    again = served(tmp_path, "pair", str(tmp_path), concurrency=2, load_timeout=60, python=f"{sys.prefix}/bin/python")
     again["reward_model"]["params"]["serve"]["memory"] = 0.5
     evaluate(again, run_dir=tmp_path / "run", report=False)
     assert asked(tmp_path) == Counter(range(COUNT)), "neither interpreter nor memory nor port is in a key"

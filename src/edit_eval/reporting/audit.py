@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
-import yaml
 from rich.console import Console
 from rich.text import Text
 
 from edit_eval.passports import Passport
 from edit_eval.reporting import formats
-from edit_eval.reporting.page.texts import short_category
+from edit_eval.reporting.page.texts import filled, short_category, texts
 from edit_eval.reporting.terminal_text import Name, numbers, plain_table, print_beside, print_dim, stdout_console
 from edit_eval.statistics.audit.measure import Measure
 
 
-@cache
-def _texts() -> dict[str, dict[str, str]]:
-    source = files("edit_eval.reporting.page").joinpath("templates/audit.yaml").read_text(encoding="utf-8")
-    loaded: dict[str, dict[str, str]] = yaml.safe_load(source)
-    return loaded
-
-
 def words(key: str, language: str, **values: object) -> str:
     """The text `key` in `language` with its `{fields}` filled in. Raises `KeyError` for a key there is not."""
-    said = _texts()[key][language]
-    for name, value in values.items():
-        said = said.replace("{" + name + "}", str(value))
-    return said
+    return filled(texts("audit.yaml")[key][language], values)
 
 
 class Row(NamedTuple):
@@ -64,7 +51,9 @@ def _row(label: str, name: str, one: Measure, language: str) -> Row:
         formats.score(one.value, 3),
         formats.bracketed(one.ci95, 3),
         "" if one.floor is None else f"{sign} {one.floor:g}",
-        words(f"of.{name}" if f"of.{name}" in _texts() else "of.value", language, n=one.n, scenes=one.scenes),
+        words(
+            f"of.{name}" if f"of.{name}" in texts("audit.yaml") else "of.value", language, n=one.n, scenes=one.scenes
+        ),
         result_of(one),
     )
 

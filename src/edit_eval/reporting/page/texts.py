@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
@@ -14,16 +15,20 @@ LANGUAGES = ("en", "zh")
 
 
 @cache
-def texts() -> dict[str, dict[str, str]]:
-    """All texts: `{key: {"en": ..., "zh": ...}}`."""
-    source = files("edit_eval.reporting.page").joinpath("templates/texts.yaml").read_text(encoding="utf-8")
+def texts(file: str = "texts.yaml") -> dict[str, dict[str, str]]:
+    """All texts of a file: `{key: {"en": ..., "zh": ...}}`."""
+    source = files("edit_eval.reporting.page").joinpath(f"templates/{file}").read_text(encoding="utf-8")
     loaded: dict[str, dict[str, str]] = yaml.safe_load(source)
     return loaded
 
 
 def text(key: str, language: str, **values: object) -> str:
     """The text `key` in `language` with its `{fields}` filled in. Raises `KeyError` for a key there is not."""
-    words = texts()[key][language]
+    return filled(texts()[key][language], values)
+
+
+def filled(words: str, values: Mapping[str, object]) -> str:
+    """`words` with their `{fields}` filled in."""
     for name, value in values.items():
         words = words.replace("{" + name + "}", str(value))
     return words
