@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.command_line import Debug, answer, app, main, print_json, verb, wants_json, words
+from edit_eval.command_line import Debug, answer, app, main, print_json, say, verb, wants_json, words
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
+from edit_eval.reporting.chinese.spoken import said, speak, spoken
 from edit_eval.vote_verbs import vote
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def _say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
     from edit_eval.reporting.status import in_folder
 
     where = [] if run_dir else ["--run-dir", str(end.run_dir)]
-    print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
+    say(f"interrupted: all finished work is kept in {end.run_dir}; to resume:")
     print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
 
 
@@ -54,12 +55,12 @@ def _print_numbers(run: Any, *, drawn: bool = True) -> None:
         from edit_eval.reporting.tables import print_summary
         from edit_eval.reporting.terminal_text import stdout_console
 
-        print_summary(run.summary, stdout_console(), language=run.language)
+        print_summary(run.summary, stdout_console(), language=spoken(run.language))
         if "agreement" in run.summary:
             print()
-            print_agreement(run.summary["agreement"], language=run.language)
+            print_agreement(run.summary["agreement"], language=spoken(run.language))
         if drawn:
-            print(f"report: {run.page}")
+            print(said(f"report: {run.page}"))
 
     answer(lambda: run.summary, show)
 
@@ -67,8 +68,8 @@ def _print_numbers(run: Any, *, drawn: bool = True) -> None:
 def _print_audit(made: Any) -> None:
     from edit_eval.reporting.audit import places_of, print_audit
 
-    places = places_of(made.run.path, made.page, made.file, made.run.language)
-    answer(made.as_plain, lambda: print_audit(made.passport, places, language=made.run.language))
+    places = places_of(made.run.path, made.page, made.file, spoken(made.run.language))
+    answer(made.as_plain, lambda: print_audit(made.passport, places, language=spoken(made.run.language)))
 
 
 def _show_version(wanted: bool) -> None:
@@ -137,8 +138,9 @@ def run(
 
     options["progress"], options["driver"] = progress, driver
     configuration = load_configuration(config, **options)
+    speak(configuration.benchmark.language)
     for note in configuration.notes:
-        print(f"note: {note}", file=sys.stderr)
+        say(f"note: {note}")
     try:
         made = evaluate(
             configuration,
@@ -163,7 +165,7 @@ def run(
         _print_numbers(Run(unwritten.run_dir), drawn=False)
         raise
     if shard is not None and made.summary["status"] != "complete":
-        print(f"shard {shard} is done; other shards of {made.path} have something left", file=sys.stderr)
+        say(f"shard {shard} is done; other shards of {made.path} still have work left")
         return answer(lambda: made.summary, lambda: None)
     if anchors:
         from edit_eval.anchors import judge_anchors
@@ -205,7 +207,7 @@ def export(
 
     made = Run(run)
     written = write(made.results, made.summary, target, language=made.language, side=size)
-    answer(lambda: {"written": str(written)}, lambda: print(f"report: {written}"))
+    answer(lambda: {"written": str(written)}, lambda: print(said(f"report: {written}")))
 
 
 @verb(short_help="Predict how long a run takes under every schedule.")
@@ -282,7 +284,7 @@ def compare(
         raise ConfigurationError("--fail-if-worse holds the headline against the first; leave out --score")
     made = [Run(run, passports or passport_folder()) for run in runs]
     comparison = compare_runs(made, score=score, detect=detect, margin=margin)
-    language = made[0].language
+    language = spoken(made[0].language)
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
     if fail_if_worse:
         for line in gate_lines(comparison.gate, language=language):
@@ -320,7 +322,7 @@ def agreement(
 
     made, *others = [Run(run) for run in runs]
     document = made.agreement(people, score, others=others, bridge=bridge)
-    answer(lambda: document, lambda: print_agreement(document, language=made.language))
+    answer(lambda: document, lambda: print_agreement(document, language=spoken(made.language)))
 
 
 @verb(short_help="Examine a judge with edits of known worth.")
@@ -387,7 +389,9 @@ def status(
     from edit_eval.reporting.status import print_status, status_document
     from edit_eval.run import Run
 
-    results = Run(run).results
+    made = Run(run)
+    results = made.results
+    speak(made.language)
     if sample is None:
         answer(lambda: status_document(results), lambda: print_status(results))
     else:
@@ -421,7 +425,7 @@ def view(
     from edit_eval.execution.run_folders import RUNS
     from edit_eval.viewer.server import serve
 
-    serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(line, flush=True))
+    serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(said(line), flush=True))
 
 
 @verb(name="list", short_help="List what a configuration can name.")
@@ -471,7 +475,7 @@ def fetch(config: Config, *, options: Options) -> None:
     for each in fetch_all(config, **options):
         found.append(each)
         if not wants_json():
-            print(f"{each.what}: {each.name}: {memory(each.bytes)} in {each.path}")
+            print(said(f"{each.what}: {each.name}: {memory(each.bytes)} in {each.path}"))
     answer(lambda: [each.as_plain() for each in found], lambda: None)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edit_eval.errors import EditEvalError
+from edit_eval.reporting.chinese.spoken import said, spoken
 from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
 
 if TYPE_CHECKING:
@@ -124,9 +125,14 @@ def main() -> None:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONUTF8": "1"})
     sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
     try:
-        code = app(standalone_mode=False)
+        command = typer.main.get_command(app)
+        if spoken() == "zh":
+            from edit_eval.reporting.chinese.help import help_in_chinese
+
+            help_in_chinese(command)
+        code = command(standalone_mode=False)
         if code == 130:  # so typer passes a Ctrl-C on
-            print("interrupted", file=sys.stderr)
+            say("interrupted")
         sys.exit(code)
     except UsageError as error:
         _fail_to_read(error)
@@ -143,12 +149,12 @@ def _fail(error: Exception, code: int) -> None:
     text = " ".join(text.split())
     faults = getattr(error, "faults", ())
     for fault in faults[:20] if len(faults) > 1 else ():  # the first is in the error's own line
-        print(f"  {fault}", file=sys.stderr)
+        say(f"  {fault}")
     if not isinstance(error, EditEvalError):
         text += " (a fault of edit-eval; `--debug` shows the trace)"
-    print(f"error: {text}", file=sys.stderr)
+    say(f"error: {text}")
     for note in getattr(error, "__notes__", ()):
-        print(f"  {note}", file=sys.stderr)
+        say(f"  {note}")
     sys.exit(code)
 
 
@@ -169,8 +175,13 @@ def _fail_to_read(error: Any) -> None:
         text, rest = unknown[0], f"; {FLAGS[unknown[1]]}"
     elif "unexpected extra argument" in text and set(LISTS) & set(sys.argv):
         rest = f"; a list is written with commas: `{next(flag for flag in LISTS if flag in sys.argv)} A,B`"
-    print(f"error: {text[:1].lower()}{text[1:]}{rest}", file=sys.stderr)
+    say(f"error: {text[:1].lower()}{text[1:]}{rest}")
     sys.exit(2)
+
+
+def say(text: str) -> None:
+    """Tells a person something on stderr, in the language that is spoken."""
+    print(said(text), file=sys.stderr)
 
 
 def words(text: str | None) -> list[str] | None:

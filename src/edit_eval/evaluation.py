@@ -157,8 +157,10 @@ def evaluate(
 
 def progress_of(configuration: Configuration) -> Spectator:
     """The live progress that the configuration asks for."""
+    from edit_eval.reporting.chinese.spoken import speak
     from edit_eval.reporting.progress.live import live_progress  # it takes a while, and only some verbs need it
 
+    speak(configuration.benchmark.language)
     return live_progress(configuration.execution.progress)
 
 

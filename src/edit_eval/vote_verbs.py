@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from edit_eval.command_line import answer, verb, words
+from edit_eval.reporting.chinese.spoken import spoken
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 
@@ -25,7 +26,7 @@ def vote_show(
 
     made = Run(run)
     document = made.preferences(words(without) or ())
-    answer(lambda: document, lambda: print_preferences(document, language=made.language))
+    answer(lambda: document, lambda: print_preferences(document, language=spoken(made.language)))
 
 
 @verb(vote, name="export", short_help="Write people's scores as CSV, for `agreement --people`.")

@@ -14,6 +14,9 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
+from edit_eval.reporting.chinese.renderables import Spoken, told
+from edit_eval.reporting.chinese.spoken import said_word
+
 _LONGEST = 10_000
 _LONGEST_SHORTENED = 2_000
 """Characters of a text that are looked at, whole or to be shortened: more than a terminal shows, whatever they are."""
@@ -122,7 +125,7 @@ def readable(document: Any) -> Any:
 
 def stdout_console() -> Console:
     """Where the verbs that read print to: the terminal's width (80 without one), colours only on a terminal."""
-    return Console(markup=False, emoji=False, highlight=False)
+    return Spoken(markup=False, emoji=False, highlight=False)
 
 
 def print_beside(console: Console, head: Text | str, body: Text) -> None:
@@ -130,7 +133,7 @@ def print_beside(console: Console, head: Text | str, body: Text) -> None:
 
     A word that does not fit, such as a path, is left to the terminal to wrap, so that it can be copied whole.
     """
-    head = Text(head) if isinstance(head, str) else head
+    head, body = told(Text(head) if isinstance(head, str) else head), told(body)
     room = max(1, console.width - head.cell_len)
     too_long = any(cell_len(word) > room and ("/" in word or word.isascii()) for word in body.plain.split())
     for line in [body] if too_long else body.wrap(console, room):
@@ -165,7 +168,7 @@ def numbers(*headings: str) -> list[Column]:
 
 def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:
     """Names and values. Text is wrapped in its column; what cannot be, a path, stays whole so that it can be copied."""
-    rows = [(name, [value] if isinstance(value, str) else list(value)) for name, value in facts]
+    rows = [(said_word(name), [value] if isinstance(value, str) else list(value)) for name, value in facts]
     column = max((cell_len(name) for name, _ in rows), default=0)
     for name, lines in rows:
         head = Text(" " * (indent + 2)).append(padded(name, column), style="dim").append("  ")

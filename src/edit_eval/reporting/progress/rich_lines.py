@@ -67,7 +67,7 @@ class RichProgress:
         row = Table.grid(padding=(0, 2, 0, 0))
         bar = ProgressBar(1.0, so_far.fraction, width=BAR, complete_style="green") if so_far.size else Text("")
         row.add_row(Text("reading the benchmark"), bar, Text(reading_words(so_far)))
-        self._below().update(row, refresh=True)
+        self._below().update(told(row), refresh=True)
 
     def has_read(self) -> None:
         """Takes the bar away."""
@@ -96,7 +96,7 @@ class RichProgress:
         self._drawn = drawn
         width, height = self._console.size
         bars = bars_of(snapshot, width, height)
-        below.update(bars, refresh=not lines)  # with lines, writing those draws the bars below them
+        below.update(told(bars), refresh=not lines)  # with lines, writing those draws the bars below them
         self.write(lines)
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
