@@ -221,7 +221,7 @@ def one_error(found: Outcome, code: int, words: str) -> None:
         (["status", "RUN", "zebra"], "`zebra` is no sample"),
         (["compare", "RUN", "NOWHERE"], "does not exist"),
         (["agreement", "NOWHERE"], "does not exist"),
-        (["describe", "zebra"], "`zebra` is no benchmark, edit model, judge or protocol"),
+        (["describe", "zebra"], "`zebra` is not a benchmark, edit model, judge or protocol"),
         (["env", "create", "NOWHERE", "--for", "zebra"], "--for zebra"),
         (["run", "CONFIG", "--run-dir", "RUN", "--retry", "zebra"], "--retry zebra"),
         (["run", "CONFIG", "--run-dir", "RUN", "--retry", "edit_faild"], "did you mean `edit_failed`?"),
@@ -359,8 +359,8 @@ def test_a_run_below_its_coverage_is_three_each_time_and_has_its_document(
         assert found.code == 3, time
         assert found.document["coverage"]["by_status"] == {"ok": 8, "unparseable": 1}
         assert found.err.rstrip().splitlines()[-1] == (
-            "error: coverage: 8 of 9 are scored, and evaluation.min_coverage is 1; "
-            f"`edit-eval status {tmp_path / 'run'}` names the rest, `--retry unparseable` tries those again"
+            "error: coverage: 8 of 9 are scored, but evaluation.min_coverage is 1; "
+            f"`edit-eval status {tmp_path / 'run'}` names the rest, `--retry unparseable` retries them"
         )
     low = [*("--set", "evaluation.min_coverage=0.5"), "--run-dir", tmp_path / "other"]
     assert command("run", path, *low, "--reuse", tmp_path / "run", "--progress", "none").code == 0

@@ -26,7 +26,8 @@ __all__ = ["app", "main"]
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file, or a name that `list` shows.")]
 Passports = Annotated[
-    Path | None, typer.Option("--passports", metavar="DIR", help="Where judges' passports lie. Default: your cache.")
+    Path | None,
+    typer.Option("--passports", metavar="DIR", help="Folder of judges' passports. Default: your cache."),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 
@@ -86,7 +87,7 @@ def edit_eval(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Measure instruction-based image editing models: edits on every GPU, a judge, scores with their uncertainty."""
+    """Measure instruction-based image editing models: edit on every GPU, let a judge score, report the uncertainty."""
 
 
 @verb()
@@ -103,17 +104,15 @@ def run(
     ] = None,
     retry: Annotated[str | None, typer.Option(metavar="STATUS,...", help="Retry failures with these statuses.")] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="First check every source and every edit against the records.")
+        bool, typer.Option("--verify", help="First check every source image and edit against the records.")
     ] = False,
     strict_environment: Annotated[
         bool,
-        typer.Option(
-            "--strict-environment", help="Refuse libraries or GPUs that have changed since, and workers that differ."
-        ),
+        typer.Option("--strict-environment", help="Stop if libraries or GPUs have changed, or workers differ."),
     ] = False,
     passports: Passports = None,
     anchors: Annotated[
-        bool, typer.Option("--anchors", help="Judge the passport's anchor edits again: has the judge drifted?")
+        bool, typer.Option("--anchors", help="Judge the passport's anchor edits again, to see any drift.")
     ] = False,
     progress: Annotated[
         str | None,
@@ -125,10 +124,10 @@ def run(
         str | None, typer.Option(metavar="local|ray", help="Run on this machine, or on a Ray cluster.")
     ] = None,
     shard: Annotated[
-        str | None, typer.Option(metavar="I/N|auto", help="Do part I of N; all parts share one --run-dir.")
+        str | None, typer.Option(metavar="I/N|auto", help="Do part I of N; all parts share the same --run-dir.")
     ] = None,
     grace: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Time to finish what is under way after SIGTERM or SIGUSR1.")
+        float, typer.Option(metavar="SECONDS", min=0, help="Time to finish running tasks after SIGTERM or SIGUSR1.")
     ] = 10.0,
 ) -> None:
     """Edit, judge and report. Rerun the same command to resume."""
@@ -177,7 +176,7 @@ def run(
 
 @verb()
 def report(run: RunFolder) -> None:
-    """Make the report again, from the records alone; of an audit its page."""
+    """Write the report again from the records; for an audit, its page."""
     from edit_eval.audit import drawn_again
     from edit_eval.run import Run
 
@@ -194,14 +193,14 @@ def report(run: RunFolder) -> None:
     _print_numbers(made)
 
 
-@verb(short_help="Write a report that can be sent: one page, a folder or a zip.")
+@verb(short_help="Write a report to send: one page, a folder or a zip.")
 def export(
     run: RunFolder,
     target: Annotated[Path, typer.Argument(metavar="FILE.html|FOLDER|FILE.zip", help="Where to write it.")],
     *,
-    size: Annotated[int, typer.Option(metavar="PIXELS", help="The longest side of the pictures in it.")] = 1024,
+    size: Annotated[int, typer.Option(metavar="PIXELS", help="Longest side of the pictures in it.")] = 1024,
 ) -> None:
-    """Write a report with its sources and edits in it, from the records alone; no link leads out of it."""
+    """Write a report with all its pictures inside, from the records; it needs no other file."""
     from edit_eval.reporting.page.export import export as write
     from edit_eval.run import Run
 
@@ -217,13 +216,13 @@ def plan(
     gpus: Annotated[int | None, typer.Option(metavar="N", help="Simulate N GPUs; with --nodes, N on each.")] = None,
     nodes: Annotated[int | None, typer.Option(metavar="N", help="Simulate N machines, and compare with fewer.")] = None,
     shared_disk: Annotated[
-        bool, typer.Option("--shared-disk", help="With --nodes: one disk for the weights of all machines.")
+        bool, typer.Option("--shared-disk", help="With --nodes: all machines read weights from one disk.")
     ] = False,
     price: Annotated[
-        float | None, typer.Option(metavar="P", help="With --nodes: the price of a GPU-hour, to show the cost.")
+        float | None, typer.Option(metavar="P", help="With --nodes: price of a GPU-hour, to show the cost.")
     ] = None,
     gpu_memory: Annotated[
-        float | None, typer.Option(metavar="GIB", help="With --gpus: free memory on each, in GiB.")
+        float | None, typer.Option(metavar="GIB", help="With --gpus: free memory on each GPU, in GiB.")
     ] = None,
     samples: Annotated[int | None, typer.Option(metavar="M", help="Simulate M samples.")] = None,
     from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="Use timings from RUN.")] = None,
@@ -257,10 +256,10 @@ def compare(
         str | None, typer.Option(metavar="NAME", help="Compare this score instead of the headline.")
     ] = None,
     detect: Annotated[
-        float | None, typer.Option(metavar="D", help="Also show how many samples a difference of D points would take.")
+        float | None, typer.Option(metavar="D", help="Also show how many samples would detect a difference of D.")
     ] = None,
     fail_if_worse: Annotated[
-        bool, typer.Option("--fail-if-worse", help="Exit with 3 if any scores lower or fails more than the first.")
+        bool, typer.Option("--fail-if-worse", help="Exit with 3 if any run scores lower or fails more than the first.")
     ] = False,
     margin: Annotated[
         float | None,
@@ -268,10 +267,10 @@ def compare(
     ] = None,
     passports: Passports = None,
     allow_drift: Annotated[
-        bool, typer.Option("--allow-drift", help="Do not exit with 3 where a judge has drifted between the runs.")
+        bool, typer.Option("--allow-drift", help="Do not exit with 3 when a judge has drifted between the runs.")
     ] = False,
 ) -> None:
-    """Paired differences with intervals, corrected p-values, ranks with ties; of runs, or of models within one."""
+    """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.evaluation import compare as compare_runs
     from edit_eval.passports import passport_folder
     from edit_eval.reporting.comparison import comparison_document, print_comparison
@@ -279,9 +278,9 @@ def compare(
     from edit_eval.run import Run
 
     if margin is not None and not fail_if_worse:
-        raise ConfigurationError("--margin needs --fail-if-worse: give both, or neither")
+        raise ConfigurationError("--margin needs --fail-if-worse: give both or neither")
     if score is not None and fail_if_worse:
-        raise ConfigurationError("--fail-if-worse holds the headline against the first; leave out --score")
+        raise ConfigurationError("--fail-if-worse compares the headline score with the first; leave out --score")
     made = [Run(run, passports or passport_folder()) for run in runs]
     comparison = compare_runs(made, score=score, detect=detect, margin=margin)
     language = spoken(made[0].language)
@@ -296,10 +295,10 @@ def compare(
         sys.exit(3)
 
 
-@verb(short_help="How far judges agree with each other and with people.")
+@verb(short_help="How well judges agree with each other and with people.")
 def agreement(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="A run directory; more add their judges of the same edits.")
+        list[Path], typer.Argument(metavar="RUN...", help="A run; further runs add their judges of the same edits.")
     ],
     people: Annotated[
         Path | None,
@@ -310,13 +309,11 @@ def agreement(
     ] = None,
     bridge: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="OLD NEW", help="Map scores of judge OLD to the scale of judge NEW."),
+        typer.Option(metavar="OLD NEW", help="Map scores of judge OLD to those of judge NEW."),
     ] = None,
-    score: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Look at this score instead of the headline.")
-    ] = None,
+    score: Annotated[str | None, typer.Option(metavar="NAME", help="Use this score instead of the headline.")] = None,
 ) -> None:
-    """How far the judges agree with themselves, with each other and with people, and how often they give no score."""
+    """How well judges agree with themselves, each other and people, and how often they give no score."""
     from edit_eval.reporting.agreement import print_agreement
     from edit_eval.run import Run
 
@@ -325,13 +322,13 @@ def agreement(
     answer(lambda: document, lambda: print_agreement(document, language=spoken(made.language)))
 
 
-@verb(short_help="Examine a judge with edits of known worth.")
+@verb(short_help="Examine a judge with edits of known quality.")
 def audit(
     config: Config,
     *,
-    judge: Annotated[str | None, typer.Option(metavar="NAME", help="Examine this one of several judges.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Draw other scenes.")] = 0,
-    scenes: Annotated[int, typer.Option(metavar="N", help="Scenes a category; fewer show less.")] = 40,
+    judge: Annotated[str | None, typer.Option(metavar="NAME", help="Examine this judge, if there are several.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed for drawing the scenes.")] = 0,
+    scenes: Annotated[int, typer.Option(metavar="N", help="Scenes per category; more give a surer verdict.")] = 40,
     size: Annotated[int, typer.Option(metavar="PIXELS", help="Width of the scenes.")] = 512,
     run_dir: Annotated[
         Path | None,
@@ -340,9 +337,9 @@ def audit(
     passports: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the passport there. Default: the user's cache.")
     ] = None,
-    people: Annotated[Path | None, typer.Option(metavar="FILE|vie", help="Hold it against people, too.")] = None,
+    people: Annotated[Path | None, typer.Option(metavar="FILE|vie", help="Also compare with people's scores.")] = None,
     judged: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="With --people: its scores of these edits.")
+        Path | None, typer.Option(metavar="RUN", help="With --people: a run in which it scored those edits.")
     ] = None,
     devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace the judge's devices.")] = None,
     set_: Annotated[
@@ -350,9 +347,9 @@ def audit(
         typer.Option("--set", metavar="KEY=VALUE", help="Replace one value of the YAML, by dotted key."),
     ] = None,
 ) -> None:
-    """Show a judge edits of known worth, asked as the configuration asks it. Its edit models are not run.
+    """Examine a judge with edits of known quality, asked as the configuration asks it. Edit models are not run.
 
-    Exit with 3 if the judge did not pass everything. Rerun the same command to resume.
+    Exit with 3 unless the judge passes every test. Rerun the same command to resume.
     """
     from edit_eval.audit import audit as examine
 
@@ -398,7 +395,7 @@ def status(
         answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
 
 
-@verb(short_help="Look at runs in a browser, also while they are at work.")
+@verb(short_help="View runs in a browser, also while they are running.")
 def view(
     runs: Annotated[
         list[Path] | None,
@@ -406,21 +403,19 @@ def view(
     ] = None,
     *,
     host: Annotated[
-        str, typer.Option(metavar="HOST", help="Listen on this address; any but this machine's own needs a token.")
+        str, typer.Option(metavar="HOST", help="Listen on this address; any other than localhost needs a token.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Listen on this port; 0 takes a free one.")
+        int, typer.Option(metavar="N", min=0, max=65535, help="Listen on this port; 0 picks a free one.")
     ] = 7860,
     token: Annotated[
         str,
-        typer.Option(
-            metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Answer nothing without this token; auto makes one."
-        ),
+        typer.Option(metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Require this token; auto makes one."),
     ] = "",
 ) -> None:
-    """Look at runs in a browser, also while they are at work; compare them, and vote on edits.
+    """View runs in a browser, also while they are running; compare them, and vote on edits.
 
-    Behind a connection such as `ssh -L 7860:localhost:7860 MACHINE` it works as it does here.
+    On a remote machine, connect with `ssh -L 7860:localhost:7860 MACHINE`.
     """
     from edit_eval.execution.run_folders import RUNS
     from edit_eval.viewer.server import serve
@@ -440,7 +435,7 @@ def list_() -> None:
 def describe(
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="A registered name, or a class path.")],
 ) -> None:
-    """Show the parameters of a benchmark, an edit model, a judge or a protocol; and a protocol's scores."""
+    """Show the parameters of a benchmark, edit model, judge or protocol, and a protocol's scores."""
     from edit_eval.reporting.components import description_document, print_description
 
     answer(lambda: description_document(type_), lambda: print_description(type_))
@@ -452,7 +447,7 @@ def doctor(
     *,
     options: Options,
 ) -> None:
-    """Check this machine, and whether a configuration would run on it. Exit with 3 if something would stop it."""
+    """Check this machine, and whether a configuration would run on it. Exit with 3 if it would not."""
     from edit_eval.evaluation import examine
     from edit_eval.reporting.examination import print_findings
 
@@ -466,7 +461,7 @@ def doctor(
 def fetch(config: Config, *, options: Options) -> None:
     """Download the benchmark, weights and prompts of a configuration into their caches (HF_HOME, XDG_CACHE_HOME).
 
-    A machine without a network that has the same caches runs it with HF_HUB_OFFLINE=1.
+    A machine without a network that has the same caches can run it with HF_HUB_OFFLINE=1.
     """
     from edit_eval.evaluation import fetch as fetch_all
     from edit_eval.reporting.formats import memory
@@ -483,17 +478,17 @@ env = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Environment
 app.add_typer(env, name="env")
 
 
-@env.command("create", short_help="Create one, and print its line for the YAML.")
+@env.command("create", short_help="Create one, and print the line for your YAML.")
 def env_create(
     folder: Annotated[Path, typer.Argument(metavar="DIR")],
     for_: Annotated[str, typer.Option("--for", metavar="edit|judge", help="What will run in it.")],
     constraint: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Versions, as `pip install -c` takes them.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Version constraints, as for `pip install -c`.")
     ] = None,
-    python: Annotated[str, typer.Option(help="The interpreter to make it from.")] = "",
+    python: Annotated[str, typer.Option(help="Python interpreter to create it with.")] = "",
     debug: Debug = False,
 ) -> None:
-    """Create an environment for a model, and print its line for the YAML."""
+    """Create an environment for a model, and print the line for your YAML."""
     from edit_eval.execution.machine.environments import create_environment
 
     print(create_environment(folder, for_, constraints=constraint or (), python=python, shown=True))

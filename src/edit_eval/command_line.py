@@ -46,7 +46,11 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 def _flags_of_all(
     as_json: Annotated[
         bool,
-        typer.Option("--json", callback=_set_document_apart, help="Print one JSON document; all else goes to stderr."),
+        typer.Option(
+            "--json",
+            callback=_set_document_apart,
+            help="Print one JSON document to stdout; everything else goes to stderr.",
+        ),
     ] = False,
     debug: Debug = False,
 ) -> None:
@@ -151,7 +155,7 @@ def _fail(error: Exception, code: int) -> None:
     for fault in faults[:20] if len(faults) > 1 else ():  # the first is in the error's own line
         say(f"  {fault}")
     if not isinstance(error, EditEvalError):
-        text += " (a fault of edit-eval; `--debug` shows the trace)"
+        text += " (this is a bug in edit-eval; `--debug` shows the traceback)"
     say(f"error: {text}")
     for note in getattr(error, "__notes__", ()):
         say(f"  {note}")
@@ -169,12 +173,12 @@ def _fail_to_read(error: Any) -> None:
     for theirs, ours in READABLE:
         text = re.sub(theirs, ours, text)
     command = error.ctx.command_path if error.ctx else "edit-eval"
-    rest = "" if "did you mean" in text else f"; `{command} --help` shows what there is"
+    rest = "" if "did you mean" in text else f"; `{command} --help` shows the options"
     unknown = re.match(r"No such option: (--[\w-]+)", text, re.IGNORECASE)
     if unknown and unknown[1] in FLAGS:
         text, rest = unknown[0], f"; {FLAGS[unknown[1]]}"
     elif "unexpected extra argument" in text and set(LISTS) & set(sys.argv):
-        rest = f"; a list is written with commas: `{next(flag for flag in LISTS if flag in sys.argv)} A,B`"
+        rest = f"; separate the items of a list with commas: `{next(flag for flag in LISTS if flag in sys.argv)} A,B`"
     say(f"error: {text[:1].lower()}{text[1:]}{rest}")
     sys.exit(2)
 

@@ -82,7 +82,7 @@ def evaluate(
     refuse_a_python_without_utf_8()
     part = None if shard is None else read_shard(shard, os.environ)
     if part is not None and run_dir is None:
-        raise ConfigurationError("--shard needs --run-dir: it is the run that all shards share")
+        raise ConfigurationError("--shard needs --run-dir: all shards share one run directory")
     again = failures(retry)
     notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too

@@ -144,8 +144,8 @@ def test_a_row_that_is_none_is_refused_with_its_place(row: dict[str, Any], words
     ("name", "content", "words"),
     [
         ("a.json", b"[{", "a.json is no JSON in UTF-8"),
-        ("a.json", b'{"a": 1}', "is to be a list of objects, not dict"),
-        ("a.json", b"[1]", "a reply is to be an object, not int"),
+        ("a.json", b'{"a": 1}', "must be a list of objects, not dict"),
+        ("a.json", b"[1]", "a reply must be an object, not int"),
         ("a.json", b"[]", "holds no reply"),
         ("a.jsonl", b'{"sample": "a"', "a.jsonl is no JSONL in UTF-8"),
         ("a.csv", "sample,édit".encode("latin-1"), "a.csv is no CSV in UTF-8"),

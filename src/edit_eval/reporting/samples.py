@@ -64,7 +64,7 @@ def _sample(results: Results, sample_id: str) -> Sample:
     hint = did_you_mean(sample_id, [sample.id for sample in results.samples])
     if not hint and results.samples:
         hint = f"; it has {len(results.samples)}, the first is `{results.samples[0].id}`"
-    raise ConfigurationError(one_line(f"`{one_line(sample_id, 80)}` is no sample of {results.directory}{hint}"))
+    raise ConfigurationError(one_line(f"`{one_line(sample_id, 80)}` is not a sample of {results.directory}{hint}"))
 
 
 def _edits(results: Results, sample: Sample) -> list[Edit]:
@@ -145,7 +145,7 @@ def _answer_facts(which: str, answer: Reading, judgement: Judgement) -> Facts:
         yield f"values{which}", one_line(", ".join(f"{name} {value:.4g}" for name, value in answer.values.items()))
     if answer.mass is not None:
         known = answer.mass if isinstance(answer.mass, str) else f"{answer.mass:.3f}"
-        yield f"mass{which}", f"{known} (of the probability, on the answers that were asked for)"
+        yield f"mass{which}", f"{known} (probability of the allowed answers together)"
     if answer.reason and answer.reason != judgement.reason:
         yield f"reason{which}", one_line(answer.reason)
     if answer.asked > 1:

@@ -173,7 +173,7 @@ def _print_live(console: Console, live: Live) -> None:
     if rest := live.devices[len(shown) :]:
         console.print(Text(f"  {more_devices(rest)}", style="dim"))
     if (silent := time.time() - live.at) > SILENT:
-        console.print(Text(f"not heard of for {duration(silent)}", style="yellow"))
+        console.print(Text(f"no sign of life for {duration(silent)}", style="yellow"))
 
 
 def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
@@ -200,7 +200,7 @@ def _counts(document: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("")
     refused = document["edits"].get(Status.EDIT_REFUSED.value, 0)
-    columns = ("done", "failed", "set aside", *(("refused",) if refused else ()))
+    columns = ("done", "failed", "given up", *(("refused",) if refused else ()))
     for title in (*columns, "skipped", "pending", "total"):
         table.add_column(title, justify="right")
     for name in ("edits", "judgements", "controls"):
@@ -256,13 +256,13 @@ def _count(number: int, style: str) -> Text:
 def _print_failure(console: Console, failure: dict[str, Any]) -> None:
     things = ("score" if failure["judge"] else "edit") + ("s" if failure["count"] != 1 else "")
     who = " · ".join(one_line(name) for name in (failure["edit_model"], failure["judge"]) if name)
-    aside = ", set aside" if failure["set_aside"] else ""
+    aside = ", given up" if failure["set_aside"] else ""
     console.print()
     head = Text(failure["status"].replace("_", " "), style="bold red").append(f"  {failure['count']} {things}{aside}  ")
     print_beside(console, head, Text(who, style="dim"))
     ids = [one_line(sample) for sample in failure["samples"]]
     more = f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else ""
-    print_beside(console, "  ", Text(failure["reason"] or "no reason was recorded"))
+    print_beside(console, "  ", Text(failure["reason"] or "no reason recorded"))
     print_beside(console, "  ", Text(", ".join(ids[:IDS_SHOWN]) + more, style="dim"))
 
 
@@ -273,7 +273,7 @@ def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
         return found
     again = one_line(going_on(Path(document["directory"])))
     if document["status"] == "incomplete":
-        found.append(("to go on:", again))
+        found.append(("to resume:", again))
     failed = dict.fromkeys(failure["status"] for failure in document["failures"])
     statuses = ",".join(status for status in failed if status != Status.EDIT_REFUSED)  # that was an answer
     if statuses:

@@ -133,14 +133,15 @@ def print_beside(console: Console, head: Text | str, body: Text) -> None:
 
     A word that does not fit, such as a path, is left to the terminal to wrap, so that it can be copied whole.
     """
-    head, body = told(Text(head) if isinstance(head, str) else head), told(body)
-    room = max(1, console.width - head.cell_len)
+    start: Text = told(Text(head) if isinstance(head, str) else head)
+    body = told(body)
+    room = max(1, console.width - start.cell_len)
     too_long = any(cell_len(word) > room and ("/" in word or word.isascii()) for word in body.plain.split())
     for line in [body] if too_long else body.wrap(console, room):
-        line = head + line
+        line = start + line
         line.rstrip()
-        console.print(line, soft_wrap=True)
-        head = Text(" " * head.cell_len)
+        Console.print(console, line, soft_wrap=True)  # it has been told already
+        start = Text(" " * start.cell_len)
 
 
 def print_dim(console: Console, words: str) -> None:

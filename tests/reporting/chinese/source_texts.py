@@ -17,7 +17,8 @@ from edit_eval.reporting.chinese.catalog import clauses
 
 SRC = Path(edit_eval.__file__).parent
 APART = yaml.safe_load((Path(__file__).parent / "not_for_people.yaml").read_text(encoding="utf-8"))
-"""What is no text for a person: `files`, `calls` (whose arguments are none), `keywords`, and single `texts` by file."""
+"""What is no text for a person: `files`, `calls` (whose arguments are none), `keywords`, and single `texts` by
+file; `through` are functions whose first argument gives a field its name."""
 MOST = 16
 """Variants of one expression that are looked at."""
 VERBS = ("cli.py", "command_line.py", "vote_verbs.py")
@@ -50,7 +51,9 @@ def texts() -> tuple[Text, ...]:
         name = file.relative_to(SRC).as_posix()
         if any(re.fullmatch(pattern, name) for pattern in APART["files"]):
             continue
-        apart = {shape(words) for pattern, some in APART["texts"].items() if re.fullmatch(pattern, name) for words in some}
+        apart = {
+            shape(words) for pattern, some in APART["texts"].items() if re.fullmatch(pattern, name) for words in some
+        }
         for line, words in of_file(file, name):
             for clause, _ in clauses(words):
                 bare = bared(clause)
@@ -97,7 +100,12 @@ def of_file(file: Path, name: str) -> Iterator[tuple[int, str]]:
         if _is_text(node) and not _is_part(node, above) and not _is_apart(node, above):
             for parts in _variants(node):
                 yield node.lineno, "".join(parts)
-        if isinstance(node, ast.Call) and _called(node) == "counted" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
+        if (
+            isinstance(node, ast.Call)
+            and _called(node) == "counted"
+            and len(node.args) == 2
+            and isinstance(node.args[1], ast.Constant)
+        ):
             yield node.lineno, f"{{N}} {node.args[1].value}"
             yield node.lineno, f"{{N}} {node.args[1].value}s"
 
@@ -124,7 +132,9 @@ def _is_part(node: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
     if isinstance(parent, ast.FormattedValue):
         holder = above[parent]
         return not isinstance(holder, ast.JoinedStr) or parent.format_spec is None
-    return isinstance(parent, ast.Expr | ast.Subscript | ast.Compare | ast.JoinedStr) or (parent is not None and _is_text(parent))
+    return isinstance(parent, ast.Expr | ast.Subscript | ast.Compare | ast.JoinedStr) or (
+        parent is not None and _is_text(parent)
+    )
 
 
 def _is_apart(node: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
@@ -167,14 +177,10 @@ def _of_field(part: ast.expr) -> list[list[str]]:
     return [["{" + _field(part.value) + "}"]] if part.format_spec else _variants(part.value)
 
 
-_THROUGH = {"one_line", "str", "repr", "len", "sorted", "list", "round", "int", "float", "max", "min", "abs", "sum", "tuple",
-            "set", "type", "next", "map", "join", "duration", "score", "memory", "counted", "strip", "replace", "lower"}  # fmt: skip
-
-
 def _field(node: ast.AST) -> str:
     """A name for what stands in a field."""
     match node:
-        case ast.Call(args=[first, *_]) if _called(node) in _THROUGH:
+        case ast.Call(args=[first, *_]) if _called(node) in APART["through"]:
             return _field(first)
         case ast.Call():
             return _field(node.func)

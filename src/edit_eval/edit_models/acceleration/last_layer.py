@@ -26,7 +26,9 @@ def use_last_layer_for_noise(transformer: Any) -> None:
     Before any other measure takes parts out of the layers. Raises `LoadError` where this diffusers' layers compute
     something else than this file knows.
     """
-    with trial("short_last_layer: the layers of this diffusers are others than edit-eval knows", "set it to false"):
+    with trial(
+        "short_last_layer: this version of diffusers has layers that edit-eval does not know", "set it to false"
+    ):
         _try(transformer)
     layers = transformer.transformer_blocks
     layers[-1] = _class()(layers[-1])

@@ -1,8 +1,9 @@
 """English lines in Chinese: a catalog of templates beside the code, which itself knows no language.
 
-A text of the program is an English literal or f-string, wherever it arises. What is printed of it is cut into clauses (at `; ` and
-`: `); of each the template is found that it was made from, and what stood in its fields is put into the Chinese one, itself
-in Chinese if there is a template for it. What has none stays as it is: a path, a name, a library's words.
+A text of the program is an English literal or f-string, wherever it arises. What is printed of it is cut into clauses
+(at `; ` and `: `); of each the template is found that it was made from, and what stood in its fields is put into the
+Chinese one, itself in Chinese if there is a template for it. What has none stays as it is: a path, a name, a library's
+words.
 """
 
 from __future__ import annotations
@@ -151,13 +152,13 @@ def words() -> Mapping[str, str]:
 
 @cache
 def parts() -> dict[str, dict[str, str]]:
-    """The files of the catalog, each English to Chinese: one a room, `words`, and `composed` (what f-strings come to)."""
+    """The files of the catalog, each English to Chinese: one a room, and `words`."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     folder = files("edit_eval.reporting.chinese").joinpath("texts")
     return {
-        file.name.removesuffix(".yaml"): yaml.load(file.read_text(encoding="utf-8"), loader) or {}  # noqa: S506
+        file.name.removesuffix(".yaml"): yaml.load(file.read_text(encoding="utf-8"), loader) or {}
         for file in sorted(folder.iterdir(), key=lambda file: file.name)
     }
 
@@ -241,13 +242,15 @@ def _listed(bare: str, depth: int) -> str | None:
     if len(parts) == 1:
         return None
     said = [_line(part, depth - 1) for part in parts]
-    if said == parts or any(a == b and re.search(r"\b[a-z]{3,} [a-z]{2,}", a) for a, b in zip(said, parts, strict=True)):
+    if said == parts or any(
+        a == b and re.search(r"\b[a-z]{3,} [a-z]{2,}", a) for a, b in zip(said, parts, strict=True)
+    ):
         return None
     return "，".join(said)
 
 
 def _filled(chinese: str, values: Mapping[str, str]) -> str:
-    """The Chinese template with its fields; no space stands between two Chinese characters where one of them begins or ends."""
+    """The Chinese template with its fields; where one begins or ends no space is left between Chinese characters."""
     made = ""
     for i, part in enumerate(_FIELD.split(chinese)):
         piece = values[part] if i % 2 else part

@@ -1,4 +1,4 @@
-"""What rich draws, in the language that is spoken: headings, cells and lines. Names and a judge's words stay what they are."""
+"""What rich draws, in the language that is spoken: headings, cells, lines. Names and a judge's words stay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from edit_eval.reporting.chinese.spoken import said, said_word, spoken
+from edit_eval.reporting.chinese.spoken import said_word, spoken
 
 
 class Spoken(Console):

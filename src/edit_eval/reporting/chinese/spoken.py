@@ -1,4 +1,4 @@
-"""The language that this process speaks to whoever looks at it. Records, journals, logs and JSON are English whatever it is."""
+"""The language in which this process speaks to people. Records, journals, logs and JSON are English whatever it is."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def speak(language: str) -> None:
 def spoken(of_run: str = "", environment: Mapping[str, str] | None = None) -> str:
     """`zh` or `en`, for what is about a run in `of_run` (else the one that was named to `speak`).
 
-    Chinese if the run is; else what `EDIT_EVAL_LANG` says; else the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is set. A run
-    whose instructions are English says nothing about who reads its numbers.
+    Chinese if the run is; else what `EDIT_EVAL_LANG` says; else the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is
+    set. A run whose instructions are English says nothing about who reads its numbers.
     """
     if "zh" in (of_run, "" if of_run else _of_run):
         return "zh"

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.execution.drivers.contract import Meter
+from edit_eval.reporting.chinese.renderables import told
 from edit_eval.reporting.progress.view import CategoryDone, DeviceView, Judged, Line, Plan, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import (
     asked_words,
@@ -161,7 +162,7 @@ def plan_table(plan: Plan) -> ConsoleRenderable:
     for row in plan.rows:
         name = ("edits by " if row.kind == "edit" else "scores by ") + row.model
         about = [*([first_samples(row)] if row.first else []), *asked_words(row)]
-        first = Text(", ".join(about) or "as they come", style="" if row.first else "dim")
+        first = Text(", ".join(about) or "in any order", style="" if row.first else "dim")
         table.add_row("" if name == before else Name(name), devices(row.devices), str(row.count), first)
         before = name
     schedule = tagged("schedule", "dim", Text.assemble(plan.schedule, (f"  {plan.explanation}", "dim")))

@@ -53,7 +53,7 @@ def devices(names: Sequence[str]) -> str:
 
 def skipped(count: int) -> Said:
     """What stands in place of lines for which a display was too slow."""
-    return Said("", f"({count} lines were left out)")
+    return Said("", f"({count} lines skipped)")
 
 
 def failed(judgement: Judgement) -> str:
@@ -118,7 +118,7 @@ def rate(per_minute: float) -> str:
 def left(snapshot: Snapshot) -> str:
     """`12 min 05 s left`, as far as that is known."""
     if snapshot.left is None:
-        return "time left not known yet"
+        return "time left unknown"
     words = f"{duration(float(snapshot.left))} left"
     if snapshot.left_without:
         words += " for the edits" if "judge" in snapshot.left_without else " for the scores"
