@@ -293,7 +293,7 @@ class Experiment:
 
 def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, folder: Path) -> None:
     """Raises `ConfigurationError` for an edit model that takes fewer sources than a sample has, and for one that crops
-    them where a judge measures outside of a mask. A class that only its own environment can import is not asked."""
+    them where a judge measures outside a mask. A class that only its own environment can import is not asked."""
     try:
         model_class = import_class("edit_model", section.class_path, folder)
     except NotHere:
@@ -313,8 +313,8 @@ def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, f
         asked = (one.question for some in experiment.asked[judge.name] for one in some)
         if judge.measures and any(view.picture == "mask" for question in asked for view in question.shows):
             raise ConfigurationError(
-                f"{section.name} crops its sources, so what {judge.name} measures outside of a mask would be of other "
-                "places; leave one of the two out"
+                f"{section.name} crops its sources, so what {judge.name} measures outside a mask would be of other "
+                "places; leave out one of them"
             )
 
 

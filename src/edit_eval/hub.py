@@ -67,7 +67,7 @@ def local_path(data_path: str, wanted: Sequence[str] = ("*",), key: str = "bench
     name, revision, path = found.groups()
     folder = snapshot(Repository(name, revision), [path, f"{path}/*"] if path else wanted, key)
     if path and not (folder / path).exists():
-        raise ConfigurationError(f"{key}: {Repository(name, revision)}does not contain {path}")
+        raise ConfigurationError(f"{key}: {Repository(name, revision)} does not contain {path}")
     return folder / path if path else folder
 
 

@@ -150,5 +150,5 @@ def _put(row: dict[str, Any], leaf: str, value: Any) -> None:
 
 def _broken(path: Path, error: Exception) -> ConfigurationError:
     return ConfigurationError(
-        f"benchmark.data_path: {path}is not a complete Parquet file ({' '.join(str(error).split())})"
+        f"benchmark.data_path: {path} is not a complete Parquet file ({' '.join(str(error).split())})"
     )

@@ -76,7 +76,7 @@ class Advanced:
     single_frame_vae: bool = False
     """The VAE's convolutions in two dimensions."""
     short_last_layer: bool = False
-    """The last layer for the noise alone."""
+    """The last layer only for the noise."""
     fused_gelu: bool = False
     """On a GPU, the GELUs within the products before them."""
 
@@ -258,7 +258,7 @@ class QwenImageEdit:
             "attention": f"{attention}; text encoder: {encoder}",
             "modulation": modulation,
             "compile": compiled,
-            "last_layer": "for the noise alone" if short else "",
+            "last_layer": "only for the noise" if short else "",
             "gelu": f"{fused} within the products before them" if fused else "",
             "image_backend": f"{IMAGE_BACKEND} ({images})",
             "repairs": "mm_token_type_ids passed to the text encoder (diffusers issue 14194)" if repaired else "",

@@ -178,17 +178,17 @@ def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
     if all(free.get(device) is None for device in shared):
         known = [need for device, models in shared.items() if (need := need_together(models, device)) is not None]
         takes = f"takes about {gib(max(known))} a GPU" if known else "needs an unknown amount of memory"
-        return Room("unknown", f"keeping all models there {takes}, and the memory of these devices is not known")
+        return Room("unknown", f"keeping all models there {takes}, and the memory of these devices is unknown")
     for model in (model for models in shared.values() for model in models):
         if model.section.placement.offload != "none":
-            return Room("unknown", f"{model.who} is offloaded for want of memory")
+            return Room("unknown", f"{model.who} is offloaded to save memory")
         if need_together([model], model.places[0][0]) is None:
             return Room("unknown", f"nothing is known of the memory that {model.who} takes")
     rooms = []
     for device, models in shared.items():
         need, room = need_together(models, device) or 0, free.get(device)
         if room is None:
-            return Room("unknown", f"the driver does not tell how much memory is free on {device}")
+            return Room("unknown", f"the driver does not report the free memory of {device}")
         rooms.append((room - need, need, room, device))
         if need > (1 - MARGIN) * room:
             what = "edit model and judge" if len(models) == 2 else f"all {len(models)} models"

@@ -108,7 +108,7 @@ class Recorded:
                 )
             places[address], self._replies[address] = place, reply
         if not self._replies:
-            raise LoadError(f"{self._path} holds no reply")
+            raise LoadError(f"{self._path} has no replies")
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
         """The reply to each request. Raises `ModelError` that names the address of which the file has none."""

@@ -57,7 +57,7 @@ def prepare_devices(devices: Sequence[str], offload: str) -> None:
         )
     if offload != "none" and len(devices) > 1:
         raise LoadError(
-            f"offload: {offload} is for one device a replica; set devices_per_replica to 1 or offload to none"
+            f"offload: {offload} needs one device per replica; set devices_per_replica to 1 or offload to none"
         )
 
 

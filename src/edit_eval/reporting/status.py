@@ -21,6 +21,7 @@ from rich.text import Text
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status
+from edit_eval.reporting.chinese.spoken import said, spoken
 from edit_eval.reporting.failures import JUDGE_FAILED, failures
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
@@ -151,7 +152,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
         _print_failure(console, failure)
     if document["skipped"]:
         console.print(Text("\nskipped samples", style="bold yellow"))
-        print_facts(console, ((one_line(s["sample"], 30), one_line(s["reason"])) for s in document["skipped"]))
+        print_facts(console, ((one_line(s["sample"], 30), said(one_line(s["reason"]))) for s in document["skipped"]))
     for note in document["notes"]:
         console.print()
         print_beside(console, "note: ", Text(one_line(note)))
@@ -169,7 +170,7 @@ def _print_live(console: Console, live: Live) -> None:
     console.print()
     console.print(Text(how_far(live)))
     shown = live.devices if len(live.devices) <= IDS_SHOWN else live.devices[: IDS_SHOWN - 1]
-    print_facts(console, ((one_line(view.device), one_line(device_words(view))) for view in shown))
+    print_facts(console, ((one_line(view.device), said(one_line(device_words(view)))) for view in shown))
     if rest := live.devices[len(shown) :]:
         console.print(Text(f"  {more_devices(rest)}", style="dim"))
     if (silent := time.time() - live.at) > SILENT:
@@ -181,9 +182,9 @@ def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
     held = directory.is_held()
     yield "in", one_line(document["directory"])
     if document["starts"]:
-        yield "started", _starts(document, at_work=held)
+        yield "started", said(_starts(document, at_work=held))
     if held:
-        yield "at work", one_line(directory.holder())
+        yield "at work", said(one_line(directory.holder()))
 
 
 def _starts(document: dict[str, Any], *, at_work: bool) -> str:
@@ -220,8 +221,10 @@ def _counts(document: dict[str, Any]) -> Table:
 def _mean(mean: MeanSoFar) -> tuple[str, str]:
     """Whose, by whom; and the headline with its scale."""
     words = f"{mean.score} {score_text(mean.mean, decimals(mean.scale, mean.mean))}"
-    scale = scale_words(mean.scale, "en", mean=mean.scale.mean_over == "categories")
-    return one_line(f"{mean.edit_model} · {mean.judge}"), f"{one_line(words)}, {scale}, {mean.scored} scored"
+    scale = scale_words(mean.scale, spoken(), mean=mean.scale.mean_over == "categories")
+    return one_line(f"{mean.edit_model} · {mean.judge}"), f"{one_line(words)}, {scale}, " + said(
+        f"{mean.scored} scored"
+    )
 
 
 def _category_table(document: dict[str, Any], results: Results) -> Table:

@@ -128,13 +128,16 @@ def stdout_console() -> Console:
     return Spoken(markup=False, emoji=False, highlight=False)
 
 
-def print_beside(console: Console, head: Text | str, body: Text) -> None:
+def print_beside(console: Console, head: Text | str, body: Text, *, as_is: bool = False) -> None:
     """Prints `body` beside `head`, wrapped within the columns that are left; nothing stands behind a line's end.
+
+    With `as_is` neither is put into the language that is spoken: they are data, or have been.
 
     A word that does not fit, such as a path, is left to the terminal to wrap, so that it can be copied whole.
     """
-    start: Text = told(Text(head) if isinstance(head, str) else head)
-    body = told(body)
+    start = Text(head) if isinstance(head, str) else head
+    if not as_is:
+        start, body = told(start), told(body)
     room = max(1, console.width - start.cell_len)
     too_long = any(cell_len(word) > room and ("/" in word or word.isascii()) for word in body.plain.split())
     for line in [body] if too_long else body.wrap(console, room):
@@ -168,13 +171,16 @@ def numbers(*headings: str) -> list[Column]:
 
 
 def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:
-    """Names and values. Text is wrapped in its column; what cannot be, a path, stays whole so that it can be copied."""
+    """Names and values: names in the language that is spoken, values as they are.
+
+    Text is wrapped in its column; what cannot be, a path, stays whole so that it can be copied.
+    """
     rows = [(said_word(name), [value] if isinstance(value, str) else list(value)) for name, value in facts]
     column = max((cell_len(name) for name, _ in rows), default=0)
     for name, lines in rows:
         head = Text(" " * (indent + 2)).append(padded(name, column), style="dim").append("  ")
         for line in lines or [""]:
-            print_beside(console, head, Text(line))
+            print_beside(console, head, Text(line), as_is=True)
             head = Text(" " * head.cell_len)
 
 

@@ -137,7 +137,7 @@ def test_half_a_download_needs_the_hub_too(tmp_path: Path) -> None:
     snapshot.mkdir(parents=True)
     (snapshot / "model_index.json").write_text('{"vae": ["diffusers", "AutoencoderKLQwenImage"]}')
     found = no_weights(editor(tmp_path), {"HF_HOME": str(tmp_path / "huggingface"), **OFFLINE})
-    assert f"are not whole in the cache ({snapshot / 'vae'} is missing), and http" in str(found)
+    assert f"are incomplete in the cache ({snapshot / 'vae'} is missing), and http" in str(found)
 
 
 def test_an_address_that_lets_us_in() -> None:

@@ -1,4 +1,4 @@
-"""The transformer's last layer for the noise alone: what it makes of the text and of the source nobody reads.
+"""The transformer's last layer only for the noise: what it makes of the text and of the source nobody reads.
 
 Of the last layer's output the pipelines keep the tokens of the noise, fewer than half of all. The others are needed as
 keys and values of its attention, but not as queries, and not behind it: that is half of the layer's arithmetic, 1.7 of

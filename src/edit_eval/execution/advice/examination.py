@@ -335,7 +335,7 @@ def _weight_findings(
     if not weights.stored:
         text = f"{who}: no safetensors weights in {weights.folder}: their size is unknown"
         return [Finding("models", "note", text)]
-    return [Finding("models", "ok", f"{who}: {gb(weights.stored)} of weights in {weights.folder}, whole")]
+    return [Finding("models", "ok", f"{who}: {gb(weights.stored)} of weights in {weights.folder}, complete")]
 
 
 # -- benchmark and keys --

@@ -110,7 +110,7 @@ def no_weights(section: ModelSection, environment: Mapping[str, str]) -> Obstacl
     variable = offline(environment)
     if not variable and hub_answers(environment):
         return None
-    missing = f"not whole in the cache ({weights.faults[0]})" if weights.faults else f"not in the cache {cache}"
+    missing = f"incomplete in the cache ({weights.faults[0]})" if weights.faults else f"not in the cache {cache}"
     reason = f"{variable} forbids asking the Hub" if variable else f"{_hub(environment)} cannot be reached"
     return Obstacle(
         f"{section.named(checkpoint_of(section)[0])}: the weights of {weights.name} are {missing}, and {reason}",

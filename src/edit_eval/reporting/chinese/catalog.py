@@ -17,9 +17,11 @@ from importlib.resources import files
 LONGEST = 4_000
 """Characters of a line beyond which nobody looks for its templates."""
 _FIELD = re.compile(r"\{(\w+)\}")
-_NUMBER = re.compile(r"[-+~<>]?\d[\d.,%]*")
+_NUMBER = re.compile(r"[-+~<>]?\d[\d.,%/…–]*(?:, (?:\d+|…))*")
 _CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
 _JOINED = {"; ": "；", ": ": "："}
+_PROSE = re.compile(r"(?<![\w-])[a-z]+ [a-z]+ [a-z]{2,}(?![\w-])")
+"""What is English and was not found: then what little stands around it was found by chance."""
 _DEEPEST = 6
 
 
@@ -32,7 +34,9 @@ def in_chinese(text: str) -> str:
 
 def word_in_chinese(word: str) -> str:
     """A heading, a tag or a cell: a word that may be a name elsewhere, and so is no part of any other text."""
-    return words().get(word.strip()) or in_chinese(word)
+    bare = word.strip()
+    found = words().get(bare) or tags().get(bare)
+    return word.replace(bare, found) if found else in_chinese(word)
 
 
 def clauses(text: str) -> list[tuple[str, str]]:
@@ -88,9 +92,14 @@ class Template:
         return sum(map(len, self.literals)), -sum(not _counts(name) for name in self.fields)
 
     @property
+    def prose(self) -> int:
+        """How many words it has."""
+        return len(re.findall("[A-Za-z]{2,}", "".join(self.literals)))
+
+    @property
     def key(self) -> str:
         """A word that every text of it has; empty where it has none that stands free of its fields."""
-        free = re.findall(r"(?<![\w}])[A-Za-z]+(?![\w{])", self.english)
+        free = re.findall(r"(?<![\w{])[A-Za-z]+(?![\w{])", _FIELD.sub("{", self.english))
         return max(free, key=len, default="")
 
     def values(self, text: str) -> dict[str, str] | None:
@@ -104,7 +113,7 @@ class Template:
             if last:
                 end = len(text) - len(literal) if text.endswith(literal) else -1
             else:
-                end = text.find(literal, at + (1 if literal else 0)) if literal else at
+                end = text.find(literal, at if self._may_be(name, "") else at + 1) if literal else at
             if end < at or not self._may_be(name, text[at:end]):
                 return None
             found[name] = text[at:end]
@@ -139,7 +148,7 @@ def entries() -> dict[str, str]:
     """All clauses of the catalog: English to Chinese."""
     merged: dict[str, str] = {}
     for name, part in parts().items():
-        if name != "words":
+        if name not in ("words", "tags"):
             merged.update(part)
     return merged
 
@@ -151,8 +160,14 @@ def words() -> Mapping[str, str]:
 
 
 @cache
+def tags() -> Mapping[str, str]:
+    """What stands in front of a line: English to Chinese."""
+    return parts()["tags"]
+
+
+@cache
 def parts() -> dict[str, dict[str, str]]:
-    """The files of the catalog, each English to Chinese: one a room, and `words`."""
+    """The files of the catalog, each English to Chinese: one a room, `words` and `tags`."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -187,6 +202,8 @@ def _line(text: str, depth: int) -> str:
         return text
     parts = clauses(text)
     made = [_clause(clause, depth) for clause, _ in parts]
+    if depth == _DEEPEST and len(parts) > 1:
+        made[0] = tags().get(made[0].strip(), made[0])
     changed = [before != after for (before, _), after in zip(parts, made, strict=True)]
     if not any(changed):
         return text
@@ -200,10 +217,8 @@ def _line(text: str, depth: int) -> str:
 def _clause(text: str, depth: int) -> str:
     bare = text.strip()
     stop = "." if bare.endswith(".") and not bare.endswith("..") else ""
-    said = _said(bare, depth)
-    if said is None and stop:
-        said = _said(bare[:-1], depth)
-        said = said and said + "。"
+    said = _said(bare[:-1], depth) if stop else None
+    said = said + "。" if said else _said(bare, depth)
     if said is None:
         return text
     before = text[: len(text) - len(text.lstrip())]
@@ -216,12 +231,14 @@ def _said(bare: str, depth: int) -> str | None:
     whole, _ = _index()
     if bare in whole:
         return whole[bare]
+    if (said := _listed(bare, depth, every=True)) is not None:
+        return said
     for template, values in candidates(bare):
-        return _filled(template.chinese, {name: _line(value, depth - 1) for name, value in values.items()})
-    for cut in (_bracketed, _listed):
-        if (said := cut(bare, depth)) is not None:
-            return said
-    return None
+        made = {name: _line(value, depth - 1) for name, value in values.items()}
+        if template.prose > 2 or not any(map(_PROSE.search, made.values())):
+            return _filled(template.chinese, made)
+    said = _bracketed(bare, depth)
+    return _listed(bare, depth) if said is None else said
 
 
 def _bracketed(bare: str, depth: int) -> str | None:
@@ -236,15 +253,14 @@ def _bracketed(bare: str, depth: int) -> str | None:
     return f"{said[0].rstrip()}（{said[1]}）"
 
 
-def _listed(bare: str, depth: int) -> str | None:
-    """Texts with commas between them; all of them are known, or no words."""
+def _listed(bare: str, depth: int, *, every: bool = False) -> str | None:
+    """Texts with commas between them, none of which is English prose; with `every` all have to be known."""
     parts = bare.split(", ")
     if len(parts) == 1:
         return None
     said = [_line(part, depth - 1) for part in parts]
-    if said == parts or any(
-        a == b and re.search(r"\b[a-z]{3,} [a-z]{2,}", a) for a, b in zip(said, parts, strict=True)
-    ):
+    known = [a != b or not re.search("[A-Za-z]{2}", b) for a, b in zip(said, parts, strict=True)]
+    if said == parts or (every and not all(known)) or any(map(_PROSE.search, said)):
         return None
     return "，".join(said)
 

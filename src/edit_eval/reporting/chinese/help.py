@@ -21,6 +21,7 @@ def help_in_chinese(command: Any) -> None:
     context = command.context_class
     laid_out = type("ChineseHelp", (ChineseHelp, context.formatter_class), {})
     command.context_class = type(context.__name__, (context,), {"formatter_class": laid_out})
+    command.short_help = _sentences(command.short_help or (command.help or "").split("\n\n")[0].replace("\n", " "))
     for below in getattr(command, "commands", {}).values():
         help_in_chinese(below)
 

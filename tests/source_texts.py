@@ -16,7 +16,7 @@ import edit_eval
 from edit_eval.reporting.chinese.catalog import clauses
 
 SRC = Path(edit_eval.__file__).parent
-APART = yaml.safe_load((Path(__file__).parent / "not_for_people.yaml").read_text(encoding="utf-8"))
+APART = yaml.safe_load((Path(__file__).parent / "reporting/chinese/not_for_people.yaml").read_text(encoding="utf-8"))
 """What is no text for a person: `files`, `calls` (whose arguments are none), `keywords`, and single `texts` by
 file; `through` are functions whose first argument gives a field its name."""
 MOST = 16
@@ -72,7 +72,7 @@ def bared(clause: str) -> str:
 
 def wordy(bare: str) -> bool:
     """Whether it has words: two in all, or one beside a field."""
-    code_apart = re.sub(r"`[^`]*`|\{\w*\}", " \0 ", bare)
+    code_apart = re.sub(r"`[^`]*`|\{\w*\}|--[\w-]+", " \0 ", bare)
     said = re.findall(r"[A-Za-z][a-z]+(?:'[a-z]+)?", code_apart)
     spaced = " " in bare.strip()
     return spaced and bool(said)
