@@ -183,7 +183,7 @@ def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
         if model.section.placement.offload != "none":
             return Room("unknown", f"{model.who} is offloaded to save memory")
         if need_together([model], model.places[0][0]) is None:
-            return Room("unknown", f"nothing is known of the memory that {model.who} takes")
+            return Room("unknown", f"how much memory {model.who} needs is unknown")
     rooms = []
     for device, models in shared.items():
         need, room = need_together(models, device) or 0, free.get(device)
