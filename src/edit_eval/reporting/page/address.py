@@ -11,12 +11,12 @@ KEYS = (
 )
 """What a page can be asked to show, in the order in which an address has it.
 
-`model` and `judge` are names; `score` is one of the judge's, its headline where it is left out; `min` and `max` bound it.
-`status` is a status of the records or `unscored`; `category`, `difficulty` and `tag` are as the benchmark calls them.
-`differ` (`models` or `judges`) keeps samples whose scores are `by` or more apart. `sort` is `benchmark`, `worst`, `best`,
-`models` or `answers`; `view` how cards are drawn, `page` which of them. `sample` opens the one with that id, with the
-picture `left` beside the picture `right`: `source`, `source:2` for a second one, `reference`, `edit:MODEL`, or
-`edit:MODEL:SEED` where the model has several edits of a sample. `way` is `beside`, `slider`, `difference` or `flip`.
+`model` and `judge` are names; `score` is one of the judge's, its headline where it is left out; `min` and `max` bound
+it. `status` is a status of the records or `unscored`; `category`, `difficulty` and `tag` are as the benchmark calls
+them. `differ` (`models` or `judges`) keeps samples whose scores are `by` or more apart. `sort` is `benchmark`, `worst`,
+`best`, `models` or `answers`; `view` how cards are drawn, `page` which of them. `sample` opens the one with that id,
+with the picture `left` beside the picture `right`: `source`, `source:2` for a second one, `reference`, `edit:MODEL`,
+or `edit:MODEL:SEED` where the model has several edits of a sample. `way` is `beside`, `slider`, `difference` or `flip`.
 """
 
 
@@ -30,4 +30,4 @@ def link(**state: object) -> str:
     if unknown:
         raise TypeError(f"no address has {', '.join(unknown)}; it may have {', '.join(KEYS)}")
     said = [(key, str(state[key])) for key in KEYS if state.get(key) not in (None, "")]
-    return f"#{urlencode(said, errors="replace")}" if said else "#gallery"
+    return f"#{urlencode(said, errors='replace')}" if said else "#gallery"
