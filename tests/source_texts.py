@@ -21,7 +21,7 @@ APART = yaml.safe_load((Path(__file__).parent / "reporting/chinese/not_for_peopl
 file; `through` are functions whose first argument gives a field its name."""
 MOST = 16
 """Variants of one expression that are looked at."""
-VERBS = ("cli.py", "command_line.py", "vote_verbs.py")
+VERBS = r"cli\.py|verbs/.*"
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,11 @@ def of_file(file: Path, name: str) -> Iterator[tuple[int, str]]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     above = {below: node for node in ast.walk(tree) for below in ast.iter_child_nodes(node)}
     for node in ast.walk(tree):
-        if name in VERBS and isinstance(node, ast.FunctionDef) and any(map(_makes_a_verb, node.decorator_list)):
+        if (
+            re.fullmatch(VERBS, name)
+            and isinstance(node, ast.FunctionDef)
+            and any(map(_makes_a_verb, node.decorator_list))
+        ):
             for sentence in re.split(r"(?<=\.)\s+(?=[A-Z])", " ".join((ast.get_docstring(node) or "").split())):
                 yield node.lineno, sentence
         if _is_text(node) and not _is_part(node, above) and not _is_apart(node, above):

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-import pytest
 import source_texts
-
 from edit_eval.reporting.chinese import catalog
-from edit_eval.reporting.chinese.catalog import in_chinese, word_in_chinese
 
 
 def _all() -> dict[str, dict[str, str]]:
@@ -18,6 +13,7 @@ def _all() -> dict[str, dict[str, str]]:
 def test_every_text_has_its_chinese() -> None:
     known = {source_texts.shape(english) for english in [*catalog.entries(), *catalog.words(), *catalog.tags()]}
     lacking = [text for text in source_texts.texts() if text.shape not in known]
-    assert not lacking, "add to src/edit_eval/reporting/chinese/texts, or to not_for_people.yaml beside this test:\n" + (
-        "\n".join(f'  {one.file}:{one.line}: "{one.words}": ""' for one in lacking)
+    assert not lacking, (
+        "add to src/edit_eval/reporting/chinese/texts, or to not_for_people.yaml beside this test:\n"
+        + ("\n".join(f'  {one.file}:{one.line}: "{one.words}": ""' for one in lacking))
     )
