@@ -142,7 +142,7 @@ class TestLoadConcurrency:
         loads = chosen(settings(tmp_path)).load_concurrency
         assert loads.value == 16  # no limit for eight of each
         assert loads.reason.startswith(
-            "there is there is room for all of them at once: 1024.0 GiB of host memory are free"
+            "there is room for all of them at once: 1024.0 GiB of host memory are free"
         )
 
     @pytest.mark.parametrize(("host", "value"), [(64, 5), (12, 1), (2, 1)])

@@ -229,7 +229,7 @@ def _load_concurrency(wanted: Sequence[Wanted], host_free: int | None) -> tuple[
     each, what = max((_host_need(model) for model in wanted), default=(IMPORTS, "libraries"))
     fitting = max(1, int(HOST_SHARE * host_free // each))
     room = f"{gib(host_free)} of host memory are free, and a load takes up to {gib(each)} of it ({what})"
-    return (loads, f"there is there is room for all of them at once: {room}") if fitting >= loads else (fitting, room)
+    return (loads, f"there is room for all of them at once: {room}") if fitting >= loads else (fitting, room)
 
 
 def _host_need(wanted: Wanted) -> tuple[int, str]:
