@@ -44,7 +44,8 @@ TARGETS = ("chaos", "cluster", "models")
 def room(path: Path) -> str:
     """The folder of a file of tests; of those that import torch, `torch`."""
     found = re.search(
-        r"\btiny_(?:models|judges): Path|importorskip\(\"(torch|diffusers|transformers)\"", path.read_text("utf-8")
+        r"\btiny_(?:models|judges): Path|(?:importorskip|Late)\(\"(torch|diffusers|transformers)\"",
+        path.read_text("utf-8"),
     )
     return "torch" if found else path.relative_to(TESTS).parts[0] if path.parent != TESTS else "."
 
