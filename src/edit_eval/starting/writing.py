@@ -97,7 +97,9 @@ def configuration_text(
             name: on_devices(each.section, devices) if each.wants_device else each.section
             for name, each in named.items()
         }
-        words = {(key, name, which): each.words for name, each in named.items() for which in ("type", "class_path")}
+        words: dict[Place, str] = {
+            (key, name, which): each.words for name, each in named.items() for which in ("type", "class_path")
+        }
         blocks.append(_block({key: where}, words))
     return _HEAD.format(file=file) + "\n".join(blocks)
 
