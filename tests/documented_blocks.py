@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -84,7 +85,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _run(line: str, folder: Path, environment: Mapping[str, str]) -> str:
-    if not line.strip() or line.startswith("#"):
+    if not line.strip() or line.startswith("#") or (line.startswith("jq ") and not which("jq")):
         return ""
     code = _CODE.search(line)
     return _done(["bash", "-c", line], int(code[1]) if code else 0, folder, environment)
