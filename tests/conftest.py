@@ -36,7 +36,7 @@ TESTS = Path(__file__).parent
 ROOMS = ("torch", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
 """What takes long comes first, so that the processes of a parallel run end together; all other folders follow."""
 
-TARGETS = ("chaos", "cluster", "models")
+TARGETS = ("chaos", "cluster", "docs", "models")
 """Marks of what takes long and has a target of its own: it runs where its mark is asked for."""
 
 
@@ -44,7 +44,8 @@ TARGETS = ("chaos", "cluster", "models")
 def room(path: Path) -> str:
     """The folder of a file of tests; of those that import torch, `torch`."""
     found = re.search(
-        r"\btiny_(?:models|judges): Path|importorskip\(\"(torch|diffusers|transformers)\"", path.read_text("utf-8")
+        r"\btiny_(?:models|judges): Path|(?:importorskip|Late)\(\"(torch|diffusers|transformers)\"",
+        path.read_text("utf-8"),
     )
     return "torch" if found else path.relative_to(TESTS).parts[0] if path.parent != TESTS else "."
 

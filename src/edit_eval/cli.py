@@ -20,6 +20,7 @@ from edit_eval.verbs.components import components
 from edit_eval.verbs.environments import environments
 from edit_eval.verbs.judging import judging, print_audited
 from edit_eval.verbs.looking import looking
+from edit_eval.verbs.starting import config, starting
 from edit_eval.verbs.voting import voting
 
 if TYPE_CHECKING:
@@ -57,6 +58,42 @@ def _print_numbers(run: Any, *, drawn: bool = True) -> None:
     answer(lambda: run.summary, show)
 
 
+def _evaluate(
+    config: str, options: Options, run_dir: Path | None, *, anchors: bool = False, shard: str | None = None, **how: Any
+) -> None:
+    """Has the evaluation done and prints what it came to; `how` as `evaluate` takes it."""
+    from edit_eval.config.loading import load_configuration
+    from edit_eval.evaluation import evaluate
+    from edit_eval.run import Run
+
+    configuration = load_configuration(config, **options)
+    speak(configuration.benchmark.language)
+    for note in configuration.notes:
+        say(f"note: {note}")
+    command = ("edit-eval", *sys.argv[1:])
+    try:
+        made = evaluate(configuration, run_dir=run_dir, command=command, shard=shard, **how)
+    except RunInterrupted as end:
+        say_how_to_go_on(end, run_dir)
+        _print_what_is_there(end.run_dir)
+        sys.exit(128 + end.signal)
+    except Stopped as stopped:
+        _print_what_is_there(stopped.run_dir)
+        raise
+    except NotDrawn as unwritten:
+        _print_numbers(Run(unwritten.run_dir), drawn=False)
+        raise
+    if shard is not None and made.summary["status"] != "complete":
+        say(f"shard {shard} is done; other shards of {made.path} still have work left")
+        return answer(lambda: made.summary, lambda: None)
+    if anchors:
+        from edit_eval.anchors import judge_anchors
+
+        made = judge_anchors(configuration, made)
+    _print_numbers(made)
+    made.check_coverage()
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         from importlib import metadata
@@ -72,6 +109,13 @@ def edit_eval(
     ] = False,
 ) -> None:
     """Measure instruction-based image editing models: edit on every GPU, let a judge score, report the uncertainty."""
+
+
+@verb(evaluating, short_help="See a whole evaluation: no weights, no GPU, no download.")
+def demo(run_dir: RunDir = None) -> None:
+    """See a whole evaluation in about a minute: drawn scenes, a simple edit model, a judge that knows what is right."""
+    _evaluate("demo", {}, run_dir)
+    say("next: `edit-eval view` shows it in a browser, `edit-eval init` starts with your pictures")
 
 
 @verb(evaluating)
@@ -112,47 +156,21 @@ def run(
     ] = 10.0,
 ) -> None:
     """Edit, judge and report. Rerun the same command to resume."""
-    from edit_eval.config.loading import load_configuration
-    from edit_eval.evaluation import evaluate
-    from edit_eval.run import Run
 
     options["progress"], options["driver"] = progress, driver
-    configuration = load_configuration(config, **options)
-    speak(configuration.benchmark.language)
-    for note in configuration.notes:
-        say(f"note: {note}")
-    try:
-        made = evaluate(
-            configuration,
-            run_dir=run_dir,
-            reuse_from=reuse or (),
-            retry=words(retry) or (),
-            verify=verify,
-            strict_environment=strict_environment,
-            command=("edit-eval", *sys.argv[1:]),
-            shard=shard,
-            grace=grace,
-            passports=passports,
-        )
-    except RunInterrupted as end:
-        say_how_to_go_on(end, run_dir)
-        _print_what_is_there(end.run_dir)
-        sys.exit(128 + end.signal)
-    except Stopped as stopped:
-        _print_what_is_there(stopped.run_dir)
-        raise
-    except NotDrawn as unwritten:
-        _print_numbers(Run(unwritten.run_dir), drawn=False)
-        raise
-    if shard is not None and made.summary["status"] != "complete":
-        say(f"shard {shard} is done; other shards of {made.path} still have work left")
-        return answer(lambda: made.summary, lambda: None)
-    if anchors:
-        from edit_eval.anchors import judge_anchors
-
-        made = judge_anchors(configuration, made)
-    _print_numbers(made)
-    made.check_coverage()
+    _evaluate(
+        config,
+        options,
+        run_dir,
+        anchors=anchors,
+        shard=shard,
+        reuse_from=reuse or (),
+        retry=words(retry) or (),
+        verify=verify,
+        strict_environment=strict_environment,
+        grace=grace,
+        passports=passports,
+    )
 
 
 @verb(evaluating, short_help="Check whether a configuration would run here.")
@@ -276,7 +294,8 @@ def compare(
         sys.exit(3)
 
 
-for verbs in (evaluating, looking, judging, components):  # as `--help` lists them
+for verbs in (starting, evaluating, looking, judging, components):  # as `--help` lists them
     app.add_typer(verbs)
+app.add_typer(config, name="config")
 app.add_typer(voting, name="vote")
 app.add_typer(environments, name="env")

@@ -25,7 +25,6 @@ else:
     Options = dict  # imported, it would hold up `--help`
 
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
@@ -139,6 +138,9 @@ def main() -> None:
         if code == 130:  # so typer passes a Ctrl-C on
             say("interrupted")
         sys.exit(code)
+    except typer.Abort:  # Ctrl-C or the end of input at a question
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
     except UsageError as error:
         _fail_to_read(error)
     except EditEvalError as error:

@@ -14,9 +14,10 @@ from edit_eval.errors import ConfigurationError, LoadError, ModelError
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.embedding_metrics import EmbeddingMetrics
 from judges.tiny_encoders import build
+from late_imports import Late
 
-torch = pytest.importorskip("torch")
-library = pytest.importorskip("transformers")
+torch = Late("torch")
+library = Late("transformers")
 
 pytestmark = pytest.mark.real_models
 NAMES = ("clip", "dinov2", "dino")

@@ -97,6 +97,11 @@ class Table(RowBenchmark):
         self._columns = self.find_columns(self._table.columns())
         return self._table.files if self._tree is None else [self.path]
 
+    def looked_at(self) -> tuple[Tables, dict[str, str]]:
+        """Its rows, and our names -> the columns that hold them; no picture is opened. Raises `ConfigurationError`."""
+        self.files()
+        return self._table, self._columns
+
     def _in_archive(self, tree: FileTree) -> Tables:
         """The table of an archive, laid into the cache: a text, where its pictures may be a thousand times that."""
         found = table_names(tree.names)

@@ -63,6 +63,7 @@ TOP_KEYS = (
     "evaluation",
     "execution",
     "import_from",
+    "extends",  # which is merged before anybody looks at the rest
 )
 BENCHMARK_KEYS = ("type", "class_path", "language", "on_bad_sample", *Filters.model_fields)
 MODEL_KEYS = ("type", "class_path", "params")

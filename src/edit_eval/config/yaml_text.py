@@ -66,6 +66,11 @@ def read_file(path: str | Path) -> Any:
     return parse(text, str(path))
 
 
+def parse_ours(text: str) -> Any:
+    """The values of a file that comes with us, by PyYAML in C where it has that: ten times as fast."""
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
 def parse(text: str, source: str) -> Any:
     """The plain values of YAML text. Raises `ConfigurationError` with `source`, the line and the column."""
     try:
