@@ -206,7 +206,7 @@ def test_an_interruption_says_how_to_go_on(
     found = command("run", finished.config, "--json", "--set", "benchmark.categories=[物理]")
     assert (found.code, found.out) == (code, "")
     assert found.err == (
-        "interrupted: all that was done is kept in runs/my night; to go on:\n"
+        "interrupted: all finished work is kept in runs/my night; to resume:\n"
         f"  cd {Path.cwd()} && edit-eval run {finished.config} --json --set 'benchmark.categories=[物理]' "
         "--run-dir 'runs/my night'\n"
     )
@@ -240,7 +240,7 @@ def test_a_run_below_its_coverage_is_three_each_time_and_has_its_document(
         assert found.document["coverage"]["by_status"] == {"ok": 8, "unparseable": 1}
         assert found.err.rstrip().splitlines()[-1] == (
             "error: coverage: 8 of 9 are scored, but evaluation.min_coverage is 1; "
-            f"`edit-eval status {tmp_path / 'run'}` names the rest, `--retry unparseable` retries them"
+            f"`edit-eval status {tmp_path / 'run'}` lists the rest, `--retry unparseable` retries them"
         )
     low = [*("--set", "evaluation.min_coverage=0.5"), "--run-dir", tmp_path / "other"]
     assert command("run", path, *low, "--reuse", tmp_path / "run", "--progress", "none").code == 0

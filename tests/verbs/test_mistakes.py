@@ -37,7 +37,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
         (["plan", "CONFIG", "--samples", "0"], "--samples 0"),
         (["plan", "CONFIG", "--from", "NOWHERE"], "does not exist"),
         (["status", "NOWHERE"], "does not exist"),
-        (["status", "RUN", "zebra"], "`zebra` is no sample"),
+        (["status", "RUN", "zebra"], "`zebra` is not a sample"),
         (["compare", "RUN", "NOWHERE"], "does not exist"),
         (["agreement", "NOWHERE"], "does not exist"),
         (["describe", "zebra"], "`zebra` is not a benchmark, edit model, judge or protocol"),
@@ -65,10 +65,10 @@ def test_what_was_asked_wrongly_is_two_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["run"], "missing argument CONFIG; `edit-eval run --help` shows what there is"),
-        (["status"], "missing argument RUN; `edit-eval status --help` shows what there is"),
-        (["env", "create", "x"], "missing option --for; `edit-eval env create --help` shows what there is"),
-        (["run", "x.yaml", "--nonsense"], "no such option: --nonsense; `edit-eval run --help` shows what there is"),
+        (["run"], "missing argument CONFIG; `edit-eval run --help` shows the options"),
+        (["status"], "missing argument RUN; `edit-eval status --help` shows the options"),
+        (["env", "create", "x"], "missing option --for; `edit-eval env create --help` shows the options"),
+        (["run", "x.yaml", "--nonsense"], "no such option: --nonsense; `edit-eval run --help` shows the options"),
         (["run", "x.yaml", "--run-dri", "x"], "no such option: --run-dri; did you mean --run-dir?"),
         (["rnu", "x.yaml"], "no such command rnu; did you mean run?"),
         (["env", "creat"], "no such command creat; did you mean create?"),
