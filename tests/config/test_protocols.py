@@ -182,13 +182,13 @@ def test_a_judge_that_measures(folder: Path) -> None:
             {"j": judge("Plain", protocol=judge("Readings"))},
             {},
             "judges.j.protocol.class_path: `own_models:Readings` is for judges that measure, but `own_models:Plain` is"
-            " asked; name another",
+            " asked questions; name another",
         ),
         (
             {"j": judge("Plain"), "m": judge("Meter")},
             {"protocol": judge("Readings")},
-            "protocol.class_path: `own_models:Readings` is for judges that measure, but `own_models:Plain` is asked;"
-            " name another",
+            "protocol.class_path: `own_models:Readings` is for judges that measure, but `own_models:Plain` is asked"
+            " questions; name another",
         ),
         (
             {"j": {"class_path": "not_here:Judge", "params": {"conda_env": "x"}, "protocol": judge("Readings")}},

@@ -72,8 +72,8 @@ def test_what_was_asked_wrongly_is_two_and_nothing_is_written(
         (["run", "x.yaml", "--run-dri", "x"], "no such option: --run-dri; did you mean --run-dir?"),
         (["rnu", "x.yaml"], "no such command rnu; did you mean run?"),
         (["env", "creat"], "no such command creat; did you mean create?"),
-        (["run", "x.yaml", "--limit", "few"], "--limit: must be a whole number; `edit-eval run --help` shows what"),
-        (["compare", "x", "--detect", "few"], "--detect: must be a number; `edit-eval compare --help` shows what"),
+        (["run", "x.yaml", "--limit", "few"], "--limit: must be a whole number; `edit-eval run --help`"),
+        (["compare", "x", "--detect", "few"], "--detect: must be a number; `edit-eval compare --help`"),
         (["run", "x.yaml", "--limit"], "option --limit requires an argument; `edit-eval"),
     ],
 )
