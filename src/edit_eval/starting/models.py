@@ -65,7 +65,7 @@ def _edits(written: str, pictures: Pictures) -> Model | None:
             return _weights("diffusers", written, "weights in a folder")
         if (folder / "config.json").exists():
             raise ConfigurationError(
-                f"--edits {written}: no {_INDEXES[0]} in it, so it is no pipeline of diffusers; a model that judges"
+                f"--edits {written}: no {_INDEXES[0]} in it, so it is not a diffusers pipeline; a model that judges"
                 f" goes to `--judge {written}`"
             )
         return _finished(folder, pictures)
@@ -98,7 +98,7 @@ def _finished(folder: Path, pictures: Pictures) -> Model:
     count = len(stems & set(pictures.ids)) if pictures.ids else len(there)
     if not count:
         raise ConfigurationError(
-            f"--edits {folder}: {there[0]} and the others are called as no sample is; rename each as its sample"
+            f"--edits {folder}: {there[0]} and the other names match no sample; rename each after its sample"
             f" ({', '.join(pictures.ids[:3])}, ...)"
         )
     missing = [one for one in pictures.ids if one not in stems]
@@ -113,11 +113,11 @@ def _judge(written: str) -> Model | None:
         return _server("chat_endpoint", "--judge", server)
     if os.path.isdir(written):
         if not (Path(written) / "config.json").exists():
-            raise ConfigurationError(f"--judge {written}: no config.json in it, so there are no weights of a judge")
+            raise ConfigurationError(f"--judge {written}: no config.json in it, so it has no weights of a judge")
         return _weights("transformers", written, "weights in a folder")
     if os.path.isfile(written) and written.lower().endswith(_REPLIES):
         section = {"type": "recorded", "params": {"path": written, **_HERE}}
-        return Model("recorded", section, "replies that a file holds")
+        return Model("recorded", section, "replies from a file")
     if _HUB_NAME.fullmatch(written):
         return _weights("transformers", written, "on the Hugging Face Hub")
     return None

@@ -51,7 +51,7 @@ def refuse_to_overwrite(file: Path, force: bool) -> None:
         known = " (or `--from`, to start from a configuration of `list`)" if str(file) in shipped() else ""
         raise ConfigurationError(f"{file}: a configuration ends with .yaml: `edit-eval init {file}.yaml`{known}")
     if os.path.lexists(file) and not force:
-        raise ConfigurationError(f"{file} exists already; `--force` replaces it, or give another name")
+        raise ConfigurationError(f"{file} already exists; `--force` replaces it, or give another name")
 
 
 def copy_shipped(name: str, file: Path) -> Started:
