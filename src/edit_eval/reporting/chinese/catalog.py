@@ -24,6 +24,7 @@ _HAN, _LATIN = "[\u4e00-\u9fff]", r"[\w`/~+-]"
 _JOINED = {"; ": "；", ": ": "："}
 _PROSE = re.compile(r"(?<![\w-])[a-z]+ [a-z]+ [a-z]{2,}(?![\w-])")
 """English in a sentence."""
+_SAID_OF_SOMETHING = re.compile("(is|are|was|has|have|does|did|cannot|could|must|needs|takes|holds|ends|claims) ")
 _DEEPEST = 6
 
 
@@ -143,8 +144,15 @@ def _counts(name: str) -> bool:
 
 @cache
 def templates() -> tuple[Template, ...]:
-    """All of the catalog."""
-    return tuple(Template.of(english, chinese) for english, chinese in entries().items())
+    """All of the catalog; what begins with a verb also behind whatever it may be said of."""
+    known = {_FIELD.sub("{}", english) for english in entries()}
+    made = [Template.of(english, chinese) for english, chinese in entries().items()]
+    made += [
+        Template.of(f"{{subject}} {english}", f"{{subject}} {chinese}")
+        for english, chinese in entries().items()
+        if _SAID_OF_SOMETHING.match(english) and "{} " + _FIELD.sub("{}", english) not in known
+    ]
+    return tuple(made)
 
 
 @cache
