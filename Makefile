@@ -20,7 +20,7 @@ cluster: .venv/.cluster  ## evaluations on several machines: real Ray, all of th
 	$(BIN)/python bench/cluster.py --check
 
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, what intervals hold in drawn data; ten minutes
-	$(BIN)/pytest tests/faults -m chaos -n 2
+	$(BIN)/pytest tests/faults tests/test_damaged_configuration.py -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
 	$(BIN)/pytest tests/statistics -m chaos -n 2
 
