@@ -164,15 +164,15 @@ def oddity(data: bytes) -> str:
     with Image.open(io.BytesIO(data)) as picture:
         found = []
         if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
-            found.append(f"has transparency ({picture.mode}): laid over white")
+            found.append(f"has transparency ({picture.mode}): shown on white")
         elif picture.mode.startswith(("I", "F")):
             found.append(f"has more than 8 bits ({picture.mode}): reduced to 8")
         elif picture.mode not in ("RGB", "L", "P", "1"):
             found.append(f"is {picture.mode}: made RGB without its colour profile")
         if picture.getexif().get(_ORIENTATION, 1) in _ROTATIONS:
-            found.append("is rotated by its EXIF: turned upright")
+            found.append("is rotated by its EXIF data: turned upright")
         if getattr(picture, "n_frames", 1) > 1:
-            found.append("holds several pictures: the first is taken")
+            found.append("holds several pictures: the first one is used")
     return ", ".join(found)
 
 
@@ -216,7 +216,7 @@ def with_steps(image: Image.Image, steps: Iterable[Sequence[str | int]]) -> Imag
     """
     for name, *numbers in steps:
         if name not in _STEPS:
-            raise PictureError(f"{name!r} is no step of a view; there are {', '.join(_STEPS)}")
+            raise PictureError(f"{name!r} is not a step of a view; there are {', '.join(_STEPS)}")
         image = _STEPS[str(name)](image, *map(int, numbers))
     return image
 
@@ -250,7 +250,7 @@ def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     """
     edited = as_rgb(image)
     if edited.getbbox() is None:
-        raise PictureError("black image: every pixel of the edit is (0, 0, 0), as NaN in the model makes it")
+        raise PictureError("black image: every pixel of the edit is (0, 0, 0), as produced by NaN in the model")
     flags = []
     original = as_rgb(source)
     if edited.size == original.size and edited.tobytes() == original.tobytes():

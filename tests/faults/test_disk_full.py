@@ -188,7 +188,7 @@ def test_a_run_directory_that_is_removed_ends_the_run_at_once(tmp_path: Path) ->
         def edit(self, edit: Any) -> None:
             shutil.rmtree(tmp_path / "run", ignore_errors=True)  # a worker may be writing there
 
-    with pytest.raises(CannotWrite, match="its journals were moved or removed"):
+    with pytest.raises(CannotWrite, match="its journals were moved or deleted"):
         run(tmp_path, edit={"seconds": 0.1}, ears=Vandal())
     assert not workers_of(tmp_path / "run")
 

@@ -140,7 +140,7 @@ class TestText:
         edit, judge = picture("green", 20), loaded(encoders / "clip", text_similarity=True)
         long, longer = judge.judge([request(edit, "a hat " * count, source=edit) for count in (30, 31)])
         assert long.values == longer.values
-        assert long.text == "against the source; the caption was cut off: it is longer than the encoder reads"
+        assert long.text == "against the source; the caption was cut off: it is too long for the encoder"
 
     def test_an_encoder_without_texts_is_refused(self, encoders: Path) -> None:
         with pytest.raises(LoadError, match=r"text_similarity: .*\(Dinov2Model\) embeds no texts"):
