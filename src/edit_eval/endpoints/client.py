@@ -335,6 +335,8 @@ class Client:
         await self.openai.close()
 
     async def _answers(self, asks: Sequence[Ask[T]]) -> list[T]:
+        if len(asks) == 1:
+            return [await self._answer(asks[0])]
         return list(await asyncio.gather(*map(self._answer, asks)))
 
     async def _answer(self, ask: Ask[T], retries: int | None = None) -> T:
@@ -397,13 +399,15 @@ class Client:
 
     async def _attempt(self, ask: Ask[T], seconds: float) -> T:
         """One request: a whole answer, or `Failure`."""
+        import anyio
         import openai
 
         try:
-            return await asyncio.wait_for(ask(self.openai), seconds)
+            with anyio.fail_after(seconds):
+                return await ask(self.openai)
         except Failure:
             raise
-        except (asyncio.TimeoutError, openai.APITimeoutError):
+        except (TimeoutError, openai.APITimeoutError):
             raise Failure(f"{self._server} gave no whole answer in time: {seconds:.3g} s") from None
         except openai.APIStatusError as error:
             raise self.failed(error.status_code, error.code, said_in(error.body), error.response.headers) from None

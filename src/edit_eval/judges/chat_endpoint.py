@@ -62,6 +62,7 @@ class ChatEndpoint:
     """
 
     probabilities = True
+    only_looks = True
 
     @dataclass(kw_only=True)
     class Parameters(Served):
