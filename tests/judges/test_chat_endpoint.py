@@ -453,7 +453,7 @@ def test_whatever_else_the_client_raises_is_one_line_without_the_key(
     async def broken(*path: str, **body: Any) -> None:
         raise ZeroDivisionError(f"in the\nclient {KEY}")
 
-    monkeypatch.setattr(judge.client.openai, "post", broken)
+    monkeypatch.setattr(judge.client, "_post", broken)
     monkeypatch.setattr(judge.client, "_server_answers", lambda: asyncio.sleep(0, True))
     with pytest.raises(ModelError, match="ZeroDivisionError: in the client <OPENAI_API_KEY>"):
         judge.judge([request()])
