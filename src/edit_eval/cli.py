@@ -176,7 +176,7 @@ def run(
 @verb()
 def report(run: RunFolder) -> None:
     """Make the report again, from the records alone; of an audit its page."""
-    from edit_eval.audit import drawn_again
+    from edit_eval.auditing import drawn_again
     from edit_eval.run import Run
 
     made = Run(run)
@@ -352,7 +352,7 @@ def audit(
 
     Exit with 3 if the judge did not pass everything. Rerun the same command to resume.
     """
-    from edit_eval.audit import audit as examine
+    from edit_eval.auditing import audit as examine
 
     try:
         made = examine(
