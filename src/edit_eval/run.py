@@ -49,8 +49,12 @@ class Run:
     """An evaluation in its run directory. Everything is read from the records alone."""
 
     path: Path
+    """Its run directory."""
     passports: Path | None = None
     """Where passports of its judges are looked for besides its own copies."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))  # a text will do
 
     @cached_property
     def examined(self) -> dict[str, Examined]:

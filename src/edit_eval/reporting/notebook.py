@@ -26,15 +26,15 @@ from edit_eval.reporting.page.thumbnails import Size, thumbnails
 from edit_eval.reporting.page.verdict import sentence
 from edit_eval.reporting.passports import passport_lines
 from edit_eval.reporting.tables import coverage_line
-from edit_eval.reporting.terminal_text import one_line
+from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.statistics.comparison import Comparison
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
 """How many samples have their pictures shown, of how many edit models; rows of the table; notes."""
 SIZE = Size(side=192, file_bytes=10_000)
 """Of a picture: all of them are less than half a megabyte."""
-CELLS = 160
-"""Columns of a text."""
+CELLS, LONGEST = 160, 2_000
+"""Columns of a text, and the characters of it that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def notebook_html(
     return template.render(
         results=results,
         coverage=coverage_line(summary, language).plain,
-        notes=[one_line(note, 2 * CELLS) for note in results.notes[:LINES]],
+        notes=[whole_words(one_line(note), 2 * CELLS) for note in results.notes[:LINES]],
         more_notes=max(0, len(results.notes) - LINES),
         examined=passport_lines(summary, language),
         wrong=wrong_lines(summary, language),
@@ -101,7 +101,7 @@ def _templates(language: str) -> jinja2.Environment:
     environment.globals.update(
         t=lambda key, **values: text(key, language, **values),
         named=lambda part: named_score(part.score, part.scale, language),
-        line=lambda words: one_line(words, CELLS),
+        line=_short,
     )
     return environment
 
@@ -141,13 +141,17 @@ def _row(
 def _edit(edit: Edit | None, pictures: Pictures, language: str) -> _Shown:
     if edit is None or edit.status is not Status.OK:
         status = text(f"status.{edit.status if edit else Status.PENDING}", language)
-        return _Shown(None, ": ".join(filter(None, (status, one_line(edit.reason if edit else "", CELLS)))))
+        return _Shown(None, ": ".join(filter(None, (status, _short(edit.reason if edit else "")))))
     shown = pictures.of_edit(edit)
     return _Shown(shown["thumbnail"]) if shown else _Shown(None, text("picture.edit_missing", language))
 
 
 def _said(one: Judgement, digits: Mapping[tuple[str, str], int], language: str) -> _Said:
     if one.score is None:
-        return _Said(one.judge, text(judgement_status(one.status.value), language), False, one_line(one.reason, CELLS))
+        return _Said(one.judge, text(judgement_status(one.status.value), language), False, _short(one.reason))
     number = formats.score(one.score, digits.get((one.judge, one.headline), 2))
-    return _Said(one.judge, number, True, one_line(one.reason, CELLS))
+    return _Said(one.judge, number, True, _short(one.reason))
+
+
+def _short(words: str) -> str:
+    return whole_words(one_line(words[:LONGEST]), CELLS)

@@ -41,6 +41,13 @@ class MeanScore:
     """The same with the best end."""
     scale: Scale
 
+    def __str__(self) -> str:
+        """`careful, judged by colour, score: 8.89 [8.60, 9.19], 28 of 28 scored`."""
+        shown = "no mean" if self.value is None else f"{self.value:.4g}"
+        interval = "" if self.ci95 is None else f" [{self.ci95[0]:.4g}, {self.ci95[1]:.4g}]"
+        whose = f"{self.edit_model}, judged by {self.judge}, {self.score}"
+        return f"{whose}: {shown}{interval}, {self.scored} of {self.total} scored"
+
     @property
     def coverage(self) -> float:
         """The share that is scored, 0 to 1; 0 where there is nothing to score."""
@@ -101,7 +108,7 @@ def the_mean(every: Sequence[MeanScore], edit_model: str | None, judge: str | No
         )
     (one,) = found
     if one.value is None:
-        why = ", ".join(f"{count} {status}" for status, count in one.by_status.items())
+        why = ", ".join(f"{count} {status}" for status, count in one.by_status.items() if count)
         raise Unscored(
             f"{one.edit_model}, judged by {one.judge}: none of {one.total} is scored ({why}), so there is no mean"
         )
