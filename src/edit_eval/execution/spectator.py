@@ -22,14 +22,19 @@ class Spectator(Protocol):
     they must return at once. One of yours that raises is told nothing more, a note says so, and the run goes on.
     """
 
+    # Each has a `return`: a body without any is abstract to a type checker, and one would have to write them all.
+
     def note(self, text: str) -> None:
         """Something that a person should know."""
+        return
 
     def edit(self, edit: Edit) -> None:
         """An edit was made, or it is settled that there is none; it is on the disk by now."""
+        return
 
     def judgement(self, judgement: Judgement) -> None:
         """All questions about an edit are answered, or it is settled that they are not. Controls come here, too."""
+        return
 
     def begin(
         self,
@@ -41,30 +46,39 @@ class Spectator(Protocol):
         directory: RunDirectory,
     ) -> None:
         """Work begins; not called where nothing is left to do. `meters` is kept up to date."""
+        return
 
     def end(self) -> None:
         """It is over, one way or another."""
+        return
 
     def reading(self, items: int, read: int, size: int) -> None:
         """The benchmark is read so far: `items` samples, `read` of `size` bytes (0 where that is not known)."""
+        return
 
     def has_read(self) -> None:
         """The benchmark has been read, or could not be."""
+        return
 
     def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
         """A model on its devices is `preparing`, `loading`, `loaded`, has `ended`, `died`, or is `retired`."""
+        return
 
     def running(self, replica: Replica, task: Task, about: str) -> None:
         """It has begun with a task."""
+        return
 
     def step(self, replica: Replica, step: int, steps: int) -> None:
         """An edit is at a step, from 1 to `steps`."""
+        return
 
     def finished(self, replica: Replica, task: Task) -> None:
         """It has come to the end of a task, whatever came of it."""
+        return
 
     def tick(self, now: float) -> None:
         """The engine has gone round once, many times a second; `now` is its clock, in seconds."""
+        return
 
 
 def with_guest(display: Spectator, guest: Spectator | None) -> Spectator:
