@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from edit_eval.records import Status
-from edit_eval.reporting.failures import JUDGE_FAILED, failures
+from edit_eval.statistics.failures import JUDGE_FAILED, failures
 from edit_eval.reporting.page.charts import charts
 from edit_eval.reporting.page.markdown import markdown
 from edit_eval.reporting.status import status_document

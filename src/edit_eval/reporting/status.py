@@ -21,7 +21,7 @@ from rich.text import Text
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status
-from edit_eval.reporting.failures import JUDGE_FAILED, failures
+from edit_eval.statistics.failures import JUDGE_FAILED, failures
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
 from edit_eval.reporting.page.texts import scale_words

@@ -20,7 +20,7 @@ import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.failures import failures, missing_scores
+from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.reporting.page.agreement_chart import agreement
 from edit_eval.reporting.page.axes import Axis, axis_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour

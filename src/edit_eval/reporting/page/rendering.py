@@ -11,7 +11,7 @@ import jinja2
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.costs import costs, loads
-from edit_eval.reporting.failures import failures, missing_scores
+from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.reporting.page.entries import (
     Entry,
     category_names,

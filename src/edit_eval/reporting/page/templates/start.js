@@ -15,6 +15,7 @@ function startCopying() {
 
 reserveRoom();
 startGallery();
+startVerdict();
 startChoice();
 startDetail();
 startPreferences();
