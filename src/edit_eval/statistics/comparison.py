@@ -250,9 +250,13 @@ def compare_models(results: Results) -> Comparison | None:
     How the models differ stays unsaid, and what to know of the run stands elsewhere. A judge that lacks the source of
     a sample that it scored, or has no sample to score, is left out: its pairs cannot be tested.
     """
-    columns = [replace(one, name=one.edit_model) for one in columns_of(results, {judge: {} for judge in results.judges})]
+    columns = [
+        replace(one, name=one.edit_model) for one in columns_of(results, {judge: {} for judge in results.judges})
+    ]
     testable = {
-        judge: all(one.scores and all(one.clusters[s] for s, score in one.scores.items() if score is not None) for one in of)
+        judge: all(
+            one.scores and all(one.clusters[s] for s, score in one.scores.items() if score is not None) for one in of
+        )
         for judge, of in by_judge(columns).items()
     }
     columns = [one for one in columns if testable[one.judge]]

@@ -7,7 +7,7 @@ its own beside the others. The samples that models differ on most are the compar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from edit_eval.records import Judgement, Results
@@ -20,20 +20,29 @@ _Edit = tuple[str, str, int]
 
 
 def extremes(results: Results) -> dict[str, Any]:
-    """`{"worst": {JUDGE: [...]}, "judges_apart": [...]}`, each at most three edits, in the order of the records if equal.
+    """`{"worst": {JUDGE: [...]}, "judges_apart": [...]}`, at most three edits each.
 
-    Of each: `sample_id`, `edit_model`, `edit_seed`; of the worst the judge's `score`, by its headline; of those on
-    which judges are apart their `scores` by name, and how far the lowest and the highest lie apart (`difference`).
-    Judges are held against those whose headline has the same scale.
+    Of equal ones the first in the benchmark. Of each: `sample_id`, `edit_model`, `edit_seed`; of the worst the judge's
+    `score`, by its headline; of those on which judges are apart their `scores` by name, and how far the lowest and the
+    highest lie apart (`difference`). Judges are held against those whose headline has the same scale.
     """
     series = series_of(results)
-    scores = {judge: _scores(results, judge, of) for judge, of in series.items()}
+    place = {sample.id: sample.index for sample in results.samples}
+    models = {name: number for number, name in enumerate(results.edit_models)}
+
+    def order(edit: _Edit) -> tuple[int, int, int]:
+        return place[edit[0]], models[edit[1]], edit[2]
+
+    scores = {}
+    for judge, of in series.items():
+        found = _scores(results, judge, of)
+        scores[judge] = {edit: found[edit] for edit in sorted(found, key=order)}
     return {
         "worst": {
             judge: [{**_named(edit), "score": scores[judge][edit]} for edit in _worst_first(scores[judge], of)[:SHOWN]]
             for judge, of in series.items()
         },
-        "judges_apart": _apart(series, scores),
+        "judges_apart": _apart(series, scores, order),
     }
 
 
@@ -50,11 +59,15 @@ def _worst_first(scores: Mapping[_Edit, float], of: Series) -> list[_Edit]:
     return sorted(scores, key=lambda edit: gain(of.scale) * scores[edit])
 
 
-def _apart(series: Mapping[str, Series], scores: Mapping[str, Mapping[_Edit, float]]) -> list[dict[str, Any]]:
+def _apart(
+    series: Mapping[str, Series],
+    scores: Mapping[str, Mapping[_Edit, float]],
+    order: Callable[[_Edit], tuple[int, int, int]],
+) -> list[dict[str, Any]]:
     found = []
     for scale in dict.fromkeys(of.scale for of in series.values()):
         judges = [judge for judge, of in series.items() if of.scale == scale]
-        for edit in dict.fromkeys(edit for judge in judges for edit in scores[judge]):
+        for edit in sorted({edit for judge in judges for edit in scores[judge]}, key=order):
             of_edit = {judge: scores[judge][edit] for judge in judges if edit in scores[judge]}
             difference = max(of_edit.values()) - min(of_edit.values())
             if difference > 0:

@@ -30,7 +30,7 @@ class Failure:
 
     status: Status
     reason: str
-    """On one line, as the records have it; the sample's own id in it is written `<sample>`, so that equal failures are one."""
+    """On one line; the sample's own id in it is written `<sample>`, so that equal failures are one."""
     edit_model: str
     """Empty for a skipped sample."""
     judge: str
@@ -54,8 +54,18 @@ def missing_scores(results: Results) -> list[Failure]:
 
 
 def failures_document(results: Results) -> list[dict[str, Any]]:
-    """All of both as plain data: `failures` first."""
-    return [{**asdict(one), "status": one.status.value} for one in (*failures(results), *missing_scores(results))]
+    """All of both as plain data, the most frequent first; samples are in the benchmark's order."""
+    place = {sample.id: sample.index for sample in results.samples}
+    found = [
+        {
+            **asdict(one),
+            "status": one.status.value,
+            "samples": sorted(set(one.samples), key=lambda sample: (place.get(sample, -1), sample)),
+        }
+        for one in (*failures(results), *missing_scores(results))
+    ]
+    named = ("score", "status", "reason", "edit_model", "judge", "set_aside")
+    return sorted(found, key=lambda one: (-one["count"], *(one[name] for name in named)))
 
 
 def _grouped(found: Iterable[_Found]) -> list[Failure]:

@@ -88,13 +88,23 @@ def judges_document(results: Results, *, min_coverage: float = 1.0, score: str |
 
 
 def _comparison(results: Results) -> dict[str, Any] | None:
-    """As `edit-eval compare RUN --json` has it, without what is no number of it."""
+    """The numbers of `edit-eval compare RUN --json`."""
     found = compare_models(results)
     if found is None:
         return None
     document = found.document()
-    columns = [{name: of for name, of in one.items() if name not in ("run", "differs")} for one in document["columns"]]
-    return {**{name: document[name] for name in ("alpha", "power", "tests")}, "columns": columns, "pairs": document["pairs"]}
+    return {
+        **{name: document[name] for name in ("alpha", "power", "tests")},
+        "columns": [_without(column, "run", "differs") for column in document["columns"]],
+        "pairs": [
+            {**pair, "largest": [_without(sample, "words_a", "words_b") for sample in pair["largest"]]}
+            for pair in document["pairs"]
+        ],
+    }
+
+
+def _without(document: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name not in names}
 
 
 def _asked_again(judgement: Judgement) -> bool:

@@ -29,17 +29,19 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.records import Results
 from edit_eval.reporting import formats
+from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import charts, histogram_hint, most_tags
 from edit_eval.reporting.page.entries import Entry
 from edit_eval.reporting.page.gallery import Pictures, Shown, gallery
+from edit_eval.reporting.page.links import to_part
 from edit_eval.reporting.page.rendering import template_environment, told_of
 from edit_eval.reporting.page.texts import LANGUAGES, name_of, scale_words, score_name, text, texts
 from edit_eval.reporting.page.thumbnails import Size, size_for, thumbnails
 from edit_eval.reporting.page.vega import vega
 from edit_eval.reporting.page.verdict import verdict_told
 
-_STYLES = ("page.css", "verdict.css", "results.css", "gallery.css", "detail.css")
+_STYLES = ("page.css", "verdict.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"
 """Runs before anything is drawn, so that a page whose reader chose another theme or language does not flash."""
 _SCRIPTS = (
@@ -52,6 +54,7 @@ _SCRIPTS = (
     "gallery.js",
     "verdict.js",
     "detail.js",
+    "print.js",
     "start.js",
 )
 _TITLE_NAMES = 4
@@ -259,6 +262,8 @@ def page_templates(language: str) -> jinja2.Environment:
         words=lambda kind, key: follow(both(lambda one: name_of(kind, key, one))),
         plain=lambda key, **values: text(key, language, **values),
         score_name=lambda name: both(lambda one: score_name(name, one)),
+        link=link,
+        to_part=to_part,
         scale_words=lambda part, **how: both(lambda one: scale_words(part.scale, one, **how)),
     )
     environment.filters.update(

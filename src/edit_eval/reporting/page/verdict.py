@@ -63,8 +63,10 @@ class _Pictures:
 
 
 def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """What the template is told: `verdicts`, one for each judge, `apart`, `failed`, and what to know of a comparison."""
-    pictures = _Pictures({sample.id: sample for sample in results.samples}, any(edit.edit_seed for edit in results.edits))
+    """What the template is told: `verdicts`, one for each judge, `apart`, `failed`, and what to know of them."""
+    pictures = _Pictures(
+        {sample.id: sample for sample in results.samples}, any(edit.edit_seed for edit in results.edits)
+    )
     found = verdicts(summary)
     digits = {one.judge: one.parts[0].digits for one in found}
     comparison = summary["comparison"] or {}
@@ -137,7 +139,9 @@ def _pair(pair: Pair, names: Mapping[str, str], digits: int, pictures: _Pictures
         "counts": f"{pair.wins} : {pair.ties} : {pair.losses}",
         "better": pair.better is not None,
         "verdict": _both(lambda one: verdict(pair, names, one)),
-        "href": link(judge=pair.judge, sort="models", sample=most.sample_id, **sides) if most else link(judge=pair.judge),
+        "href": link(judge=pair.judge, sort="models", sample=most.sample_id, **sides)
+        if most
+        else link(judge=pair.judge),
         "all": link(judge=pair.judge, sort="models"),
     }
 

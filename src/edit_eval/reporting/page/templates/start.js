@@ -20,5 +20,6 @@ startChoice();
 startDetail();
 startPreferences();
 startCopying();
+startPrinting();
 // Vega stands behind this script: it takes longer to read than the cards to make.
 addEventListener('vega', startCharts, { once: true });
