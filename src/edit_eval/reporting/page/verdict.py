@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from edit_eval.records import NO_EDIT, Results, Sample
@@ -76,7 +77,7 @@ def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]
         "failed": list(_failed(summary, pictures)),
         "wrong": _by_line(lambda one: wrong_lines(summary, one)),
         "tests": comparison.get("tests"),
-        "comparison_notes": [_both(lambda one, n=note: note_words(n, one)) for note in comparison.get("notes", ())],
+        "comparison_notes": [_both(partial(note_words, note)) for note in comparison.get("notes", ())],
     }
 
 
@@ -188,6 +189,6 @@ def _failed(summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
             numbers=tuple((name, "") for name in (kind["edit_model"], kind["judge"]) if name),
             count=kind["count"],
             more=to_failures(kind),
-            status=_both(lambda one: name_of("status", kind["status"], one)),  # noqa: B023 (called at once)
+            status=_both(partial(name_of, "status", kind["status"])),
             reason=kind["reason"],
         )
