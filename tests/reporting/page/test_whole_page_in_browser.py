@@ -254,9 +254,6 @@ def test_paper_has_everything_and_nothing_to_press(report: Report, open_page: Ca
     cut = """() => [...document.querySelectorAll('main *')].filter((one) => one.getClientRects().length
       && one.getBoundingClientRect().right > 704).map((one) => one.outerHTML.slice(0, 120))"""
     assert tab.evaluate(cut) == []
-    pressed = "() => [...document.querySelectorAll('button, input, select')].filter((one) => one.getClientRects().length).length"
-    assert tab.evaluate(pressed) == 0
-    backgrounds = tab.evaluate(
-        "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
-    )
-    assert backgrounds == ["rgb(27, 26, 24)", "rgba(0, 0, 0, 0)"]
+    pressed = "() => [...document.querySelectorAll('button, input, select')].some((one) => one.getClientRects().length)"
+    assert tab.evaluate(pressed) is False
+    assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(27, 26, 24)", "dark on white"
