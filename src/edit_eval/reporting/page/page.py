@@ -51,7 +51,11 @@ _SCRIPTS = (
     "samples.js",
     "filters.js",
     "gallery.js",
+    "stage.js",
+    "words.js",
     "detail.js",
+    "address.js",
+    "selection.js",
     "start.js",
 )
 _TITLE_NAMES = 4

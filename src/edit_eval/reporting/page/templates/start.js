@@ -17,6 +17,8 @@ reserveRoom();
 startGallery();
 startChoice();
 startDetail();
+startSelection();
+startAddress();
 startPreferences();
 startCopying();
 // Vega stands behind this script: it takes longer to read than the cards to make.
