@@ -6,18 +6,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import typer
 import yaml
 
+from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
 from edit_eval import cli, evaluation, experiment
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.advice.findings import Finding
-from small_benchmark import configuration, sample_id
+from small_benchmark import sample_id
 
 FILTERS = {"--set", "--limit", "--categories", "--difficulty", "--tags", "--sample-ids", "--devices"}
 ALWAYS = {"--help", "--debug"}
@@ -42,34 +42,7 @@ HEAVY = {
 """What no help needs. (Pydantic is typer's own: it is imported for the help of a verb.)"""
 
 
-class Outcome(NamedTuple):
-    """What a command came to."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        """The one JSON document that is all of stdout."""
-        return json.loads(self.out)
-
-
-Command = Callable[..., Outcome]
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
-    """Runs a command line in this process: `command("run", path, "--json")`."""
-
-    def run(*arguments: str | Path) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["edit-eval", *map(str, arguments)])
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return Outcome(int(ended.value.code or 0), *capfd.readouterr())
-
-    return run
+command = pytest.fixture(caller)
 
 
 @pytest.fixture
@@ -78,25 +51,9 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation.Run, "draw", lambda run: None)
 
 
-def yaml_file(folder: Path, **more: Any) -> Path:
-    path = folder / "config.yaml"
-    path.write_text(yaml.safe_dump(configuration(folder, **more), allow_unicode=True), "utf-8")
-    return path
-
-
-class Finished(NamedTuple):
-    """A run that came to its end."""
-
-    config: Path
-    run: Path
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    folder = tmp_path_factory.mktemp("finished")
-    path = yaml_file(folder)
-    evaluation.evaluate(path, run_dir=folder / "run", report=False)
-    return Finished(path, folder / "run")
+    return finish(tmp_path_factory.mktemp("finished"))
 
 
 # -- what there is --
@@ -166,7 +123,8 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     assert "pydantic" not in first
     ours = {module for module in modules if module.startswith("edit_eval.")}
     streams = "edit_eval.reporting.progress.standard_streams"  # it imports nothing of ours
-    light = ("edit_eval.cli", "edit_eval.vote_verbs", "edit_eval.command_line", "edit_eval.errors", streams)
+    verbs = {f"edit_eval.verbs.{path.stem}" for path in Path(cli.__file__).with_name("verbs").glob("*.py")}
+    light = {"edit_eval.cli", "edit_eval.verbs", *verbs, "edit_eval.command_line", "edit_eval.errors", streams}
     assert ours <= {*light, *(streams.rsplit(".", n)[0] for n in (1, 2))}
 
 
@@ -185,84 +143,6 @@ def test_without_a_verb_the_help_is_shown(command: Command) -> None:
 
 
 # -- exit codes --
-
-
-def one_error(found: Outcome, code: int, words: str) -> None:
-    """The command ended with `code` and one line that says why, on stderr."""
-    assert found.code == code, found
-    assert found.out == ""
-    last = found.err.rstrip("\n").splitlines()[-1]
-    assert last.startswith("error: "), found.err
-    assert words in last
-    assert "Traceback" not in found.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["run", "NOWHERE"], "no such file"),
-        (["run", "CONFIG", "--set", "benchmark.limt=3"], "limit"),
-        (["run", "CONFIG", "--set", "nonsense"], "nonsense"),
-        (["run", "CONFIG", "--progress", "loud"], "error: --progress: must be `auto`, `rich`, `plain`, `lines` or"),
-        (["run", "CONFIG", "--limit", "0"], "error: --limit: must be at least 1"),
-        (["run", "CONFIG", "--devices", "gpu"], "--devices gpu"),
-        (["run", "CONFIG", "--devices", "97,98"], "error: --devices: cuda:97 and cuda:98 are not there"),
-        (["run", "CONFIG", "--categories", "zebra"], "benchmark.json has `zebra`; there are: "),
-        (["run", "CONFIG", "--sample-ids", "zebra"], "benchmark.json has `zebra`"),
-        (["run", "CONFIG", "--reuse", "NOWHERE"], "does not exist"),
-        (["run", "CONFIG", "--run-dir", "CONFIG"], "cannot be used"),
-        (["plan", "CONFIG", "--gpus", "0"], "--gpus 0"),
-        (["plan", "CONFIG", "--gpu-memory", "80"], "error: --gpu-memory 80: of how many GPUs? Give `--gpus`, too"),
-        (["plan", "CONFIG", "--gpus", "2", "--gpu-memory", "0"], "error: --gpu-memory 0: it takes the GiB"),
-        (["plan", "CONFIG", "--gpus", "2", "--gpu-memory", "x"], "error: --gpu-memory: "),
-        (["plan", "CONFIG", "--samples", "0"], "--samples 0"),
-        (["plan", "CONFIG", "--from", "NOWHERE"], "does not exist"),
-        (["status", "NOWHERE"], "does not exist"),
-        (["status", "RUN", "zebra"], "`zebra` is no sample"),
-        (["compare", "RUN", "NOWHERE"], "does not exist"),
-        (["agreement", "NOWHERE"], "does not exist"),
-        (["describe", "zebra"], "`zebra` is no benchmark, edit model, judge or protocol"),
-        (["env", "create", "NOWHERE", "--for", "zebra"], "--for zebra"),
-        (["run", "CONFIG", "--run-dir", "RUN", "--retry", "zebra"], "--retry zebra"),
-        (["run", "CONFIG", "--run-dir", "RUN", "--retry", "edit_faild"], "did you mean `edit_failed`?"),
-        (["run", "CONFIG", "--set", "prompts={物里: {system_prompt: Judge.}}"], "did you mean `物理`?"),
-        (["report", "NOWHERE"], "NOWHERE does not exist; `edit-eval run CONFIG` makes one"),
-    ],
-)
-def test_what_was_asked_wrongly_is_two_and_nothing_is_written(
-    command: Command,
-    finished: Finished,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    words: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    place = {"CONFIG": str(finished.config), "RUN": str(finished.run), "NOWHERE": "NOWHERE"}
-    one_error(command(*(place.get(word, word) for word in arguments)), 2, words)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["run"], "missing argument CONFIG; `edit-eval run --help` shows what there is"),
-        (["status"], "missing argument RUN; `edit-eval status --help` shows what there is"),
-        (["env", "create", "x"], "missing option --for; `edit-eval env create --help` shows what there is"),
-        (["run", "x.yaml", "--nonsense"], "no such option: --nonsense; `edit-eval run --help` shows what there is"),
-        (["run", "x.yaml", "--run-dri", "x"], "no such option: --run-dri; did you mean --run-dir?"),
-        (["rnu", "x.yaml"], "no such command rnu; did you mean run?"),
-        (["env", "creat"], "no such command creat; did you mean create?"),
-        (["run", "x.yaml", "--limit", "few"], "--limit: must be a whole number; `edit-eval run --help` shows what"),
-        (["compare", "x", "--detect", "few"], "--detect: must be a number; `edit-eval compare --help` shows what"),
-        (["run", "x.yaml", "--limit"], "option --limit requires an argument; `edit-eval"),
-    ],
-)
-def test_a_command_that_is_none_is_one_line_as_all_errors(command: Command, arguments: list[str], line: str) -> None:
-    found = command(*arguments)
-    assert found.err.startswith(f"error: {line}")
-    assert found.err.count("\n") == 1
-    one_error(found, 2, line)
 
 
 def test_the_version(command: Command) -> None:

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print; no logic.
+"""The command line: parse, call, print; no logic. The main verbs are here, the others in `verbs/`.
 
 Each verb imports what it needs when it runs, so that `--help` answers at once.
 """
@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.command_line import Debug, answer, app, main, print_json, verb, wants_json, words
+from edit_eval.command_line import answer, app, main, print_json, say_how_to_go_on, verb, wants_json, words
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
-from edit_eval.vote_verbs import vote
+from edit_eval.verbs.arguments import Config, Passports, RunDir, RunFolder
+from edit_eval.verbs.components import components
+from edit_eval.verbs.environments import environments
+from edit_eval.verbs.judging import judging, print_audited
+from edit_eval.verbs.looking import looking
+from edit_eval.verbs.voting import voting
 
 if TYPE_CHECKING:
     from edit_eval.config.loading import LoadingOptions as Options
@@ -23,20 +28,7 @@ else:
 
 __all__ = ["app", "main"]
 
-Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The YAML file, or a name that `list` shows.")]
-Passports = Annotated[
-    Path | None, typer.Option("--passports", metavar="DIR", help="Where judges' passports lie. Default: your cache.")
-]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
-
-
-def _say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
-    """The command that goes on with what was interrupted; `run_dir` as it was given."""
-    from edit_eval.reporting.status import in_folder
-
-    where = [] if run_dir else ["--run-dir", str(end.run_dir)]
-    print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
-    print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
+evaluating = typer.Typer()
 
 
 def _print_what_is_there(run_dir: Path | None) -> None:
@@ -64,13 +56,6 @@ def _print_numbers(run: Any, *, drawn: bool = True) -> None:
     answer(lambda: run.summary, show)
 
 
-def _print_audit(made: Any) -> None:
-    from edit_eval.reporting.audit import places_of, print_audit
-
-    places = places_of(made.run.path, made.page, made.file, made.run.language)
-    answer(made.as_plain, lambda: print_audit(made.passport, places, language=made.run.language))
-
-
 def _show_version(wanted: bool) -> None:
     if wanted:
         from importlib import metadata
@@ -88,14 +73,11 @@ def edit_eval(
     """Measure instruction-based image editing models: edits on every GPU, a judge, scores with their uncertainty."""
 
 
-@verb()
+@verb(evaluating)
 def run(
     config: Config,
     *,
-    run_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),
-    ] = None,
+    run_dir: RunDir = None,
     options: Options,
     reuse: Annotated[
         list[Path] | None, typer.Option(metavar="DIR", help="Reuse matching edits and judgements of another run.")
@@ -153,7 +135,7 @@ def run(
             passports=passports,
         )
     except RunInterrupted as end:
-        _say_how_to_go_on(end, run_dir)
+        say_how_to_go_on(end, run_dir)
         _print_what_is_there(end.run_dir)
         sys.exit(128 + end.signal)
     except Stopped as stopped:
@@ -173,42 +155,23 @@ def run(
     made.check_coverage()
 
 
-@verb()
-def report(run: RunFolder) -> None:
-    """Make the report again, from the records alone; of an audit its page."""
-    from edit_eval.audit import drawn_again
-    from edit_eval.run import Run
-
-    made = Run(run)
-    made.summary  # noqa: B018 (what is no run is said here, not by the process that draws)
-    if examined := drawn_again(made):
-        _print_audit(examined)
-        return
-    try:
-        made.draw()
-    except NotDrawn:
-        _print_numbers(made, drawn=False)
-        raise
-    _print_numbers(made)
-
-
-@verb(short_help="Write a report that can be sent: one page, a folder or a zip.")
-def export(
-    run: RunFolder,
-    target: Annotated[Path, typer.Argument(metavar="FILE.html|FOLDER|FILE.zip", help="Where to write it.")],
+@verb(evaluating, short_help="Check whether a configuration would run here.")
+def doctor(
+    config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="The YAML file.")] = None,
     *,
-    size: Annotated[int, typer.Option(metavar="PIXELS", help="The longest side of the pictures in it.")] = 1024,
+    options: Options,
 ) -> None:
-    """Write a report with its sources and edits in it, from the records alone; no link leads out of it."""
-    from edit_eval.reporting.page.export import export as write
-    from edit_eval.run import Run
+    """Check this machine, and whether a configuration would run on it. Exit with 3 if something would stop it."""
+    from edit_eval.evaluation import examine
+    from edit_eval.reporting.examination import print_findings
 
-    made = Run(run)
-    written = write(made.results, made.summary, target, language=made.language, side=size)
-    answer(lambda: {"written": str(written)}, lambda: print(f"report: {written}"))
+    findings = examine(config, **options)
+    answer(lambda: [finding.as_plain() for finding in findings], lambda: print_findings(findings))
+    if any(finding.stops for finding in findings):
+        sys.exit(3)
 
 
-@verb(short_help="Predict how long a run takes under every schedule.")
+@verb(evaluating, short_help="Predict how long a run takes under every schedule.")
 def plan(
     config: Config,
     *,
@@ -246,7 +209,26 @@ def plan(
     answer(made.as_plain, lambda: print_plan(made, stdout_console()))
 
 
-@verb(short_help="Compare runs, or the edit models of one run.")
+@verb(evaluating)
+def report(run: RunFolder) -> None:
+    """Make the report again, from the records alone; of an audit its page."""
+    from edit_eval.audit import drawn_again
+    from edit_eval.run import Run
+
+    made = Run(run)
+    made.summary  # noqa: B018 (what is no run is said here, not by the process that draws)
+    if examined := drawn_again(made):
+        print_audited(examined)
+        return
+    try:
+        made.draw()
+    except NotDrawn:
+        _print_numbers(made, drawn=False)
+        raise
+    _print_numbers(made)
+
+
+@verb(evaluating, short_help="Compare runs, or the edit models of one run.")
 def compare(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run directories, or one with several edit models.")
@@ -294,205 +276,7 @@ def compare(
         sys.exit(3)
 
 
-@verb(short_help="How far judges agree with each other and with people.")
-def agreement(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="A run directory; more add their judges of the same edits.")
-    ],
-    people: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="People's scores: CSV (sample_id, edit_model, score, rater), VIEScore's folder, or vie.",
-        ),
-    ] = None,
-    bridge: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="OLD NEW", help="Map scores of judge OLD to the scale of judge NEW."),
-    ] = None,
-    score: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Look at this score instead of the headline.")
-    ] = None,
-) -> None:
-    """How far the judges agree with themselves, with each other and with people, and how often they give no score."""
-    from edit_eval.reporting.agreement import print_agreement
-    from edit_eval.run import Run
-
-    made, *others = [Run(run) for run in runs]
-    document = made.agreement(people, score, others=others, bridge=bridge)
-    answer(lambda: document, lambda: print_agreement(document, language=made.language))
-
-
-@verb(short_help="Examine a judge with edits of known worth.")
-def audit(
-    config: Config,
-    *,
-    judge: Annotated[str | None, typer.Option(metavar="NAME", help="Examine this one of several judges.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Draw other scenes.")] = 0,
-    scenes: Annotated[int, typer.Option(metavar="N", help="Scenes a category; fewer show less.")] = 40,
-    size: Annotated[int, typer.Option(metavar="PIXELS", help="Width of the scenes.")] = 512,
-    run_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),
-    ] = None,
-    passports: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the passport there. Default: the user's cache.")
-    ] = None,
-    people: Annotated[Path | None, typer.Option(metavar="FILE|vie", help="Hold it against people, too.")] = None,
-    judged: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="With --people: its scores of these edits.")
-    ] = None,
-    devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace the judge's devices.")] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Replace one value of the YAML, by dotted key."),
-    ] = None,
-) -> None:
-    """Show a judge edits of known worth, asked as the configuration asks it. Its edit models are not run.
-
-    Exit with 3 if the judge did not pass everything. Rerun the same command to resume.
-    """
-    from edit_eval.audit import audit as examine
-
-    try:
-        made = examine(
-            config,
-            judge=judge,
-            seed=seed,
-            scenes=scenes,
-            size=size,
-            run_dir=run_dir,
-            folder=passports,
-            people=people,
-            judged=judged,
-            command=("edit-eval", *sys.argv[1:]),
-            devices=devices,
-            overrides=set_ or (),
-        )
-    except RunInterrupted as end:
-        _say_how_to_go_on(end, run_dir)
-        sys.exit(128 + end.signal)
-    _print_audit(made)
-    if made.passport.verdict != "passed":
-        sys.exit(3)
-
-
-@verb()
-def status(
-    run: RunFolder,
-    sample: Annotated[str | None, typer.Argument(metavar="SAMPLE", help="Show one sample in full.")] = None,
-) -> None:
-    """Show run progress, or one sample in full."""
-    from edit_eval.reporting.samples import print_sample, sample_document
-    from edit_eval.reporting.status import print_status, status_document
-    from edit_eval.run import Run
-
-    results = Run(run).results
-    if sample is None:
-        answer(lambda: status_document(results), lambda: print_status(results))
-    else:
-        answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
-
-
-@verb(short_help="Look at runs in a browser, also while they are at work.")
-def view(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="RUN|FOLDER...", help="Run directories, or folders with some in them. Default: runs."),
-    ] = None,
-    *,
-    host: Annotated[
-        str, typer.Option(metavar="HOST", help="Listen on this address; any but this machine's own needs a token.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Listen on this port; 0 takes a free one.")
-    ] = 7860,
-    token: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Answer nothing without this token; auto makes one."
-        ),
-    ] = "",
-) -> None:
-    """Look at runs in a browser, also while they are at work; compare them, and vote on edits.
-
-    Behind a connection such as `ssh -L 7860:localhost:7860 MACHINE` it works as it does here.
-    """
-    from edit_eval.execution.run_folders import RUNS
-    from edit_eval.viewer.server import serve
-
-    serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(line, flush=True))
-
-
-@verb(name="list", short_help="List what a configuration can name.")
-def list_() -> None:
-    """List benchmarks, edit models, judges and protocols by their names, and configurations to start from."""
-    from edit_eval.reporting.components import components_document, print_components
-
-    answer(components_document, print_components)
-
-
-@verb(short_help="Show the parameters of a benchmark, model, judge or protocol.")
-def describe(
-    type_: Annotated[str, typer.Argument(metavar="TYPE", help="A registered name, or a class path.")],
-) -> None:
-    """Show the parameters of a benchmark, an edit model, a judge or a protocol; and a protocol's scores."""
-    from edit_eval.reporting.components import description_document, print_description
-
-    answer(lambda: description_document(type_), lambda: print_description(type_))
-
-
-@verb(short_help="Check whether a configuration would run here.")
-def doctor(
-    config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="The YAML file.")] = None,
-    *,
-    options: Options,
-) -> None:
-    """Check this machine, and whether a configuration would run on it. Exit with 3 if something would stop it."""
-    from edit_eval.evaluation import examine
-    from edit_eval.reporting.examination import print_findings
-
-    findings = examine(config, **options)
-    answer(lambda: [finding.as_plain() for finding in findings], lambda: print_findings(findings))
-    if any(finding.stops for finding in findings):
-        sys.exit(3)
-
-
-@verb(short_help="Download what a configuration needs, for machines without a network.")
-def fetch(config: Config, *, options: Options) -> None:
-    """Download the benchmark, weights and prompts of a configuration into their caches (HF_HOME, XDG_CACHE_HOME).
-
-    A machine without a network that has the same caches runs it with HF_HUB_OFFLINE=1.
-    """
-    from edit_eval.evaluation import fetch as fetch_all
-    from edit_eval.reporting.formats import memory
-
-    found = []
-    for each in fetch_all(config, **options):
-        found.append(each)
-        if not wants_json():
-            print(f"{each.what}: {each.name}: {memory(each.bytes)} in {each.path}")
-    answer(lambda: [each.as_plain() for each in found], lambda: None)
-
-
-env = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Environments for models.")
-app.add_typer(env, name="env")
-
-
-@env.command("create", short_help="Create one, and print its line for the YAML.")
-def env_create(
-    folder: Annotated[Path, typer.Argument(metavar="DIR")],
-    for_: Annotated[str, typer.Option("--for", metavar="edit|judge", help="What will run in it.")],
-    constraint: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Versions, as `pip install -c` takes them.")
-    ] = None,
-    python: Annotated[str, typer.Option(help="The interpreter to make it from.")] = "",
-    debug: Debug = False,
-) -> None:
-    """Create an environment for a model, and print its line for the YAML."""
-    from edit_eval.execution.machine.environments import create_environment
-
-    print(create_environment(folder, for_, constraints=constraint or (), python=python, shown=True))
-
-
-app.add_typer(vote, name="vote")
+for verbs in (evaluating, looking, judging, components):  # as `--help` lists them
+    app.add_typer(verbs)
+app.add_typer(voting, name="vote")
+app.add_typer(environments, name="env")

@@ -10,11 +10,12 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.errors import EditEvalError
+from edit_eval.errors import EditEvalError, RunInterrupted
 from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
 
 if TYPE_CHECKING:
@@ -77,10 +78,10 @@ def _options(
     }
 
 
-def verb(on: typer.Typer | None = None, **shown: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def verb(on: typer.Typer, **shown: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a function a verb with the flags of all; those of `_options` stand for its parameter `options`.
 
-    `on`: the group that it belongs to, if any. `shown`: keywords of `app.command`.
+    `on`: the group that it belongs to. `shown`: keywords of `app.command`.
     """
 
     def make(function: Callable[..., None]) -> Callable[..., None]:
@@ -97,7 +98,7 @@ def verb(on: typer.Typer | None = None, **shown: Any) -> Callable[[Callable[...,
         flat = [p for name in own for p in (shared.values() if name == "options" else [own[name]])]
         keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*flat, *of_all.values())]
         with_flags.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
-        return (on or app).command(**shown)(with_flags)
+        return on.command(**shown)(with_flags)
 
     return make
 
@@ -195,3 +196,12 @@ def answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
         print_json(document())
     else:
         show()
+
+
+def say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
+    """The command that goes on with what was interrupted; `run_dir` as it was given."""
+    from edit_eval.reporting.status import in_folder
+
+    where = [] if run_dir else ["--run-dir", str(end.run_dir)]
+    print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
+    print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from edit_eval.cli import app
+from edit_eval.cli import evaluating
 from edit_eval.execution.shards import LAUNCHERS, read_shard
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +85,7 @@ def commands() -> dict[str, str]:
 @pytest.mark.parametrize("name", sorted(commands()))
 def test_every_command_is_one_that_the_command_line_takes(name: str) -> None:
     line = commands()[name].partition("edit-eval run")[2]
-    (run,) = [one for one in app.registered_commands if one.callback and one.callback.__name__ == "run"]
+    (run,) = [one for one in evaluating.registered_commands if one.callback and one.callback.__name__ == "run"]
     import inspect
 
     known = {f"--{parameter.replace('_', '-').strip('-')}" for parameter in inspect.signature(run.callback).parameters}

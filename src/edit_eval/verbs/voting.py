@@ -8,13 +8,12 @@ from typing import Annotated
 import typer
 
 from edit_eval.command_line import answer, verb, words
+from edit_eval.verbs.arguments import RunFolder
 
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
-
-vote = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What people prefer, by the votes in `view`.")
+voting = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What people prefer, by the votes in `view`.")
 
 
-@verb(vote, name="show", short_help="Show which edit models people prefer.")
+@verb(voting, name="show", short_help="Show which edit models people prefer.")
 def vote_show(
     run: RunFolder,
     without: Annotated[str | None, typer.Option(metavar="A,B", help="Leave out the votes of these raters.")] = None,
@@ -28,7 +27,7 @@ def vote_show(
     answer(lambda: document, lambda: print_preferences(document, language=made.language))
 
 
-@verb(vote, name="export", short_help="Write people's scores as CSV, for `agreement --people`.")
+@verb(voting, name="export", short_help="Write people's scores as CSV, for `agreement --people`.")
 def vote_export(
     run: RunFolder,
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Where to write it; - is stdout.")] = Path("-"),

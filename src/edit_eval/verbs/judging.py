@@ -1,0 +1,102 @@
+"""The verbs about judges: whether they agree, with each other and with people, and whether they see at all."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from edit_eval.command_line import answer, say_how_to_go_on, verb
+from edit_eval.errors import RunInterrupted
+from edit_eval.verbs.arguments import Config, RunDir
+
+judging = typer.Typer()
+
+
+def print_audited(made: Any) -> None:
+    from edit_eval.reporting.audit import places_of, print_audit
+
+    places = places_of(made.run.path, made.page, made.file, made.run.language)
+    answer(made.as_plain, lambda: print_audit(made.passport, places, language=made.run.language))
+
+
+@verb(judging, short_help="How far judges agree with each other and with people.")
+def agreement(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="A run directory; more add their judges of the same edits.")
+    ],
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="People's scores: CSV (sample_id, edit_model, score, rater), VIEScore's folder, or vie.",
+        ),
+    ] = None,
+    bridge: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="OLD NEW", help="Map scores of judge OLD to the scale of judge NEW."),
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Look at this score instead of the headline.")
+    ] = None,
+) -> None:
+    """How far the judges agree with themselves, with each other and with people, and how often they give no score."""
+    from edit_eval.reporting.agreement import print_agreement
+    from edit_eval.run import Run
+
+    made, *others = [Run(run) for run in runs]
+    document = made.agreement(people, score, others=others, bridge=bridge)
+    answer(lambda: document, lambda: print_agreement(document, language=made.language))
+
+
+@verb(judging, short_help="Examine a judge with edits of known worth.")
+def audit(
+    config: Config,
+    *,
+    judge: Annotated[str | None, typer.Option(metavar="NAME", help="Examine this one of several judges.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Draw other scenes.")] = 0,
+    scenes: Annotated[int, typer.Option(metavar="N", help="Scenes a category; fewer show less.")] = 40,
+    size: Annotated[int, typer.Option(metavar="PIXELS", help="Width of the scenes.")] = 512,
+    run_dir: RunDir = None,
+    passports: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the passport there. Default: the user's cache.")
+    ] = None,
+    people: Annotated[Path | None, typer.Option(metavar="FILE|vie", help="Hold it against people, too.")] = None,
+    judged: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="With --people: its scores of these edits.")
+    ] = None,
+    devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace the judge's devices.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Replace one value of the YAML, by dotted key."),
+    ] = None,
+) -> None:
+    """Show a judge edits of known worth, asked as the configuration asks it. Its edit models are not run.
+
+    Exit with 3 if the judge did not pass everything. Rerun the same command to resume.
+    """
+    from edit_eval.audit import audit as examine
+
+    try:
+        made = examine(
+            config,
+            judge=judge,
+            seed=seed,
+            scenes=scenes,
+            size=size,
+            run_dir=run_dir,
+            folder=passports,
+            people=people,
+            judged=judged,
+            command=("edit-eval", *sys.argv[1:]),
+            devices=devices,
+            overrides=set_ or (),
+        )
+    except RunInterrupted as end:
+        say_how_to_go_on(end, run_dir)
+        sys.exit(128 + end.signal)
+    print_audited(made)
+    if made.passport.verdict != "passed":
+        sys.exit(3)

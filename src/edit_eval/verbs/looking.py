@@ -1,0 +1,76 @@
+"""The verbs that look at runs, at work or finished, and send them on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edit_eval.command_line import answer, verb
+from edit_eval.verbs.arguments import RunFolder
+
+looking = typer.Typer()
+
+
+@verb(looking)
+def status(
+    run: RunFolder,
+    sample: Annotated[str | None, typer.Argument(metavar="SAMPLE", help="Show one sample in full.")] = None,
+) -> None:
+    """Show run progress, or one sample in full."""
+    from edit_eval.reporting.samples import print_sample, sample_document
+    from edit_eval.reporting.status import print_status, status_document
+    from edit_eval.run import Run
+
+    results = Run(run).results
+    if sample is None:
+        answer(lambda: status_document(results), lambda: print_status(results))
+    else:
+        answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
+
+
+@verb(looking, short_help="Look at runs in a browser, also while they are at work.")
+def view(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RUN|FOLDER...", help="Run directories, or folders with some in them. Default: runs."),
+    ] = None,
+    *,
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="Listen on this address; any but this machine's own needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Listen on this port; 0 takes a free one.")
+    ] = 7860,
+    token: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Answer nothing without this token; auto makes one."
+        ),
+    ] = "",
+) -> None:
+    """Look at runs in a browser, also while they are at work; compare them, and vote on edits.
+
+    Behind a connection such as `ssh -L 7860:localhost:7860 MACHINE` it works as it does here.
+    """
+    from edit_eval.execution.run_folders import RUNS
+    from edit_eval.viewer.server import serve
+
+    serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(line, flush=True))
+
+
+@verb(looking, short_help="Write a report that can be sent: one page, a folder or a zip.")
+def export(
+    run: RunFolder,
+    target: Annotated[Path, typer.Argument(metavar="FILE.html|FOLDER|FILE.zip", help="Where to write it.")],
+    *,
+    size: Annotated[int, typer.Option(metavar="PIXELS", help="The longest side of the pictures in it.")] = 1024,
+) -> None:
+    """Write a report with its sources and edits in it, from the records alone; no link leads out of it."""
+    from edit_eval.reporting.page.export import export as write
+    from edit_eval.run import Run
+
+    made = Run(run)
+    written = write(made.results, made.summary, target, language=made.language, side=size)
+    answer(lambda: {"written": str(written)}, lambda: print(f"report: {written}"))
