@@ -97,8 +97,8 @@ class _OfSeveral:
     of: Mapping[str, ServedPictures]
     """By the name of the edit model."""
 
-    def of_sample(self, sample: Sample) -> dict[str, Any] | None:
-        return self.first.of_sample(sample)
+    def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None:
+        return self.first.of_sample(sample, name)
 
     def of_edit(self, edit: Edit) -> dict[str, Any] | None:
         return self.of[edit.edit_model].of_edit(edit)

@@ -53,7 +53,11 @@ _SCRIPTS = (
     "filters.js",
     "gallery.js",
     "verdict.js",
+    "stage.js",
+    "words.js",
     "detail.js",
+    "address.js",
+    "selection.js",
     "print.js",
     "start.js",
 )

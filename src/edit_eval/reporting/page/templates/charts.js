@@ -101,7 +101,7 @@ async function drawChart(figure) {
     });
     // A mark is a link to its samples, which Vega follows; they stand further down.
     chart.views[place].view.addEventListener('click', (event, item) => {
-      if (item && item.href) document.getElementById('gallery').scrollIntoView();
+      if (item && item.href) showGallery();
     });
     // Vega describes every mark in English; the picture as a whole has a name, and the tables have the numbers.
     for (const described of [body, ...body.querySelectorAll('[aria-roledescription], [aria-label]')]) {

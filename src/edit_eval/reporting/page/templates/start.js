@@ -18,6 +18,8 @@ startGallery();
 startVerdict();
 startChoice();
 startDetail();
+startSelection();
+startAddress();
 startPreferences();
 startCopying();
 startPrinting();

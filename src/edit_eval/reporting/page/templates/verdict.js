@@ -1,8 +1,8 @@
 // The pictures of the verdict's rows: links whose two sides are named as in an address.
 function sideFrame(sample, side) {
   if (side === 'source') return sourceFrame(sample);
-  const edit = sample.edits.find(({ model, edit_seed: seed }) => [`edit:${model}`, `edit:${model}:${seed}`].includes(side));
-  return edit ? editFrame(sample, edit, 'beside') : placeholder('picture.no_edit', '', '');
+  const found = pictureNamed(sample, side);
+  return found ? editFrame(sample, found.edit, 'beside') : placeholder('picture.no_edit', '', '');
 }
 
 function startVerdict() {
