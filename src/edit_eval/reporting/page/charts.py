@@ -12,16 +12,14 @@ expressions, which the page only interprets; they are cut to one line first (`on
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain
 from typing import Any
 
 import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.agreement_chart import agreement
 from edit_eval.reporting.page.axes import Axis, axis_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
@@ -336,25 +334,19 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     series = list(dict.fromkeys(colour_of.values()))
     # A failed edit has no judge, a skipped sample no model: a bar that belongs to no colour is grey.
     colour_of |= {(name, ""): name for name in map(one_line, results.edit_models) if name in series}
-    counts: dict[tuple[str, Status, str], dict[str, list[Failure]]] = {}
+    reasons: dict[tuple[str, Status, str], list[Failure]] = {}
     for failure in [*failures(results), *missing_scores(results)]:
-        of_reason = counts.setdefault((failure.score, failure.status, failure.reason), {})
-        of_reason.setdefault(colour_of.get((failure.edit_model, failure.judge), ""), []).append(failure)
-    ordered = sorted(counts.items(), key=lambda item: -_count(chain.from_iterable(item[1].values())))
-    rows = [
-        {
-            **_failure_row(_status(score, status, language), reason, name, _count(some), language),
-            "samples": _samples(some),
-        }
-        for (score, status, reason), of_reason in ordered[:MOST_REASONS]
-        for name, some in of_reason.items()
-    ]
-    rest: Counter[str] = Counter()
-    for _, of_reason in ordered[MOST_REASONS:]:
-        rest.update({name: _count(some) for name, some in of_reason.items()})
+        reasons.setdefault((failure.score, failure.status, failure.reason), []).append(failure)
+    ordered = sorted(reasons.items(), key=lambda item: -sum(failure.count for failure in item[1]))
     others = text("failures.others", language, count=len(ordered) - MOST_REASONS)
-    every = {"samples": link(status="unscored")}
-    rows += [{**_failure_row(others, "", name, count, language), **every} for name, count in rest.items()]
+    rows = []
+    for place, ((score, status, reason), some) in enumerate(ordered):
+        for failure in some:
+            name = colour_of.get((failure.edit_model, failure.judge), "")
+            words = (_status(score, status, language), reason) if place < MOST_REASONS else (others, "")
+            rows.append(
+                {**_failure_row(*words, name, failure.count, language), "samples": to_failures(asdict(failure))}
+            )
     if not rows:
         return []
     labels = list(dict.fromkeys(row["label"] for row in rows))
@@ -379,17 +371,6 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
         belongs_to_none = alt.condition("datum.series === ''", alt.value(COLOURS["loading"]), series_colour(series))
         chart = chart.encode(color=belongs_to_none)
     return [chart]
-
-
-def _count(some: Iterable[Failure]) -> int:
-    return sum(failure.count for failure in some)
-
-
-def _samples(some: Sequence[Failure]) -> str:
-    """A link to the samples of failures with the same status for the same reason; of one judge, if it is one."""
-    [first, *others] = (asdict(failure) for failure in some)
-    shared = {name: value for name, value in first.items() if all(one[name] == value for one in others)}
-    return to_failures({**first, "edit_model": "", "judge": "", **shared})
 
 
 def _status(score: str, status: Status, language: str) -> str:
