@@ -213,8 +213,8 @@ def test_a_folder_that_becomes_another_evaluation_is_said_to_be(here: Path, monk
     assert not [line for line in said if "another evaluation" in line]
     _, said = start(run_dir="run", overrides=["diffusion_model.params.steps=7", "benchmark.limit=1"])
     assert said[1] == (
-        "until now this run directory was another evaluation (edit model testing: steps 4 -> 7; samples 9 -> 3); "
-        "results that no longer belong to it stay in the records and are not shown"
+        "until now this run directory held another evaluation (edit model testing: steps 4 -> 7; samples 9 -> 3); "
+        "results that no longer belong stay in the records but are not shown"
     )
     overrides = ["reward_model={class_path: my_models:Judge}", "benchmark.limit=1", "diffusion_model.params.steps=7"]
     _, said = start(run_dir="run", overrides=overrides)

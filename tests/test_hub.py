@@ -94,7 +94,7 @@ class TestWhatIsThere:
 
     @pytest.mark.parametrize("address", ["hub:o", "hub:o/n@", "hub:o/../n", "hf://o/n", "hub:o/n@a@b", "hub:o/n/../x"])
     def test_an_address_is_written_in_one_way(self, address: str) -> None:
-        with pytest.raises(ConfigurationError, match="is no address on the hub; write hub:OWNER/NAME@REVISION"):
+        with pytest.raises(ConfigurationError, match="is not a Hub address; write hub:OWNER/NAME@REVISION"):
             local_path(address)
 
 
@@ -123,7 +123,7 @@ class TestWhatIsNot:
             ((401, {"X-Error-Message": "Invalid credentials in Authorization header"}), ConfigurationError, "not let"),
             ((401, {"X-Error-Code": "GatedRepo"}), ConfigurationError, "accept its terms at"),
             ((403, {}), ConfigurationError, r"does not let you in \(403\)"),
-            ((429, {}), Stopped, "it answers 429.*run it again, or fetch it by hand: `hf download o/n --repo-type"),
+            ((429, {}), Stopped, "it answers 429.*run it again, or download it by hand: `hf download o/n --repo-type"),
             ((503, {}), Stopped, "it answers 503"),
         ],
     )
@@ -164,7 +164,7 @@ class TestWhatIsNot:
         monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
         assert parquet("hub:o/n") == folder
         with pytest.raises(
-            ConfigurationError, match="cannot be reached: where there is a network run `edit-eval fetch"
+            ConfigurationError, match="cannot be reached: on a machine with a network, run `edit-eval fetch"
         ):
             parquet("hub:o/x@58159f3")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -172,7 +172,7 @@ class TestWhatIsNot:
             parquet("hub:o/x@58159f3")
         assert str(caught.value) == (
             f"benchmark.data_path: o/x@58159f3 is not in the cache {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE "
-            "forbids asking: where there is a network run `edit-eval fetch CONFIG` with the same HF_HOME, or `hf "
+            "forbids asking: on a machine with a network, run `edit-eval fetch CONFIG` with the same HF_HOME, or `hf "
             "download o/x --repo-type dataset --revision 58159f3 --local-dir DIR` and give its folder as data_path"
         )
 

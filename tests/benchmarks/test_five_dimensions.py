@@ -85,7 +85,7 @@ class TestFaults:
             ({"subset": None, "sub_set": "物理"}, "fields: {category: sub_set}"),
             ({"difficulty": True}, "difficulty is a boolean"),
             ({"tags": "cat"}, "tags is a string, not a list of strings"),
-            ({"tags": ["cat", 1.5]}, "tags holds something else than strings"),
+            ({"tags": ["cat", 1.5]}, "tags has entries that are not strings"),
             ({"rationale_short_en": 7}, "rationale_short_en is a number"),
             ({"src_img_b64": None}, "no source: there is no src_img_b64; there is no file original_image_path"),
             ({"src_img_b64": None, "src_image_b64": "AAAA"}, "fields: {source: src_image_b64}"),

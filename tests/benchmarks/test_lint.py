@@ -53,7 +53,7 @@ def test_sets_of_unequal_size() -> None:
 def test_the_same_edit_twice() -> None:
     twice = {"pictures": sample(0).pictures, "instruction": "add a  Hat."}
     (note,) = lint([sample(0), sample(1, **twice), sample(2, **twice, fault="bad")])
-    assert note == "index 1 ('s1') repeats index 0 ('s0'), same picture and instruction: both count"
+    assert note == "index 1 ('s1') repeats index 0 ('s0') (same picture and instruction): both count"
 
 
 def test_what_differs_only_in_names_and_numbers_is_said_once() -> None:

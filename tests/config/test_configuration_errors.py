@@ -58,7 +58,7 @@ def test_several_faults_are_one_line_and_a_note_each(folder: Path) -> None:
         (b"a: 1\nb: 1\na: 2\n", "bad.yaml:3: `a` is given twice"),
         (
             b"[" + b"1," * (3 << 20) + b"]",
-            "bad.yaml: larger than 4 MiB, so it is no configuration; name a benchmark's file",
+            "bad.yaml: larger than 4 MiB, so it is not a configuration; put the benchmark's file",
         ),
     ],
 )
@@ -76,8 +76,8 @@ def test_files_that_are_no_configuration(folder: Path, data: bytes, line: str) -
         ("no/config.yaml", "no/config.yaml: no such file; the folder no does not exist"),
         (".", ".: is a directory; give the YAML file in it"),
         ("nothere.yaml", "nothere.yaml: no such file"),
-        ("pipe.yaml", "pipe.yaml: is no file but a pipe or a device; save the YAML as a file"),
-        ("/dev/null", "/dev/null: is no file but a pipe or a device; save the YAML as a file"),
+        ("pipe.yaml", "pipe.yaml: is a pipe or a device, not a file; save the YAML as a file"),
+        ("/dev/null", "/dev/null: is a pipe or a device, not a file; save the YAML as a file"),
     ],
 )
 def test_paths_that_are_no_configuration(folder: Path, path: str, line: str) -> None:

@@ -137,7 +137,7 @@ def test_several_models_keep_their_order(folder: Path) -> None:
 def test_names_that_cannot_be_a_folder(folder: Path, name: str) -> None:
     raw = yaml.safe_load((folder / "config.yaml").read_text())
     raw["judges"] = {name: raw.pop("reward_model")}
-    with pytest.raises(ConfigurationError, match="no name for a model; it is made of letters"):
+    with pytest.raises(ConfigurationError, match="not a valid model name; use letters"):
         load_configuration(raw)
 
 

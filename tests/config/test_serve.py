@@ -34,7 +34,7 @@ def key_of(folder: Path, **params: Any) -> tuple[str, dict[str, Any]]:
         ("judge", {"engine": "vlm"}, ".engine: must be `vllm`, .*; did you mean `vllm`?"),
         ("judge", {"args": []}, r"\.engine: missing"),
         ("judge", {"engine": "vllm", "arg": []}, r"\.arg: unknown key"),
-        ("judge", {"engine": "vllm", "args": ["--port=3"]}, ": args: --port is given by edit-eval; leave it out"),
+        ("judge", {"engine": "vllm", "args": ["--port=3"]}, ": args: --port is set by edit-eval; leave it out"),
         (
             "judge",
             {"engine": "sglang", "args": ["--served_model_name", "x"]},
@@ -43,7 +43,7 @@ def key_of(folder: Path, **params: Any) -> tuple[str, dict[str, Any]]:
         ("judge", {"engine": "vllm", "memory": 1.5}, ": memory: 1.5 is no share of a GPU's memory"),
         ("judge", {"engine": "vllm", "command": ["x"]}, ": command: is for the engine `command`, not vllm"),
         ("judge", {"engine": "command"}, ": command: say which, as a list"),
-        ("judge", {"engine": "command", "command": ["x"]}, ": command: it must be told its {port}"),
+        ("judge", {"engine": "command", "command": ["x"]}, ": command: it must contain {port}"),
         ("judge", {"engine": "command", "command": ["{port}"], "args": ["x"]}, ": args: the engine `command` has its"),
         ("judge", {"engine": "transformers", "memory": 0.5}, ": transformers takes the memory that it needs"),
         ("judge", {"engine": "vllm-omni"}, ": vllm-omni has no /v1/chat/completions; vllm, sglang, transformers and"),

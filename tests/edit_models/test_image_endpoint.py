@@ -199,7 +199,7 @@ NO_PICTURE = Reply.json({"created": 0, "data": []})
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (TRUNCATED, "sent a picture that is none: the picture: truncated"),
+        (TRUNCATED, "sent an unreadable picture: the picture: truncated"),
         (picture(b"<html>"), "not a picture in a known format"),
         (Reply.json({"data": [{"b64_json": "!!"}]}), "sent a picture that is none"),
         (NO_PICTURE, r"answered without a picture \(2 attempts"),

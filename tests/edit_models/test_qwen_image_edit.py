@@ -57,10 +57,10 @@ class TestParameters:
             ({"dtype": "bf16"}, "'bf16' is none of bfloat16"),
             ({"num_inference_steps": 0}, "at least 1 step"),
             ({"canvas": 100}, "at least 1024"),
-            ({"call": {"generator": 1}}, "call: generator cannot be given there"),
+            ({"call": {"generator": 1}}, "call: generator cannot be set there"),
             ({"load": {"vae": "fp32"}}, "load.vae: 'fp32' is no mapping"),
             ({"load": {"vae": {"dtype": "fp32"}}}, "'fp32' is none of bfloat16"),
-            ({"load": {"device_map": "auto"}}, "load: device_map cannot be given there"),
+            ({"load": {"device_map": "auto"}}, "load: device_map cannot be set there"),
             ({"modulation": "tables"}, "modulation: 'tables' is none of live, table, table_only"),
         ],
     )

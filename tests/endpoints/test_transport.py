@@ -159,7 +159,7 @@ def test_no_redirect_is_followed(status: str) -> None:
         assert len(asked) == 1, "and it is not asked again"
     said = str(failed.value)
     assert f"answered {status[:3]} " in said
-    assert f"points to {elsewhere}: no redirect is followed; give the final address as base_url" in said
+    assert f"points to {elsewhere}: redirects are not followed; give the final address as base_url" in said
     assert KEY not in said
 
 

@@ -135,7 +135,7 @@ def test_of_one_that_is_damaged_one_line_says_that_nothing_is_known(
     whole = json.loads(file.read_text())
     file.write_text(written if isinstance(written, str) else json.dumps({**whole, **written}))
     said = was_another(directory, made())
-    assert said.startswith(f"what this run directory was until now is not known: {directory.path}/config")
+    assert said.startswith(f"what this run directory held until now is unknown: {directory.path}/config")
     assert "is damaged" in said
     assert "\n" not in said
 

@@ -88,7 +88,7 @@ def test_shards_share_a_run_and_nobody_else_does(tmp_path: Path) -> None:
     assert {first.number, second.number} == {1, 2}
     for directory in (first, second):
         directory.append("events", {"event": "devices", "devices": []})
-    with pytest.raises(RunDirectoryError, match=r"shard 2/2 of .* is at work already: process"):
+    with pytest.raises(RunDirectoryError, match=r"shard 2/2 of .* is already running: process"):
         begun(Shard(2, 2))
     with pytest.raises(RunDirectoryError, match="is in use by 2 shards, and --shard 1/3 is of another number"):
         begun(Shard(1, 3))

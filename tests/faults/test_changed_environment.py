@@ -141,7 +141,7 @@ def test_gpus_of_several_kinds_under_one_model_are_named(resumed: RunDirectory) 
     assert not several_kinds({"gpus": gpus})
     assert not several_kinds(OLD)
     (note,) = kinds(one=["cuda:0", "cuda:1"], other=["cuda:1", "cpu:0"])
-    assert note == "one runs on GPUs of 2 kinds (A100, H100): only on one kind does the same seed give the same pixels"
+    assert note == "one runs on GPUs of 2 kinds (A100, H100): the same seed gives the same pixels only on one kind"
     recorded = {**resumed.environments()[1], "gpus": gpus, "places": {"edit:one": ["cuda:0", "cuda:1"]}}
     (resumed.path / "environment" / "0001.json").write_text(
         json.dumps({**recorded, "unlike": ["one on cuda:1 is not"]})
@@ -155,7 +155,7 @@ def test_a_run_tells_of_replicas_that_are_not_alike(tmp_path: Path) -> None:
     unlike = faulty("Unlike", device_ids="cpu:2", folder=str(tmp_path))
     made = run(tmp_path, ears=ears, **unlike)
     (note,) = [note for note in ears.notes if "is not as on" in note]
-    assert note.endswith("; the results of the two may differ in more than chance")
+    assert note.endswith("; their results may differ for that reason")
     assert re.search(r"Unlike on cpu:\d is not as on cpu:\d: kernel (one -> other|other -> one)", note)
     assert [f"start 1: {note.rpartition(';')[0]}"] == list(made.results.notes)
     for name in ("one", "other"):

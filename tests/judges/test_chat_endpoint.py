@@ -185,8 +185,8 @@ def test_what_may_pass_is_asked_again(server: JudgeServer, name: str) -> None:
         ("a proxy's page, 200", "no chat completion: Welcome to the proxy"),
         ("nothing", "cannot be reached, or broke off"),
         ("half a body", "broke off: peer closed connection"),
-        ("never", "gave no whole answer in time: 1.5 s"),
-        ("a byte now and then", "gave no whole answer in time: 1.5 s"),
+        ("never", "did not finish its answer in time: 1.5 s"),
+        ("a byte now and then", "did not finish its answer in time: 1.5 s"),
         ("an error with status 200", "answered 503 Service Unavailable: overloaded"),
         ("an empty body", "no chat completion: nothing"),
     ],
@@ -362,7 +362,7 @@ def test_fewer_at_once_after_429_and_more_again_later(server: JudgeServer) -> No
 def test_a_server_that_says_it_is_well_and_never_answers_is_found_out_when_loading() -> None:
     with JudgeServer() as server:
         server.canary = Reply(manner="hang")
-        with pytest.raises(LoadError, match=r"gave no whole answer in time: 0\.4 s \(3 attempts"):
+        with pytest.raises(LoadError, match=r"did not finish its answer in time: 0\.4 s \(3 attempts"):
             endpoint(server, attempt_timeout=0.4)
 
 

@@ -64,7 +64,7 @@ def test_doctors_question_says_what_is_wrong_and_where(server: JudgeServer, answ
     ("change", "said"),
     [
         (("/v1", ""), r"404 Not Found: .*; the base_url of most servers ends in /v1$"),
-        (("http:", "https:"), r"; this server speaks http there, not https$"),
+        (("http:", "https:"), r"; this server uses http there, not https$"),
     ],
 )
 def test_doctors_question_at_a_wrong_address(server: JudgeServer, change: tuple[str, str], said: str) -> None:

@@ -121,7 +121,7 @@ def test_in_the_server_s_own_words_the_mass_is_kept_where_it_is_told(
         (KINDS["transformers"], "logprobs", "write `probabilities: systemone`"),
         (KINDS["sglang"].without("logprobs"), "logprobs", "write `probabilities: decisions`"),
         (KINDS["openai"], "systemone", "write `probabilities: logprobs`"),
-        (KINDS["openai"].without("logprobs"), "logprobs", "have the judge write its answer"),
+        (KINDS["openai"].without("logprobs"), "logprobs", "let the judge write its answer"),
     ],
 )
 def test_a_server_that_gives_none_that_way_is_refused_at_the_start(kind: Kind, road: Any, remedy: str) -> None:
@@ -200,7 +200,7 @@ def test_answers_without_probabilities_refusals_and_nonsense() -> None:
     entry: dict[str, Any] = {"token": "A", "logprob": "high", "top_logprobs": [{"token": "A", "logprob": "high"}]}
     odd = {"choices": [{**bare["choices"][0], "logprobs": {"content": [entry]}}]}
     server.answer = Reply.json(odd)
-    with pytest.raises(ModelError, match="sent probabilities that are none: high is no logprob"):
+    with pytest.raises(ModelError, match="sent invalid probabilities: high is not a log probability"):
         judge.judge([request()])
     assert len(server.judged) == 4, "nonsense is asked for once more"
 

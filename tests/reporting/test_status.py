@@ -166,7 +166,7 @@ def test_status() -> None:
         "",
         "note: 2 damaged lines in the journals were left out",
         "",
-        "to go on:",
+        "to resume:",
         "  edit-eval run CONFIG --run-dir /runs/run1",
         "",
         "to retry what failed:",

@@ -7,7 +7,7 @@ import os
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
 from edit_eval.benchmarks.source_cache import file_digest
@@ -26,7 +26,8 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 class ImageFolder:
     """Edits that were made elsewhere: pictures in a folder, each named by its sample's id.
 
-    A sample's edit is `<folder>/<sample id>.png` (or `.jpg`, `.jpeg`, `.webp`, in any case).
+    A sample's edit is `<folder>/<sample id>.png` (or `.jpg`, `.jpeg`, `.webp`, in any case). Of an id that is a
+    picture's path, such as `photos/cat.jpg`, it is `<folder>/cat.png`.
 
     Ids are compared with the names in the folder, in Unicode's composed form (macOS writes the decomposed one); they
     are never made a path, so an id such as `../x` finds nothing. Folders within the folder are not looked at.
@@ -63,7 +64,7 @@ class ImageFolder:
         Raises `ModelError` if there is none or more than one, and `UnreadableError` for one that has changed.
         """
         sample_id = request.sample_id
-        paths = self._by_id.get(_composed(sample_id), [])
+        paths = self._by_id.get(_composed(sample_id)) or self._by_id.get(_composed(_without_ending(sample_id)), [])
         if not paths:
             raise ModelError(f"no edit of sample {sample_id!r} in {self._folder} ({', '.join(SUFFIXES)})")
         if len(paths) > 1:
@@ -93,7 +94,7 @@ class ImageFolder:
         for name, content in pictures.items():
             digest.update(os.fsencode(name) + b"\0" + bytes.fromhex(content))
         if not pictures:
-            raise ConfigurationError(f"folder: {folder} has no pictures in it ({', '.join(SUFFIXES)})")
+            raise ConfigurationError(f"folder: {folder} has no pictures ({', '.join(SUFFIXES)})")
         return digest.hexdigest()
 
 
@@ -108,6 +109,12 @@ def _digests(folder: Path) -> dict[str, str]:
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
     )
     return {path.name: file_digest(path) for path in pictures}
+
+
+def _without_ending(sample_id: str) -> str:
+    """The name of a picture, where an id is its path."""
+    path = PurePosixPath(sample_id)
+    return path.stem if path.suffix.lower() in SUFFIXES else sample_id
 
 
 def _composed(text: str) -> str:

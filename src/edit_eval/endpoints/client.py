@@ -98,7 +98,7 @@ class Served:
         if self.serve is not None:
             self.serve.on(self.route)
             if self.base_url:
-                raise ValueError("base_url: the server is one that edit-eval starts (`serve`); leave this out")
+                raise ValueError("base_url: edit-eval starts the server itself (`serve`); leave this out")
         if self.base_url and urlsplit(self.base_url).scheme not in ("http", "https"):
             raise ValueError("base_url: it begins with http:// or https://")  # not repeated: it may be a key
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
@@ -108,7 +108,7 @@ class Served:
                 raise ValueError(f"{name}: {value} is too few")
         for name in ("attempt_timeout", "deadline"):
             if not (math.isfinite(value := getattr(self, name)) and value > 0):
-                raise ValueError(f"{name}: {value} is no time in seconds")
+                raise ValueError(f"{name}: {value} is not a time in seconds")
         if self.retries < 0:
             raise ValueError(f"retries: {self.retries} is too few")
 
@@ -276,8 +276,8 @@ class Client:
         phrase = f" {http.HTTPStatus(code).phrase}" if code in http.HTTPStatus._value2member_map_ else ""
         if 300 <= code < 400:
             where = address_of(str(headers.get("location", "")), path=False)
-            text = f"{self._server} answered {code}{phrase}, and points to {where or 'another path of its own'}"
-            return Failure(f"{text}: no redirect is followed; give the final address as base_url", again=False)
+            text = f"{self._server} answered {code}{phrase}, and redirects to {where or 'another path of its own'}"
+            return Failure(f"{text}: redirects are not followed; give the final address as base_url", again=False)
         text = f"{self._server} answered {code}{phrase}: {self.excerpt(said) or 'no reason given'}"
         if code in (401, 403) and not self._key:
             text += f" (the environment variable {self.served.api_key_env} is not set)"
@@ -290,7 +290,7 @@ class Client:
         if isinstance(document, dict) and (error := document.get("error")):
             code = error.get("code") if isinstance(error, dict) else None
             return self.failed(code if isinstance(code, int) else 500, None, said_in(document), {})
-        return Failure(f"{self._server} answered what is no {kind}: {self.excerpt(text) or 'nothing'}")
+        return Failure(f"{self._server} did not answer with a {kind}: {self.excerpt(text) or 'nothing'}")
 
     async def download(self, url: str, allowed_hosts: Sequence[str]) -> bytes:
         """What is at an address that the server has named: at its own host and port, or at one of `allowed_hosts`.
@@ -302,9 +302,9 @@ class Client:
             host = f"{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
             here = host == f"{own.hostname}:{own.port or _PORTS[own.scheme]}"
         except (KeyError, ValueError):
-            raise Failure(f"{self._server} gave an address that is none: {self.excerpt(url)}", again=False) from None
+            raise Failure(f"{self._server} gave an invalid address: {self.excerpt(url)}", again=False) from None
         if not here and not {host, parts.hostname} & set(allowed_hosts):
-            text = f"{self._server} put the picture at {host}, from where none is taken"
+            text = f"{self._server} put the picture at {host}, which is not an allowed host"
             raise Failure(f"{text}; if it may be asked, add {parts.hostname} to allowed_hosts", again=False)
         headers = {"Authorization": f"Bearer {self._key}"} if here and parts.scheme == own.scheme and self._key else {}
         response = await self._http.get(parts.geturl(), headers=headers)
@@ -381,7 +381,7 @@ class Client:
             pause = pause if failure.wait is None else failure.wait
             over = clock() + pause >= begin + self.served.deadline
             if not failure.again or in_vain > 1 or counted > most or over:
-                wants = f"; it asks to wait {failure.wait:g} s" if failure.wait and over else ""
+                wants = f"; it asks for a wait of {failure.wait:g} s" if failure.wait and over else ""
                 times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
                 text = f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self.address})"
                 raise Failure(with_hint(text), again=False) from None
@@ -401,7 +401,7 @@ class Client:
         except Failure:
             raise
         except (asyncio.TimeoutError, openai.APITimeoutError):
-            raise Failure(f"{self._server} gave no whole answer in time: {seconds:.3g} s") from None
+            raise Failure(f"{self._server} did not finish its answer in time: {seconds:.3g} s") from None
         except openai.APIStatusError as error:
             raise self.failed(error.status_code, error.code, said_in(error.body), error.response.headers) from None
         except Exception as error:  # from None: what the library raises may hold the request, and so the key
@@ -416,7 +416,7 @@ class Client:
             return Failure(f"the answer of {self._server} {cause}", again=False)
         said = self.excerpt(str(cause))
         if isinstance(error, openai.APIConnectionError):
-            return Failure(f"{self._server} cannot be reached, or broke off: {said}")
+            return Failure(f"{self._server} cannot be reached, or dropped the connection: {said}")
         if isinstance(error, TypeError):  # a keyword of `call` that the library does not know
             return Failure(f"the request cannot be made: {said}", again=False)
         return Failure(f"the request failed: {type(error).__name__}: {said}")

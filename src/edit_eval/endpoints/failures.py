@@ -11,8 +11,8 @@ HINTS = (
     (r"answered 40[45](?!.*/v\d+\)$)", "the base_url of most servers ends in /v1"),
     (r"answered 40[13](?!.* is not set\))", "does api_key_env name the variable with this server's key?"),
     (r"answered 400.*HTTP request.*HTTPS|UNEXPECTED_EOF|EOF occurred", "is it https in base_url, or http?"),
-    (r"WRONG_VERSION_NUMBER|record layer failure", "this server speaks http there, not https"),
-    (r"CERTIFICATE_VERIFY_FAILED", "SSL_CERT_FILE names the file of an authority that Python is to trust"),
+    (r"WRONG_VERSION_NUMBER|record layer failure", "this server uses http there, not https"),
+    (r"CERTIFICATE_VERIFY_FAILED", "set SSL_CERT_FILE to a certificate authority's file that Python should trust"),
 )
 """Words of a final failure, and what they mostly mean. The first that fits is said."""
 

@@ -46,7 +46,7 @@ async def whole_body(response: Any, longest: int) -> bytes:
     """The body of a response that was not read yet, unpacked. Raises `Unacceptable`."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", *UNPACKED):
-        raise Unacceptable(f"is packed as `{encoding[:40]}`, though it was asked for as it is")
+        raise Unacceptable(f"is compressed (`{encoding[:40]}`), although uncompressed was requested")
     unpack = zlib.decompressobj(UNPACKED[encoding]) if encoding in UNPACKED else None
     body, came = bytearray(), 0
     async for piece in response.aiter_raw():
@@ -54,9 +54,9 @@ async def whole_body(response: Any, longest: int) -> bytes:
         try:
             body += piece if unpack is None else unpack.decompress(piece, longest + 1 - len(body))
         except zlib.error as error:
-            raise Unacceptable(f"says that it is packed as {encoding}, and is not ({error})") from None
+            raise Unacceptable(f"claims to be compressed ({encoding}) and is not ({error})") from None
         if max(came, len(body)) > longest:
             raise Unacceptable(f"is longer than {longest / 2**20:g} MiB")
     if unpack is not None and not unpack.eof:
-        raise ConnectionError("the packed answer broke off")
+        raise ConnectionError("the compressed answer was cut off")
     return bytes(body)

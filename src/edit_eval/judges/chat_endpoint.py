@@ -92,7 +92,7 @@ class ChatEndpoint:
             if self.thinking_tokens < 1:
                 raise ValueError(f"thinking_tokens: {self.thinking_tokens} is too few")
             if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
-                raise ValueError(f"call: {', '.join(clash)} cannot be given there")
+                raise ValueError(f"call: {', '.join(clash)} cannot be set there")
             super().__post_init__()
 
     def __init__(self, parameters: Parameters) -> None:
@@ -185,7 +185,7 @@ class ChatEndpoint:
 
         known = inspect.signature(AsyncCompletions.create).parameters
         if unknown := next((name for name in self.parameters.call if name not in known), ""):
-            raise LoadError(f"call: there is no keyword {unknown!r}; what only your server knows goes into extra_body")
+            raise LoadError(f"call: there is no keyword {unknown!r}; put what only your server knows into extra_body")
 
     def _question(self, request: JudgeRequest) -> Ask[str | Reply]:
         plan = self._probe.plan(_form(request))
@@ -285,7 +285,7 @@ class ChatEndpoint:
         try:
             values = plan.values(completion.entries, request.labels) if completion.entries else {}
         except (ValueError, KeyError, TypeError) as error:
-            raise Failure(f"the judge's server sent probabilities that are none: {error}", once=True) from None
+            raise Failure(f"the judge's server sent invalid probabilities: {error}", once=True) from None
         return Reply(text=text, values=values)
 
     def _decided(self, row: Decision, request: JudgeRequest) -> Ask[str | Reply]:
@@ -297,7 +297,7 @@ class ChatEndpoint:
             try:
                 values, normalised = row.read(document, request.labels)
             except ValueError as error:
-                raise Failure(f"the judge's server answered what is no decision: {error}", once=True) from None
+                raise Failure(f"the judge's server did not answer with a decision: {error}", once=True) from None
             return Reply(values=values, normalised=normalised)
 
         return ask

@@ -149,7 +149,7 @@ class Probe:
         if fields is None:
             if not on:
                 return {}
-            raise LoadError("thinking: this server takes no switch for it; leave it out, or set it with `call`")
+            raise LoadError("thinking: this server has no switch for it; leave it out, or set it with `call`")
         for name, way in THINKING_BUDGETS.items() if on else ():
             budget = way.asks(self._thinking_tokens)
             if self._tried(ONE_WORD, 1, {**fields, **budget}) is not None:
@@ -192,8 +192,8 @@ class Probe:
         if isinstance(found, tuple):
             return found
         others = [kind for kind in (LOGPROBS_ROAD, *DECISIONS) if kind != road and self._can(kind)]
-        remedy = f"write `probabilities: {others[0]}`" if others else "have the judge write its answer"
-        raise LoadError(f"this server gives no probabilities by {road} ({found}); {remedy}")
+        remedy = f"write `probabilities: {others[0]}`" if others else "let the judge write its answer"
+        raise LoadError(f"this server gives no probabilities through {road} ({found}); {remedy}")
 
     def _can(self, kind: str) -> bool:
         two = ("A", "B")

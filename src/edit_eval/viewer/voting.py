@@ -50,7 +50,7 @@ class Ticket:
 def rater_name(name: object) -> str:
     """A rater's name as it is kept. Raises `NotAVote` for what is none."""
     if not isinstance(name, str) or not _NAME.fullmatch(name.strip()):
-        raise NotAVote(400, "say who votes: a name of 1 to 60 letters")
+        raise NotAVote(400, "say who votes: a name of 1 to 60 characters")
     return name.strip()
 
 
@@ -104,9 +104,9 @@ class Voting:
         try:
             sent = json.loads(body)
         except (ValueError, RecursionError):
-            raise NotAVote(400, "that is no JSON") from None
+            raise NotAVote(400, "that is not JSON") from None
         if not isinstance(sent, dict):
-            raise NotAVote(400, "that is no vote")
+            raise NotAVote(400, "that is not a vote")
         rater, choice, seconds = rater_name(sent.get("rater")), sent.get("choice"), sent.get("seconds")
         if choice not in CHOICES:
             raise NotAVote(400, f"the choices are {', '.join(CHOICES)}")

@@ -116,7 +116,7 @@ def _files(view: Message) -> Iterator[File]:
 def _open(file: File) -> Image:
     picture = open_picture(file.path, digest=file.digest)
     if file.pixels and pixel_digest(picture) != file.pixels:
-        raise UnreadableError(f"{file.path}: the pixels are not those that were reported")
+        raise UnreadableError(f"{file.path}: the pixels differ from those reported")
     return picture
 
 

@@ -266,7 +266,7 @@ class TestLibraries:
         )
         (finding,) = environment_findings(self.asked(), words, ())
         assert finding.stops
-        assert "torchvision 0.28.0 does not go with torch 2.13.0+cpu in /e/bin/python" in finding.text
+        assert "torchvision 0.28.0 does not match torch 2.13.0+cpu in /e/bin/python" in finding.text
         assert "edit-eval needs none" in finding.advice
 
     def test_libraries_older_than_the_models_are_made_for(self) -> None:

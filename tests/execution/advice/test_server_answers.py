@@ -78,8 +78,8 @@ class TestThroughDoctor:
         finding, able = said(findings)
         assert f"{up.base_url} answered in " in finding.text
         assert able.text == (
-            "judge chat_endpoint: its server holds an answer to a schema (response_format); gives probabilities "
-            "(logprobs, systemone); takes a switch for thinking (chat_template_kwargs)"
+            "judge chat_endpoint: its server enforces a schema (response_format); gives probabilities "
+            "(logprobs, systemone); has a switch for thinking (chat_template_kwargs)"
         )
         assert "Your key is <OPENAI_API_KEY>" in finding.text
 

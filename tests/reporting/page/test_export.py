@@ -48,7 +48,7 @@ def test_one_page_has_all_pictures_in_it(made: Results, tmp_path: Path, browser:
     tab.locator(".card a").first.click()
     tab.locator("#stage img").first.wait_for()
     tab.wait_for_function("() => [...document.querySelectorAll('#stage img')].every((one) => one.naturalWidth === 96)")
-    assert tab.locator("#detail-words a[target]").count() == 0, "no link to a file that is not there"
+    assert tab.locator("#detail-words a[target]").count() == 0, "no link to a file that does not exist"
     assert [url for url in asked if not url.startswith("data:")] == [page.as_uri()]
     tab.close()
 
