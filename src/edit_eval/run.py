@@ -16,6 +16,7 @@ from edit_eval.execution.run_folders import damaged, recorded
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Judgement, Results, Status
+from edit_eval.reporting.chinese.spoken import spoken
 from edit_eval.reporting.frames import frame
 from edit_eval.statistics.judge_pairs import bridge_document
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
@@ -275,7 +276,8 @@ class Run:
             if len(self.results.edit_models) > 1:
                 with suppress(ConfigurationError):  # what cannot be compared is shown all the same
                     comparison = compare_runs([self])
-            return notebook_html(self.results, self.summary, self.page, comparison, language=self.language)
+            language = spoken(self.language)
+            return notebook_html(self.results, self.summary, self.page, comparison, language=language)
         except EditEvalError as error:
             return refused_html(str(error))
 
