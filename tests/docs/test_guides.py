@@ -17,7 +17,7 @@ from edit_eval.config.loading import load_configuration
 
 ROOT = DOCS.parent
 RUN = ("sh", "python", "yaml")
-OWN_TESTS = {"models-and-judges.md", "configuration.md", "trust.md", "benchmarks.md", "clusters.md"}
+OWN_TESTS = {"models-and-judges.md", "python.md", "configuration.md", "trust.md", "benchmarks.md", "clusters.md"}
 """Pages of reference, whose blocks have tests of their own."""
 PAGES = sorted(path for path in DOCS.rglob("*.md"))
 GUIDES = [page for page in PAGES if page.name not in OWN_TESTS and any(b.language in RUN for b in blocks(page))]
