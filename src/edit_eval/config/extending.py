@@ -76,8 +76,8 @@ def _base(written: Any, label: str, folder: Path) -> Path:
     if written in known:
         return known[written]
     meant = did_you_mean(written, known) if Path(written).name == written else ""
-    nearest = nearest_path(path) or meant or f"; it counts from {folder}"
-    raise ConfigurationError(f"{label}: {KEY}: no such file: {written}{nearest}")
+    remedy = meant or nearest_path(path) or "; it counts from the file's own folder, and `edit-eval list` shows names"
+    raise ConfigurationError(f"{label}: {KEY}: no such file: {written}{remedy}")
 
 
 def _merge(

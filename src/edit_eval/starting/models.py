@@ -133,10 +133,9 @@ def _either(kind: Kind, flag: str, written: str) -> Model:
             )
         return Model(_name(written), {"type": written}, described.summary.rstrip("."), True)
     if ".py:" in written or re.fullmatch(r"[\w.]+:\w+|\w+(\.\w+)+", written):
-        path = components.normalise_class_path(written)
         try:
-            components.import_class(kind, path, Path.cwd())
-        except components.NotHere as error:
+            components.import_class(kind, components.normalise_class_path(written), Path.cwd())
+        except ConfigurationError as error:
             raise ConfigurationError(f"{flag}: {error}") from None
         return Model(_name(written.rpartition(":")[2].rpartition(".")[2]), {"class_path": written}, "of your own", True)
     if os.sep in written or os.path.lexists(written):

@@ -48,8 +48,10 @@ def refuse_to_overwrite(file: Path, force: bool) -> None:
             f"{file} is a folder; FILE is the configuration to write: `edit-eval init --pictures {file}` takes pictures"
         )
     if file.suffix.lower() not in (".yaml", ".yml"):
-        known = " (or `--from`, to start from a configuration of `list`)" if str(file) in shipped() else ""
-        raise ConfigurationError(f"{file}: a configuration ends with .yaml: `edit-eval init {file}.yaml`{known}")
+        meant = f"--from {file}" if str(file) in shipped() else f"{file}.yaml"
+        raise ConfigurationError(
+            f"{file}: a configuration's name ends with .yaml; did you mean `edit-eval init {meant}`?"
+        )
     if os.path.lexists(file) and not force:
         raise ConfigurationError(f"{file} exists already; `--force` replaces it, or give another name")
 

@@ -23,6 +23,7 @@ from edit_eval.reporting.page.page import portable_page
 from edit_eval.reporting.page.thumbnails import Size, thumbnail
 
 SIDE = 1024
+_OTHERS = (".pdf", ".md", ".txt", ".json", ".csv", ".png", ".docx", ".tar", ".gz", ".tgz")
 """Pixels of the longest side of a picture, where nobody says otherwise."""
 SMALLEST, LARGEST = 64, 4096
 PICTURES = "pictures"
@@ -58,6 +59,10 @@ def export(results: Results, summary: Mapping[str, Any], target: Path, *, langua
         raise ConfigurationError(f"--size {side}: must be from {SMALLEST} to {LARGEST} pixels")
     results = replace(results, samples=with_known_sources(results.samples))
     suffix = target.suffix.lower()
+    if suffix in _OTHERS:
+        raise ConfigurationError(
+            f"{target}: no report is written as {suffix}; give a .html (a browser prints it as PDF), a .zip or a folder"
+        )
     if target.is_dir() and (suffix in (".html", ".htm", ".zip") or any(target.iterdir())):
         raise ConfigurationError(f"{target} is there already; name a new folder, or a file that ends in .html or .zip")
     try:
