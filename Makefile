@@ -4,7 +4,7 @@ BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test models cluster chaos lint screenshots bench bench-gpu clean
+.PHONY: demo test models cluster docs chaos lint screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
@@ -19,8 +19,12 @@ cluster: .venv/.cluster  ## evaluations on several machines: real Ray, all of th
 	$(BIN)/pytest tests/cluster -m cluster -n 0 -x
 	$(BIN)/python bench/cluster.py --check
 
+docs: .venv/.docs  ## the documentation as a site in build/site, and every command of its guides typed; five minutes
+	$(BIN)/sphinx-build -q -W --keep-going -n -j auto -E docs build/site
+	$(BIN)/pytest tests/docs -m docs -n 2
+
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, what intervals hold in drawn data; ten minutes
-	$(BIN)/pytest tests/faults -m chaos -n 2
+	$(BIN)/pytest tests/faults tests/test_damaged_configuration.py -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
 	$(BIN)/pytest tests/statistics -m chaos -n 2
 
@@ -62,6 +66,10 @@ INSTALL = links="$${PIP_FIND_LINKS:-$$($(BIN)/python -m pip config get global.fi
 
 .venv/.cluster: .venv/.dev
 	$(INSTALL) -e '.[ray]'
+	@touch $@
+
+.venv/.docs: .venv/.dev
+	$(INSTALL) -e '.[docs]'
 	@touch $@
 
 # A second environment with a judge's libraries and nothing of ours, as a user would make it.

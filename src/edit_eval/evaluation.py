@@ -82,7 +82,7 @@ def evaluate(
     refuse_a_python_without_utf_8()
     part = None if shard is None else read_shard(shard, os.environ)
     if part is not None and run_dir is None:
-        raise ConfigurationError("--shard needs --run-dir: it is the run that all shards share")
+        raise ConfigurationError("--shard needs --run-dir: all shards share one run directory")
     again = failures(retry)
     notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
@@ -157,8 +157,10 @@ def evaluate(
 
 def progress_of(configuration: Configuration) -> Spectator:
     """The live progress that the configuration asks for."""
+    from edit_eval.reporting.chinese.spoken import speak
     from edit_eval.reporting.progress.live import live_progress  # it takes a while, and only some verbs need it
 
+    speak(configuration.benchmark.language)
     return live_progress(configuration.execution.progress)
 
 

@@ -187,7 +187,7 @@ class Run:
         known = {vote.rater for vote in votes}
         if unknown := next((name for name in without if name not in known), ""):
             raise ConfigurationError(
-                f"--without {unknown}: nobody of that name has voted{did_you_mean(unknown, known)}"
+                f"--without {unknown}: nobody with that name has voted{did_you_mean(unknown, known)}"
             )
         found = preferences([vote for vote in votes if vote.rater not in without], self.results.edit_models)
         return {**found, "outdated": self.votes.outdated, "damaged": self.votes.damage.total}
@@ -203,7 +203,7 @@ class Run:
         evaluation = self._configuration.get("evaluation")
         value = evaluation.get("min_coverage") if isinstance(evaluation, dict) else None
         if not isinstance(value, int | float):
-            raise RunDirectoryError(f"{self.path / 'config'} is damaged; `edit-eval run CONFIG` writes it anew")
+            raise RunDirectoryError(f"{self.path / 'config'} is damaged; `edit-eval run CONFIG` writes it again")
         return float(value)
 
     @property
@@ -224,10 +224,10 @@ class Run:
             counts = f" ({skipped} skipped {verb} as not scored)" if skipped else ""
             done = (Status.OK.value, Status.PENDING.value, Status.SKIPPED.value)
             failed = ",".join(name for name in coverage["by_status"] if name not in done)
-            again = f", `--retry {failed}` tries those again" if failed else ""
+            again = f", `--retry {failed}` retries them" if failed else ""
             raise Unscored(
                 f"coverage: {who}{coverage['scored']} of {coverage['total']} are scored{counts}{more}, and "
-                f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` names the rest"
+                f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` lists the rest"
                 f"{again}"
             )
 

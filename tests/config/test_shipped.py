@@ -77,7 +77,10 @@ def test_they_are_known_by_name(here: Path) -> None:
     for name, line in (
         ("multi_gup", "multi_gup: no such file; did you mean `multi_gpu`?"),
         ("zzz", "zzz: no such file; `edit-eval list` shows the configurations that are known by name"),
-        ("multi_gpu.yaml", "multi_gpu.yaml: no such file; `edit-eval init` writes one, `edit-eval list` shows those to start from"),
+        (
+            "multi_gpu.yaml",
+            "multi_gpu.yaml: no such file; `edit-eval init` writes one, `edit-eval list` shows those to start from",
+        ),
     ):
         with pytest.raises(ConfigurationError) as caught:
             load_configuration(name)

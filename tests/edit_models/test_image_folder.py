@@ -108,7 +108,7 @@ def test_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationError, match="cannot be read"):
         ImageFolder.revision(ImageFolder.Parameters(str(tmp_path / "file")))
-    with pytest.raises(ConfigurationError, match="no pictures in it"):
+    with pytest.raises(ConfigurationError, match="no pictures"):
         ImageFolder.revision(ImageFolder.Parameters(str(tmp_path)))
 
 

@@ -80,7 +80,7 @@ def test_a_description() -> None:
     place = lines.index("  data_path: str  required")
     assert lines[place + 1] == "      The JSON file."
     assert "  language: str = 'en'" in lines
-    assert not any("Where and how it runs" in line for line in lines)  # a benchmark runs nowhere
+    assert not any("where and how it runs" in line for line in lines)  # a benchmark runs nowhere
     assert lines == [line.rstrip() for line in lines]
 
 
@@ -152,7 +152,7 @@ def test_a_class_that_cannot_be_imported_here_says_why(monkeypatch: pytest.Monke
     monkeypatch.setitem(built_in()["judge"], "elsewhere", "a_package_of_another_environment:Judge")
     lines = printed("elsewhere")
     assert any("there is no module `a_package_of_another_environment`" in line for line in lines)
-    assert "  Its parameters are known where it can be imported." in lines
+    assert "  Its parameters can only be shown where it can be imported." in lines
     (component,) = description_document("elsewhere")["components"]
     assert component["problem"]
 

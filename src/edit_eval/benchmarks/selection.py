@@ -17,7 +17,7 @@ def refuse_bad(samples: Iterable[Sample], source: str = "") -> None:
     if faults:
         more = len(faults) - 1
         rest = f" (and {more} more bad sample{'s' if more > 1 else ''})" if more else ""
-        advice = "mend the file, or set benchmark.on_bad_sample: skip"
+        advice = "fix the file, or set benchmark.on_bad_sample: skip"
         where = f"{source}: " if source else ""
         raise BenchmarkError(f"{where}{faults[0]}{rest}; {advice}", faults)
 
@@ -26,7 +26,7 @@ def refuse_nothing(samples: Iterable[Sample]) -> None:
     """Raises `BenchmarkError` where not one sample can be used (for `on_bad_sample: skip`)."""
     faults = [s.fault for s in samples]
     if all(faults):
-        raise BenchmarkError(f"all {len(faults)} samples are bad, so there is nothing to edit; the first: {faults[0]}")
+        raise BenchmarkError(f"all {len(faults)} samples are bad, so there is nothing to edit. The first: {faults[0]}")
 
 
 def select(
@@ -72,7 +72,7 @@ def select(
             taken[sample.category] += 1
             chosen.append(sample)
     if not chosen:
-        raise ConfigurationError(f"benchmark: {none} passes all filters together; loosen one of them")
+        raise ConfigurationError(f"benchmark: {none} passes all the filters together; relax one of them")
     return _with_predecessors(samples, chosen)
 
 

@@ -194,7 +194,7 @@ class Table(RowBenchmark):
         path = os.path.normpath(os.path.join(self._folder, os.path.expanduser(held.strip().replace("\\", "/"))))
         if "\0" in path or os.path.commonpath((self._folder, path)) != self._folder:
             raise LookupError(
-                f"{shown(held)} leads out of {self._folder}: `pictures_path` names the folder that holds the pictures"
+                f"{shown(held)} points outside {self._folder}: `pictures_path` names the folder that holds the pictures"
             )
         state = state_of(path)
         if state is None:
@@ -245,7 +245,7 @@ def _tags(row: Row) -> tuple[str, ...]:
     if isinstance(said, list):
         if all(isinstance(tag, str) for tag in said):
             return tuple(said)
-        row.faults.append("tags holds something else than strings")
+        row.faults.append("tags has entries that are not strings")
         return ()
     return tuple(tag for tag in re.split(r"[,;|，；]", row.text("tags")) if tag.strip())
 

@@ -234,7 +234,7 @@ def _sentence(alternatives: Sequence[ErrorDetails]) -> str:
         if literals and (meant := nearest(found, literals)):
             text += f"; did you mean `{meant}`?"
         elif _is_number(found) and any("number" in w for w in wanted):
-            text += " (take the quotes away)"
+            text += " (remove the quotes)"
         elif "true or false" in wanted and found.lower() in ("yes", "no", "on", "off", "y", "n"):
             text += f"; write {'true' if found.lower() in ('yes', 'on', 'y') else 'false'}"
     elif "text" in wanted and isinstance(found, int | float):

@@ -127,7 +127,7 @@ def _refuse_secrets(value: Any, place: Place, faults: Faults) -> None:
     if are_prompts(place, value):
         return
     if place and is_secret(place, value):
-        text = "a secret has no place in a configuration; keep it in an environment variable, and give"
+        text = "do not put secrets in a configuration; keep them in an environment variable, and give"
         faults.add(place, f"{text} the NAME of that variable to a parameter made for it (such as `api_key_env`)")
         return
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

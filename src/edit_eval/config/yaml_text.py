@@ -45,7 +45,7 @@ def read_file(path: str | Path) -> Any:
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe would be waited for, perhaps for ever
-            raise ConfigurationError(f"{path}: is no file but a pipe or a device; save the YAML as a file")
+            raise ConfigurationError(f"{path}: is a pipe or a device, not a file; save the YAML as a file")
         with open(path, "rb") as file:
             data = file.read(LARGEST_FILE + 1)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a path with a NUL in it
@@ -61,7 +61,7 @@ def read_file(path: str | Path) -> Any:
         )
     if len(data) > LARGEST_FILE:
         raise ConfigurationError(
-            f"{path}: larger than {LARGEST_FILE >> 20} MiB, so it is no configuration; name a benchmark's file"
+            f"{path}: larger than {LARGEST_FILE >> 20} MiB, so it is not a configuration; put the benchmark's file"
             " under `benchmark.data_path` of a YAML file"
         )
     try:
@@ -70,6 +70,11 @@ def read_file(path: str | Path) -> Any:
         line = data[: error.start].count(b"\n") + 1
         raise ConfigurationError(f"{path}:{line}: not UTF-8 (byte {error.start}); save the file as UTF-8") from None
     return parse(text, str(path))
+
+
+def parse_ours(text: str) -> Any:
+    """The values of a file that comes with us, by PyYAML in C where it has that: ten times as fast."""
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def _in_its_place(folder: Path) -> str:

@@ -100,7 +100,7 @@ class ImageFolder:
         for name, content in pictures.items():
             digest.update(os.fsencode(name) + b"\0" + bytes.fromhex(content))
         if not pictures:
-            raise ConfigurationError(f"folder: {folder} has no pictures in it ({', '.join(SUFFIXES)})")
+            raise ConfigurationError(f"folder: {folder} has no pictures ({', '.join(SUFFIXES)})")
         return digest.hexdigest()
 
 

@@ -63,7 +63,7 @@ def _refuse_code_that_came_with_it(plain: Mapping[str, Any], run: Path) -> None:
         if source is not None and source.resolve().is_relative_to(run.resolve()):
             raise RunDirectoryError(
                 f"{source} lies in the run directory, and code that came with a run is not executed; "
-                "if you trust it, put it elsewhere and run again with a configuration that names it there"
+                "if you trust it, copy it elsewhere and rerun with a configuration that names the copy"
             )
 
 
@@ -71,7 +71,7 @@ def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
     """What is said of a run whose description cannot be what a start has written."""
     problem = " ".join(f"{type(error).__name__}: {error}".split())
     return RunDirectoryError(
-        f"{directory.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it anew"
+        f"{directory.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it again"
     )
 
 
@@ -110,7 +110,7 @@ class Place:
             directory.begin(shard)
         except RunDirectoryError as error:
             if self.found:
-                error.add_note("it is the newest run of this evaluation; `--run-dir NEW` begins another one")
+                error.add_note("it is the newest run of this evaluation; `--run-dir NEW` starts a new one")
             raise
         return directory
 
@@ -192,7 +192,7 @@ def refuse_a_python_without_utf_8() -> None:
     """Raises `ConfigurationError` where this Python cannot write every file name: a sample's id may be any text."""
     if sys.getfilesystemencoding() != "utf-8":
         raise ConfigurationError(
-            f"this Python writes file names in {sys.getfilesystemencoding()}, and a sample's id may be any text; "
+            f"this Python writes file names in {sys.getfilesystemencoding()}, but sample ids may be any text; "
             "start it with PYTHONUTF8=1"
         )
 
@@ -267,13 +267,13 @@ def was_another(directory: RunDirectory, now: Experiment) -> str:
     try:
         before = recorded(RunDirectory(directory.path))  # whoever reads it for good counts the damage
     except RunDirectoryError as error:
-        return f"what this run directory was until now is not known: {error}"
+        return f"what this run directory held until now is unknown: {error}"
     if before is None or now.is_as(before):
         return ""
     found = before.differences(now)
     more = f" and {len(found) - DESCRIBED_BEFORE} more" if len(found) > DESCRIBED_BEFORE else ""
     said = "; ".join(found[:DESCRIBED_BEFORE]) or "other samples"
     return (
-        f"until now this run directory was another evaluation ({said}{more}); results that no longer belong to it stay "
+        f"until now this run directory held another evaluation ({said}{more}); results that no longer belong stay "
         "in the records and are not shown"
     )

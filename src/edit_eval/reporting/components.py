@@ -100,7 +100,7 @@ def _print(description: Description, console: Console) -> None:
     console.print()
     if description.problem:
         print_beside(console, "  ", Text(one_line(description.problem), style="yellow"))
-        print_beside(console, "  ", Text("Its parameters are known where it can be imported.", style="dim"))
+        print_beside(console, "  ", Text("Its parameters can only be shown where it can be imported.", style="dim"))
     elif not description.parameters:
         print_beside(console, "  ", Text("It has no parameters."))
     for parameter in description.parameters:
@@ -128,7 +128,7 @@ def _print(description: Description, console: Console) -> None:
         print_beside(console, "      ", line.append(f"  {said}", style="default"))
     if description.placement_keys:
         console.print()
-        print_beside(console, "  ", Text("Where and how it runs, beside these in `params`:", style="dim"))
+        print_beside(console, "  ", Text("Also in `params`, where and how it runs:", style="dim"))
         print_beside(console, "      ", Text(", ".join(description.placement_keys), style="dim"))
 
 

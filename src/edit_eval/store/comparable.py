@@ -23,9 +23,9 @@ from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.examined import Examined, drift_between
 
 NOTES = {
-    "left_out": "{run}: judge {judge} is left out, not every run has it with the same parameters",
-    "unfinished": "{run} is not finished: {pending} of {total} judgements still to come",
-    "samples": "not the same samples ({sizes}): every pair is compared on those that both have",
+    "left_out": "{run}: judge {judge} is left out: not every run has it with the same parameters",
+    "unfinished": "{run} is not finished: {pending} of {total} judgements are still to come",
+    "samples": "not the same samples ({sizes}): each pair is compared on the samples that both have",
     "passport": "judge {judge}: {line}",
     "passport_of_run": "judge {judge}, in {run}: {line}",
     "drift": "judge {judge} has drifted between {first} and {run}: the anchor edits score {mean} on average and "
@@ -119,7 +119,7 @@ def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
     asked = [{sample.id: _look(sample) for sample in run.results.samples} for run in runs]
     samples = tuple(s for s in first.samples if all(of.get(s.id) == _look(s) for of in asked))
     if not samples:
-        raise ConfigurationError("the runs have no sample in common; compare runs of one benchmark")
+        raise ConfigurationError("the runs have no sample in common; compare runs of the same benchmark")
     kept = {sample.id for sample in samples}
     edits: list[Edit] = []
     judgements: list[Judgement] = []

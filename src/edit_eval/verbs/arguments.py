@@ -48,5 +48,5 @@ RunDir = Annotated[
     typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),
 ]
 Passports = Annotated[
-    Path | None, typer.Option("--passports", metavar="DIR", help="Where judges' passports lie. Default: your cache.")
+    Path | None, typer.Option("--passports", metavar="DIR", help="Folder of judges' passports. Default: your cache.")
 ]

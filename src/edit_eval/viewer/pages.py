@@ -8,10 +8,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import yaml
 from markupsafe import Markup
 
 from edit_eval import __version__
+from edit_eval.config.yaml_text import parse_ours
 from edit_eval.records import Edit, Sample
 from edit_eval.reporting.page.page import (
     Served,
@@ -44,7 +44,7 @@ def own(name: str) -> str:
 @cache
 def texts() -> dict[str, dict[str, str]]:
     """The viewer's own words: `{key: {"en": ..., "zh": ...}}`."""
-    loaded: dict[str, dict[str, str]] = yaml.safe_load(own("texts.yaml"))
+    loaded: dict[str, dict[str, str]] = parse_ours(own("texts.yaml"))
     return loaded
 
 

@@ -52,7 +52,7 @@ def _name(place: int) -> str:
 def export(results: Results, summary: Mapping[str, Any], target: Path, *, language: str, side: int = SIDE) -> Path:
     """Writes the report to `target`, a `.html`, a `.zip` or a new folder, whole or not at all; returns it.
 
-    Sources and edits are in it with at most `side` pixels, and no link leads out of it. Sources are those that the
+    Sources and edits are in it with at most `side` pixels, and no link points outside it. Sources are those that the
     user's cache knows. Raises `ConfigurationError` where it cannot be written.
     """
     if not SMALLEST <= side <= LARGEST:
@@ -64,7 +64,7 @@ def export(results: Results, summary: Mapping[str, Any], target: Path, *, langua
             f"{target}: no report is written as {suffix}; give a .html (a browser prints it as PDF), a .zip or a folder"
         )
     if target.is_dir() and (suffix in (".html", ".htm", ".zip") or any(target.iterdir())):
-        raise ConfigurationError(f"{target} is there already; name a new folder, or a file that ends in .html or .zip")
+        raise ConfigurationError(f"{target} already exists; name a new folder, or a file that ends in .html or .zip")
     try:
         if suffix in (".html", ".htm"):
             with _new(target) as temporary:

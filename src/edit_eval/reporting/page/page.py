@@ -84,7 +84,7 @@ def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language
 def portable_page(
     results: Results, summary: Mapping[str, Any], pictures: Pictures, size: Size | None, *, language: str
 ) -> Iterator[str]:
-    """The same page to be sent to others: no link in it leads out of what is sent. `size`: of the pictures within."""
+    """The same page to be sent to others: no link in it points outside what is sent. `size`: of the pictures within."""
     yield from _parts(results, summary, language, pictures, size=size, linked=False)
 
 

@@ -21,6 +21,7 @@ from rich.console import Console
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import Meter
+from edit_eval.reporting.chinese.renderables import Spoken
 from edit_eval.reporting.progress.live_file import write_live
 from edit_eval.reporting.progress.plain import PlainProgress
 from edit_eval.reporting.progress.rich_lines import RichProgress
@@ -214,7 +215,7 @@ class Progress:
 # -- where it is shown --
 
 
-class Terminal(Console):
+class Terminal(Spoken):
     """A console that does not end the program when nobody reads any more."""
 
     def on_broken_pipe(self) -> None:
