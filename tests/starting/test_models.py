@@ -72,14 +72,14 @@ def test_what_is_given(photos: Pictures, kind: Kind, written: str, known_as: str
         ("edit_model", "nowhere/at/all", "no such folder: nowhere/at/all"),
         ("edit_model", "judge", "no model_index.json in it"),
         ("edit_model", "Qwen-Image-Edit", "on the Hub it is `--edits Qwen/Qwen-Image-Edit`"),
-        ("edit_model", "replies.csv", "that is a file; give the folder of its edits"),
-        ("edit_model", "diffusers", "takes more than a name (model_name)"),
+        ("edit_model", "replies.csv", "that is a file; give the folder of the edits"),
+        ("edit_model", "diffusers", "it needs parameters (model_name)"),
         ("edit_model", "own.py:Editr", "has no class `Editr`; did you mean `Editor`?"),
         ("edit_model", "scene_judge", "`scene_judge` is a judge, not an edit model"),
         ("judge", "photos", "no config.json in it"),
         ("judge", "gpt-4o", "MODEL@http://HOST:8000/v1"),
         ("judge", "testin", "did you mean `testing`?"),
-        ("judge", "", "nothing is given"),
+        ("judge", "", "it is empty"),
     ],
 )
 def test_what_cannot_be_meant(photos: Pictures, kind: Kind, written: str, words: str) -> None:
@@ -97,7 +97,7 @@ def test_edits_are_held_against_the_samples(photos: Pictures, tmp_path: Path) ->
     )
     for number, file in enumerate(sorted((tmp_path / "edits_b").iterdir())):
         file.rename(file.with_name(f"out_{number}.jpg"))
-    with pytest.raises(ConfigurationError, match=r"out_0\.jpg and the others .*rename each as its sample \(IMG_0000, "):
+    with pytest.raises(ConfigurationError, match=r"rename out_0\.jpg and the others after the samples: IMG_0000, "):
         look_at_model("edit_model", "edits_b", photos)
 
 
@@ -119,7 +119,7 @@ def test_a_server_is_asked_for_its_model(photos: Pictures, monkeypatch: pytest.M
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
     with pytest.raises(
-        ConfigurationError, match=r"no answer \(Connection refused\); start the server, or give its name"
+        ConfigurationError, match=r"no answer \(Connection refused\); start the server, or name its model"
     ):
         look_at_model("judge", address, photos)
 

@@ -44,7 +44,7 @@ def test_a_table_that_was_begun_is_taken_up_again(here: Path) -> None:
     (here / "photos" / "instructions.csv").write_text("id,image,instruction\na,x.jpg,Make it blue\nb,y.jpg,\n")
     found = look_at_pictures("photos")
     assert (found.ids, found.empty, found.new_file) == (("a", "b"), 1, "")
-    with pytest.raises(ConfigurationError, match="instructions of their own; leave it out"):
+    with pytest.raises(ConfigurationError, match="already have instructions; leave it out"):
         look_at_pictures("photos", instruction="Make it red")
 
 

@@ -57,7 +57,7 @@ def read_file(path: str | Path) -> Any:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
     if Path(path).suffix.lower() in _TABLES:
         raise ConfigurationError(
-            f"{path}: that is a table, not a configuration; `edit-eval init --pictures {path}` writes one for it"
+            f"{path}: that is a table, not a configuration; `edit-eval init --pictures {path}` writes one"
         )
     if len(data) > LARGEST_FILE:
         raise ConfigurationError(
@@ -80,11 +80,11 @@ def parse_ours(text: str) -> Any:
 def _in_its_place(folder: Path) -> str:
     """What to give where somebody gave a folder."""
     if files := sorted((folder / "config").glob("[0-9]*.yaml")):
-        return f" of a run; `edit-eval status {folder}` shows it, `edit-eval run {files[-1]}` runs its configuration"
+        return f" of a run; `edit-eval status {folder}` shows the run, `edit-eval run {files[-1]}` repeats it"
     files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
     if files:
         return f"; give the YAML file in it: {', '.join(map(str, files[:3]))}"
-    return f", not a configuration; `edit-eval init --pictures {folder}` writes one for the pictures in it"
+    return f", not a configuration; `edit-eval init --pictures {folder}` writes one"
 
 
 def parse(text: str, source: str) -> Any:

@@ -77,7 +77,7 @@ def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str
         raise ConfigurationError(f"--pictures: no such file or folder: {written}{meant}")
     found = _folder(given, instruction) if given.is_dir() else _file(given, dict(fields or {}))
     if instruction and not found.new_file:
-        raise ConfigurationError("--instruction: these pictures have instructions of their own; leave it out")
+        raise ConfigurationError("--instruction: these pictures already have instructions; leave it out")
     return found
 
 

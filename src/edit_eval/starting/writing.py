@@ -44,9 +44,7 @@ class Started:
 def refuse_to_overwrite(file: Path, force: bool) -> None:
     """Raises `ConfigurationError` for a file that is there, and for a folder."""
     if file.is_dir():
-        raise ConfigurationError(
-            f"{file} is a folder; FILE is the configuration to write: `edit-eval init --pictures {file}` takes pictures"
-        )
+        raise ConfigurationError(f"{file} is a folder; for the pictures in it type `edit-eval init --pictures {file}`")
     if file.suffix.lower() not in (".yaml", ".yml"):
         meant = f"--from {file}" if str(file) in shipped() else f"{file}.yaml"
         raise ConfigurationError(
