@@ -75,7 +75,8 @@ def export(
     suffix = target.suffix.lower()
     if suffix in _OTHERS:
         raise ConfigurationError(
-            f"{target}: {suffix} is not supported; give a .html file (a browser can print it as PDF), a .zip file or a folder"
+            f"{target}: {suffix} is not supported; give a .html file (a browser can print it as PDF), a .zip file"
+            " or a folder"
         )
     if target.is_dir() and (suffix in (".html", ".htm", ".zip") or any(target.iterdir())):
         raise ConfigurationError(f"{target} already exists; name a new folder, or a file that ends in .html or .zip")
