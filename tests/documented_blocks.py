@@ -19,7 +19,7 @@ from shutil import which
 DOCS = Path(__file__).parents[1] / "docs"
 
 _BLOCK = re.compile(r"^(?:<!-- not run: (?P<why>[^\n]*?) -->\n+)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
-_FILE = re.compile(r"# ([\w./-]+\.(?:yaml|py|csv))\b")
+_FILE = re.compile(r"# ([\w./-]+\.(?:yaml|py))\b")
 _CODE = re.compile(r"\s*# exit code (\d+)$")
 
 
@@ -34,7 +34,7 @@ class Block:
     @property
     def file(self) -> str:
         """The name of the file that it is, else empty."""
-        named = _FILE.match(self.text) if self.language in ("yaml", "python", "csv") else None
+        named = _FILE.match(self.text) if self.language in ("yaml", "python") else None
         return named[1] if named else ""
 
 
