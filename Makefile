@@ -24,12 +24,12 @@ docs: .venv/.docs  ## the documentation as a site in build/site, and every comma
 	$(BIN)/pytest tests/docs -m docs -n 2
 
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, what intervals hold in drawn data; ten minutes
-	$(BIN)/pytest tests/faults -m chaos -n 2
+	$(BIN)/pytest tests/faults tests/test_damaged_configuration.py -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
 	$(BIN)/pytest tests/statistics -m chaos -n 2
 
 lint: .venv/.dev  ## style, types, layers
-	$(BIN)/ruff check src tests bench examples
+	$(BIN)/ruff check src tests bench examples docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 

@@ -63,7 +63,8 @@ var splitQuery = (query) =>
 
 def as_on_the_site(app: Sphinx, document: str, source: list[str]) -> None:
     """Links that lead out of `docs/` are links of the checkout: here such a file is named, since the site has no copy."""
-    source[0] = re.sub(r"\[([^\]]*)\]\((?:\.\./)+((?:configs|examples|src|bench|tests|README)\b[/.]?[^)]*)\)", outside, source[0])
+    elsewhere = r"(?:configs|examples|src|bench|tests|README)\b[^)]*"
+    source[0] = re.sub(rf"\[([^\]]*)\]\((?:\.\./)+({elsewhere})\)", outside, source[0])
 
 
 def outside(link: re.Match[str]) -> str:

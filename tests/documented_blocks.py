@@ -1,9 +1,9 @@
 """The fenced blocks of a page: files, commands with what they print, and programs; and how a reader would run them.
 
-A block whose first line is a comment with a file's name (`# my.yaml`) is that file. `sh` is run by bash, `python` without a
-name by Python, both in one folder a page, in the page's order. A `text` block behind one of them is what it printed, line by
-line; `...` is any number of lines. A line of `sh` that ends in `# exit code 3` has to end so. `<!-- not run: why -->` before a
-block says that it is only read.
+A block whose first line is a comment with a file's name (`# my.yaml`) is that file. `sh` is run by bash, `python`
+without a name by Python, both in one folder a page, in the page's order. A `text` block behind one of them is what it
+printed, line by line; `...` is any number of lines. A line of `sh` that ends in `# exit code 3` has to end so. `<!--
+not run: why -->` before a block says that it is only read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the guides tell a reader to type is typed: quick checks of every block here, the whole of each page by `make docs`."""
+"""What the guides tell a reader to type is typed: quick checks of each block; the whole of each page by `make docs`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 import typer
-from documented_blocks import DOCS, blocks, commands, done, follow, hold
 
+from documented_blocks import DOCS, blocks, commands, done, follow, hold
 from edit_eval import cli
 from edit_eval.config.loading import load_configuration
 
 ROOT = DOCS.parent
 RUN = ("sh", "python", "yaml")
 OWN_TESTS = {"models-and-judges.md", "configuration.md", "trust.md", "benchmarks.md", "clusters.md"}
-"""Pages of reference, whose blocks have tests of their own: beside this file, tests/config, tests/test_comparison_of_runs.py."""
+"""Pages of reference, whose blocks have tests of their own."""
 READMES = [ROOT / "README.md", ROOT / "README.zh-CN.md"]
 PAGES = sorted(path for path in DOCS.rglob("*.md"))
 GUIDES = [page for page in PAGES if page.name not in OWN_TESTS and any(b.language in RUN for b in blocks(page))]

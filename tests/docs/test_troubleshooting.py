@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import pytest
+
 from documented_blocks import DOCS
 
 SOURCE = DOCS.parent / "src" / "edit_eval"

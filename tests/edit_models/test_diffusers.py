@@ -197,6 +197,7 @@ class TestEdits:
 
 
 @pytest.mark.real_models
+@pytest.mark.models
 def test_two_workers_make_the_pixels_of_this_process(
     tiny: Path, tmp_path: Path, model: Callable[[str], DiffusersModel]
 ) -> None:

@@ -36,9 +36,14 @@ SCHEMA = json.dumps(
 
 
 LEVELS = tuple(map(str, range(11)))
+SHOWN = ("qwen3-vl", "qwen3.5", "internvl", "gemma4")
+"""A family of each kind: pictures as pixels of any size, thoughts, tiles, a text that begins with a token."""
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(
+    scope="module",
+    params=[name if name in SHOWN else pytest.param(name, marks=LONG) for name in FAMILIES],
+)
 def judge(request: pytest.FixtureRequest, tiny_judges: Path) -> TransformersJudge:
     return any_loaded(tiny_judges / request.param)
 

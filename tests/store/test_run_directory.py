@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from edit_eval.errors import RunDirectoryError
 from edit_eval.records import Activity
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
+from examples_of import examples
 from small_matrix import small_samples
 
 CONFIGURATION = {"benchmark": {"data_path": "物理.json"}, "evaluation": {"retries": 2}}
@@ -276,7 +277,7 @@ def test_the_timeline_of_several_starts(tmp_path: Path) -> None:
 # -- where things lie --
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.text(max_size=80))
 def test_a_picture_never_leaves_its_folder_whatever_the_id(sample_id: str) -> None:
     path = RunDirectory(Path("/runs/x")).image_path("painter", sample_id, "0123456789abcdef")
