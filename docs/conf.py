@@ -62,7 +62,7 @@ var splitQuery = (query) =>
 
 
 def as_on_the_site(app: Sphinx, document: str, source: list[str]) -> None:
-    """Links that lead out of `docs/` are links of the checkout: here such a file is named, since the site has no copy."""
+    """Links that lead out of `docs/` are the checkout's: the site has no copy, so here such a file is only named."""
     elsewhere = r"(?:configs|examples|src|bench|tests|README)\b[^)]*"
     source[0] = re.sub(rf"\[([^\]]*)\]\((?:\.\./)+({elsewhere})\)", outside, source[0])
 
