@@ -124,5 +124,5 @@ def test_what_a_class_says_itself_counts(tmp_path: Path) -> None:
     refuse_changed("", f"{path}:Mine", found, {"weights": "two"})
     with pytest.raises(ChangedError, match=r"changed since the run began \(revision 'one', now 'two'\)"):
         refuse_changed("one", f"{path}:Mine", found, {"weights": "two"})
-    with pytest.raises(ChangedError, match="cannot be told any more"):
+    with pytest.raises(ChangedError, match="can no longer be determined"):
         refuse_changed("one", f"{path}:Mine", found, {})
