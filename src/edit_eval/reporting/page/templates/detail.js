@@ -106,7 +106,9 @@ function showSide(side) {
   const found = pictureNamed(sample, shown[side]);
   const value = found ? found.name : shown[side];
   if (!found) names.push(value); // of another sample: it stays chosen, and this one has none
-  select.replaceChildren(...names.map((name) => sayWords('option', labelOf(sample, name), { value: name })));
+  const offered = JSON.stringify(names.map((name) => [name, labelOf(sample, name)]));
+  if (select.offered !== offered) select.replaceChildren(...names.map((name) => sayWords('option', labelOf(sample, name), { value: name })));
+  select.offered = offered;
   select.value = value;
   const wanted = wantedNow();
   const edit = found && found.edit;
