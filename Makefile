@@ -4,10 +4,10 @@ BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test models cluster chaos lint screenshots bench bench-gpu clean
+.PHONY: demo test models cluster docs chaos lint screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
-	$(BIN)/edit-eval run configs/demo.yaml
+	$(BIN)/edit-eval demo
 
 test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 	$(BIN)/pytest -n 3 --dist loadfile  # three, because tests of real processes wait half of their time
@@ -19,19 +19,26 @@ cluster: .venv/.cluster  ## evaluations on several machines: real Ray, all of th
 	$(BIN)/pytest tests/cluster -m cluster -n 0 -x
 	$(BIN)/python bench/cluster.py --check
 
+docs: .venv/.docs  ## the documentation as a site in build/site, and every command of its guides typed; five minutes
+	$(BIN)/sphinx-build -q -W --keep-going -n -j auto -E docs build/site
+	$(BIN)/pytest tests/docs -m docs -n 2
+
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, what intervals hold in drawn data; ten minutes
-	$(BIN)/pytest tests/faults -m chaos -n 2
+	$(BIN)/pytest tests/faults tests/test_damaged_configuration.py -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
 	$(BIN)/pytest tests/statistics -m chaos -n 2
 
 lint: .venv/.dev  ## style, types, layers
-	$(BIN)/ruff check src tests bench examples
+	$(BIN)/ruff check src tests bench examples docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-screenshots: .venv/.dev  ## pictures of the report for the README (needs Debian's chromium, fonts-noto-cjk, fonts-inter)
-	$(BIN)/edit-eval run configs/demo.yaml --run-dir build/demo
-	$(BIN)/python bench/screenshots.py build/demo docs/images --only report-top report-gallery report-detail-dark-chinese
+screenshots: .venv/.dev  ## pictures of the report for README and docs (needs Debian's chromium, fonts-noto-cjk, fonts-inter)
+	mkdir -p build/reading
+	$(BIN)/python -c "import sys; sys.path.insert(0, 'tests'); from documented_blocks import *; \
+	[Path('build/reading', b.file).write_text(b.text) for b in blocks(DOCS / 'reading-a-report.md') if b.file]"
+	$(BIN)/edit-eval run build/reading/reading.yaml --run-dir build/reading/run || [ $$? = 3 ]
+	$(BIN)/python bench/screenshots.py build/reading/run docs/images --only reading-top reading-top-chinese
 
 bench: .venv/.dev  ## the figures in docs/performance.md
 	for program in orchestration overhead benchmark_pass judging report; do $(BIN)/python bench/$$program.py --json; done
@@ -62,6 +69,10 @@ INSTALL = links="$${PIP_FIND_LINKS:-$$($(BIN)/python -m pip config get global.fi
 
 .venv/.cluster: .venv/.dev
 	$(INSTALL) -e '.[ray]'
+	@touch $@
+
+.venv/.docs: .venv/.dev
+	$(INSTALL) -e '.[docs]'
 	@touch $@
 
 # A second environment with a judge's libraries and nothing of ours, as a user would make it.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ["EDIT_EVAL_LANG"] = "en"  # whoever runs the tests may read another language
 
 # A shell has what it starts in the background ignore Ctrl-C, and every process under it would, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -35,7 +36,7 @@ TESTS = Path(__file__).parent
 ROOMS = ("torch", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
 """What takes long comes first, so that the processes of a parallel run end together; all other folders follow."""
 
-TARGETS = ("chaos", "cluster", "models")
+TARGETS = ("chaos", "cluster", "docs", "models")
 """Marks of what takes long and has a target of its own: it runs where its mark is asked for."""
 
 
@@ -43,7 +44,8 @@ TARGETS = ("chaos", "cluster", "models")
 def room(path: Path) -> str:
     """The folder of a file of tests; of those that import torch, `torch`."""
     found = re.search(
-        r"\btiny_(?:models|judges): Path|importorskip\(\"(torch|diffusers|transformers)\"", path.read_text("utf-8")
+        r"\btiny_(?:models|judges): Path|(?:importorskip|Late)\(\"(torch|diffusers|transformers)\"",
+        path.read_text("utf-8"),
     )
     return "torch" if found else path.relative_to(TESTS).parts[0] if path.parent != TESTS else "."
 
@@ -55,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             items[:] = [item for item in items if item not in long]
             config.hook.pytest_deselected(items=long)
     for item in items:
-        if item.get_closest_marker("chaos"):
+        if item.get_closest_marker("chaos") or item.get_closest_marker("docs"):
             item.add_marker(pytest.mark.timeout(3600))  # long is what it is meant to be
     items.sort(key=lambda item: ROOMS.index(room(item.path)) if room(item.path) in ROOMS else len(ROOMS))
 

@@ -51,7 +51,7 @@ def number_of(question: Question, reply: Reply) -> Reading:
     try:
         return Reading(values=dict.fromkeys(question.gives, float(reply.text)))
     except ValueError:
-        return Reading(status=Status.UNPARSEABLE, reason=f"{reply.text!r} is no number")
+        return Reading(status=Status.UNPARSEABLE, reason=f"{reply.text!r} is not a number")
 
 
 @dataclass(repr=False)

@@ -84,7 +84,7 @@ def test_every_verb_has_what_all_have_and_one_way_of_writing_it() -> None:
         assert flags_of(verb) >= ALWAYS, name
         assert verb.help, name
         assert all(flag == flag.lower() and "_" not in flag for flag in flags_of(verb)), name
-        assert "--json" in flags_of(verb) or name == "env create", f"{name}: what a person can read a program can, too"
+        assert "--json" in flags_of(verb) or name in ("env create", "completion"), f"{name}: a program can read it, too"
 
 
 def test_every_verb_that_takes_a_configuration_takes_overrides_and_filters() -> None:
@@ -124,8 +124,9 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     ours = {module for module in modules if module.startswith("edit_eval.")}
     streams = "edit_eval.reporting.progress.standard_streams"  # it imports nothing of ours
     verbs = {f"edit_eval.verbs.{path.stem}" for path in Path(cli.__file__).with_name("verbs").glob("*.py")}
+    chinese = {f"edit_eval.reporting.chinese{part}" for part in ("", ".catalog", ".spoken")}
     light = {"edit_eval.cli", "edit_eval.verbs", *verbs, "edit_eval.command_line", "edit_eval.errors", streams}
-    assert ours <= {*light, *(streams.rsplit(".", n)[0] for n in (1, 2))}
+    assert ours <= {*light, *(streams.rsplit(".", n)[0] for n in (1, 2)), *chinese}
 
 
 def test_the_installed_command_is_this_one() -> None:
@@ -172,7 +173,7 @@ def test_a_fault_of_ours_is_one_and_its_trace_is_shown_on_demand(
         raise RuntimeError("something broke")
 
     monkeypatch.setattr(evaluation, "evaluate", fail)
-    one_error(command("run", finished.config), 1, "RuntimeError: something broke (a fault of edit-eval; `--debug`")
+    one_error(command("run", finished.config), 1, "RuntimeError: something broke (this is a bug in edit-eval; `--deb")
     found = command("run", finished.config, "--debug")
     assert found.code == 1
     assert "Traceback" in found.err
@@ -186,7 +187,7 @@ def test_a_fault_of_several_lines_is_one_line(
         raise RuntimeError("one\n  two")
 
     monkeypatch.setattr(evaluation, "evaluate", fail)
-    one_error(command("run", finished.config), 1, "RuntimeError: one two (a fault of edit-eval")
+    one_error(command("run", finished.config), 1, "RuntimeError: one two (this is a bug in edit-eval")
 
 
 def test_debug_adds_the_trace_to_what_was_asked_wrongly(command: Command) -> None:
@@ -206,7 +207,7 @@ def test_an_interruption_says_how_to_go_on(
     found = command("run", finished.config, "--json", "--set", "benchmark.categories=[物理]")
     assert (found.code, found.out) == (code, "")
     assert found.err == (
-        "interrupted: all that was done is kept in runs/my night; to go on:\n"
+        "interrupted: all finished work is kept in runs/my night; to resume:\n"
         f"  cd {Path.cwd()} && edit-eval run {finished.config} --json --set 'benchmark.categories=[物理]' "
         "--run-dir 'runs/my night'\n"
     )
@@ -240,7 +241,7 @@ def test_a_run_below_its_coverage_is_three_each_time_and_has_its_document(
         assert found.document["coverage"]["by_status"] == {"ok": 8, "unparseable": 1}
         assert found.err.rstrip().splitlines()[-1] == (
             "error: coverage: 8 of 9 are scored, and evaluation.min_coverage is 1; "
-            f"`edit-eval status {tmp_path / 'run'}` names the rest, `--retry unparseable` tries those again"
+            f"`edit-eval status {tmp_path / 'run'}` lists the rest, `--retry unparseable` retries them"
         )
     low = [*("--set", "evaluation.min_coverage=0.5"), "--run-dir", tmp_path / "other"]
     assert command("run", path, *low, "--reuse", tmp_path / "run", "--progress", "none").code == 0

@@ -190,7 +190,7 @@ def test_a_run_with_a_limit_is_compared_on_the_common_samples(apart: tuple[Run, 
     comparison = compared(apart[0], part)
     assert (comparison.pairs[0].total, comparison.pairs[0].n) == (15, 14)
     assert comparison.notes == (
-        "not the same samples (night 72, part 15): every pair is compared on those that both have",
+        "not the same samples (night 72, part 15): each pair is compared on the samples that both have",
         "judge judge: unexamined",
     )
 

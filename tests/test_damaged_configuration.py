@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import shutil
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from edit_eval.reporting.status import status_document
 from edit_eval.run import Run
 from small_benchmark import configuration
 
+KINDS = (None, "x", [3], ...)
 SAID = ("/config", " has no configuration; ", ": its replies cannot be read here: ")
 
 
@@ -48,15 +50,18 @@ def damaged(value: Any, place: tuple[Any, ...], new: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ["0001.json", "0001.yaml"])
-def test_any_damage_is_one_line(whole: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("each", [1, pytest.param(len(KINDS), marks=pytest.mark.chaos)])
+def test_any_damage_is_one_line(whole: Path, tmp_path: Path, name: str, each: int) -> None:
+    """Every place is damaged in `each` of these ways, which follow one another from place to place."""
     shutil.copytree(whole, tmp_path / "run")
     path = tmp_path / "run" / "config" / name
     good = yaml.safe_load(path.read_text("utf-8"))
     refused = []
+    kinds = itertools.cycle(KINDS)
     for place in places({key: good[key] for key in good if key != "execution"}):
         if place[2:4] == ("texts", "prompts") and len(place) > 5:
             continue  # a hundred texts
-        for new in (None, "x", [3], ...):
+        for new in itertools.islice(kinds, each):
             path.write_text(json.dumps(damaged(good, place, new)), "utf-8")
             try:
                 run = Run(tmp_path / "run")

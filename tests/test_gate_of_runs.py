@@ -108,4 +108,4 @@ def test_a_margin_through_the_command_line_and_in_python(run: Run, edit_eval: Ca
     ]
     refused = edit_eval("compare", run.path, "--margin", "0.5")
     assert (refused.code, refused.out) == (2, "")
-    assert refused.err == "error: --margin needs --fail-if-worse: give both, or neither\n"
+    assert refused.err == "error: --margin needs --fail-if-worse: give both or neither\n"

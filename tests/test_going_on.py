@@ -189,7 +189,7 @@ def test_an_unfinished_run_that_is_at_work_is_left_to_it(here: Path, monkeypatch
     try:
         with pytest.raises(RunDirectoryError, match=f"{folder} is in use by process") as refused:
             start()
-        assert "`--run-dir NEW` begins another one" in refused.value.__notes__[0]
+        assert "`--run-dir NEW` starts a new one" in refused.value.__notes__[0]
     finally:
         other.end()
     made, _ = start()
@@ -213,8 +213,8 @@ def test_a_folder_that_becomes_another_evaluation_is_said_to_be(here: Path, monk
     assert not [line for line in said if "another evaluation" in line]
     _, said = start(run_dir="run", overrides=["diffusion_model.params.steps=7", "benchmark.limit=1"])
     assert said[1] == (
-        "until now this run directory was another evaluation (edit model testing: steps 4 -> 7; samples 9 -> 3); "
-        "results that no longer belong to it stay in the records and are not shown"
+        "until now this run directory held another evaluation (edit model testing: steps 4 -> 7; samples 9 -> 3); "
+        "results that no longer belong stay in the records but are not shown"
     )
     overrides = ["reward_model={class_path: my_models:Judge}", "benchmark.limit=1", "diffusion_model.params.steps=7"]
     _, said = start(run_dir="run", overrides=overrides)
@@ -236,7 +236,7 @@ def test_the_command_that_an_interruption_names_goes_on(here: Path, monkeypatch:
     assert engine.returncode == 130
     (folder,) = Path("runs").iterdir()
     *_, said, named = errors.splitlines()
-    assert said == f"interrupted: all that was done is kept in {folder}; to go on:"
+    assert said == f"interrupted: all finished work is kept in {folder}; to resume:"
     command = f"edit-eval run mine.yaml --set evaluation.retries=1 --json --run-dir {folder}"
     assert named == f"  cd {here} && {command}"
     before = edits_of(folder)

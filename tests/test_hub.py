@@ -94,7 +94,7 @@ class TestWhatIsThere:
 
     @pytest.mark.parametrize("address", ["hub:o", "hub:o/n@", "hub:o/../n", "hf://o/n", "hub:o/n@a@b", "hub:o/n/../x"])
     def test_an_address_is_written_in_one_way(self, address: str) -> None:
-        with pytest.raises(ConfigurationError, match="is no address on the hub; write hub:OWNER/NAME@REVISION"):
+        with pytest.raises(ConfigurationError, match="is not a Hub address; write hub:OWNER/NAME@REVISION"):
             local_path(address)
 
 
@@ -122,8 +122,8 @@ class TestWhatIsNot:
         [
             ((401, {"X-Error-Message": "Invalid credentials in Authorization header"}), ConfigurationError, "not let"),
             ((401, {"X-Error-Code": "GatedRepo"}), ConfigurationError, "accept its terms at"),
-            ((403, {}), ConfigurationError, r"does not let you in \(403\)"),
-            ((429, {}), Stopped, "it answers 429.*run it again, or fetch it by hand: `hf download o/n --repo-type"),
+            ((403, {}), ConfigurationError, r"denies you access \(403\)"),
+            ((429, {}), Stopped, "it answers 429.*run it again, or download it by hand: `hf download o/n --repo-type"),
             ((503, {}), Stopped, "it answers 503"),
         ],
     )
@@ -138,16 +138,16 @@ class TestWhatIsNot:
 
     def test_no_such_repository_or_revision(self, hub: SmallHub) -> None:
         hub.put("o/n", FILES)
-        with pytest.raises(ConfigurationError, match=r"has no data set o/x, or does not let you in \(401\)"):
+        with pytest.raises(ConfigurationError, match=r"has no data set o/x, or denies you access \(401\)"):
             parquet("hub:o/x")
         for gone in ("v9", "abcdef1", "a" * 40):
-            with pytest.raises(ConfigurationError, match=f"o/n has no revision {gone}: it may be gone"):
+            with pytest.raises(ConfigurationError, match=f"o/n has no revision {gone}: it may have been deleted"):
                 parquet(f"hub:o/n@{gone}")
 
     def test_half_a_file_is_none_and_the_rest_comes_later(self, hub: SmallHub, monkeypatch: pytest.MonkeyPatch) -> None:
         hub.put("o/n", FILES)
         hub.half = True
-        with pytest.raises(Stopped, match=r"did not give all of o/n .*; what is whole is kept, so run it again"):
+        with pytest.raises(Stopped, match=r"did not send all of o/n .*; complete files are kept, so run it again"):
             parquet("hub:o/n")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
         with pytest.raises(ConfigurationError, match="o/n is only partly in the cache"):
@@ -164,7 +164,7 @@ class TestWhatIsNot:
         monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
         assert parquet("hub:o/n") == folder
         with pytest.raises(
-            ConfigurationError, match="cannot be reached: where there is a network run `edit-eval fetch"
+            ConfigurationError, match="cannot be reached: on a machine with a network, run `edit-eval fetch"
         ):
             parquet("hub:o/x@58159f3")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -172,7 +172,7 @@ class TestWhatIsNot:
             parquet("hub:o/x@58159f3")
         assert str(caught.value) == (
             f"benchmark.data_path: o/x@58159f3 is not in the cache {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE "
-            "forbids asking: where there is a network run `edit-eval fetch CONFIG` with the same HF_HOME, or `hf "
+            "forbids asking: on a machine with a network, run `edit-eval fetch CONFIG` with the same HF_HOME, or `hf "
             "download o/x --repo-type dataset --revision 58159f3 --local-dir DIR` and give its folder as data_path"
         )
 

@@ -90,7 +90,7 @@ def test_the_entries_of_its_file_stay_and_the_picture_does(steps: list[tuple[Any
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        (("blur", 3), "'blur' is no step of a view; there are longest, like, crop, jpeg"),
+        (("blur", 3), "'blur' is not a step of a view; there are longest, like, crop, jpeg"),
         (("jpeg", 0), "a JPEG has a quality from 1 to 95, not 0"),
         (("jpeg", 100), "not 100"),
         (("longest", 0), "the longest side of a view is 1 pixel or more, not 0"),

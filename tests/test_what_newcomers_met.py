@@ -102,7 +102,7 @@ def test_the_advice_for_want_of_memory_names_settings_that_there_are(tmp_path: P
         ),
         (
             ["run", "x.yaml", "--categories", "A", "B"],
-            "got unexpected extra argument(s) (B); a list is written with commas: `--categories A,B`",
+            "got unexpected extra argument(s) (B); separate the items of a list with commas: `--categories A,B`",
         ),
     ],
 )

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from edit_eval.audit import trial_of
+from edit_eval.auditing import trial_of
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import evaluate
-from edit_eval.execution.session import Spectator
+from edit_eval.execution.spectator import Spectator
 from edit_eval.passports import Passport
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.run import Run
@@ -37,7 +37,7 @@ def judge_anchors(
     known = {name: passport for name, passport in found.items() if passport.subject.language == run.language}
     if not known:
         raise ConfigurationError(
-            "--anchors: no judge of this run has a passport in its language; `edit-eval audit CONFIG` writes one"
+            "--anchors: no judge of this run has a passport in the run's language; `edit-eval audit CONFIG` writes one"
         )
     for name, passport in known.items():
         keep_judged(run.path, passport, _judged(configuration, judges[name], passport, run, spectator, command))
@@ -68,8 +68,8 @@ def _judged(
     as_before = {one.sample for one in passport.anchors if pixels.get(one.sample) == one.pixels}
     if not as_before:
         raise ConfigurationError(
-            f"{judge.name}: this version of edit-eval draws other pictures than the one that examined the judge "
-            f"({passport.version}); `edit-eval audit` examines it anew"
+            f"{judge.name}: this version of edit-eval draws different pictures from the one that examined the judge "
+            f"({passport.version}); `edit-eval audit` examines it again"
         )
     scores = {
         one.sample_id: one.score

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.command_line import answer, app, main, print_json, say_how_to_go_on, verb, wants_json, words
+from edit_eval.command_line import answer, app, main, print_json, say, say_how_to_go_on, verb, wants_json, words
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
+from edit_eval.reporting.chinese.spoken import said, speak, spoken
 from edit_eval.verbs.arguments import Config, Passports, RunDir, RunFolder
 from edit_eval.verbs.components import components
 from edit_eval.verbs.environments import environments
 from edit_eval.verbs.judging import judging, print_audited
 from edit_eval.verbs.looking import looking
+from edit_eval.verbs.starting import config, starting
 from edit_eval.verbs.voting import voting
 
 if TYPE_CHECKING:
@@ -46,14 +48,50 @@ def _print_numbers(run: Any, *, drawn: bool = True) -> None:
         from edit_eval.reporting.tables import print_summary
         from edit_eval.reporting.terminal_text import stdout_console
 
-        print_summary(run.summary, stdout_console(), language=run.language)
+        print_summary(run.summary, stdout_console(), language=spoken(run.language))
         if "agreement" in run.summary:
             print()
-            print_agreement(run.summary["agreement"], language=run.language)
+            print_agreement(run.summary["agreement"], language=spoken(run.language))
         if drawn:
-            print(f"report: {run.page}")
+            print(said(f"report: {run.page}"))
 
     answer(lambda: run.summary, show)
+
+
+def _evaluate(
+    config: str, options: Options, run_dir: Path | None, *, anchors: bool = False, shard: str | None = None, **how: Any
+) -> None:
+    """Has the evaluation done and prints what it came to; `how` as `evaluate` takes it."""
+    from edit_eval.config.loading import load_configuration
+    from edit_eval.evaluation import evaluate
+    from edit_eval.run import Run
+
+    configuration = load_configuration(config, **options)
+    speak(configuration.benchmark.language)
+    for note in configuration.notes:
+        say(f"note: {note}")
+    command = ("edit-eval", *sys.argv[1:])
+    try:
+        made = evaluate(configuration, run_dir=run_dir, command=command, shard=shard, **how)
+    except RunInterrupted as end:
+        say_how_to_go_on(end, run_dir)
+        _print_what_is_there(end.run_dir)
+        sys.exit(128 + end.signal)
+    except Stopped as stopped:
+        _print_what_is_there(stopped.run_dir)
+        raise
+    except NotDrawn as unwritten:
+        _print_numbers(Run(unwritten.run_dir), drawn=False)
+        raise
+    if shard is not None and made.summary["status"] != "complete":
+        say(f"shard {shard} is done; other shards of {made.path} still have work left")
+        return answer(lambda: made.summary, lambda: None)
+    if anchors:
+        from edit_eval.anchors import judge_anchors
+
+        made = judge_anchors(configuration, made)
+    _print_numbers(made)
+    made.check_coverage()
 
 
 def _show_version(wanted: bool) -> None:
@@ -70,7 +108,14 @@ def edit_eval(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Measure instruction-based image editing models: edits on every GPU, a judge, scores with their uncertainty."""
+    """Measure instruction-based image editing models: edit on every GPU, let a judge score, report the uncertainty."""
+
+
+@verb(evaluating, short_help="See a whole evaluation: no weights, no GPU, no download.")
+def demo(run_dir: RunDir = None) -> None:
+    """See a whole evaluation in about a minute: drawn scenes, a simple edit model, a judge that knows what is right."""
+    _evaluate("demo", {}, run_dir)
+    say("next: `edit-eval view` shows it in a browser, `edit-eval init` starts with your pictures")
 
 
 @verb(evaluating)
@@ -84,17 +129,15 @@ def run(
     ] = None,
     retry: Annotated[str | None, typer.Option(metavar="STATUS,...", help="Retry failures with these statuses.")] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="First check every source and every edit against the records.")
+        bool, typer.Option("--verify", help="First check every source image and edit against the records.")
     ] = False,
     strict_environment: Annotated[
         bool,
-        typer.Option(
-            "--strict-environment", help="Refuse libraries or GPUs that have changed since, and workers that differ."
-        ),
+        typer.Option("--strict-environment", help="Stop if libraries or GPUs have changed, or workers differ."),
     ] = False,
     passports: Passports = None,
     anchors: Annotated[
-        bool, typer.Option("--anchors", help="Judge the passport's anchor edits again: has the judge drifted?")
+        bool, typer.Option("--anchors", help="Judge the passport's anchor edits again, to see any drift.")
     ] = False,
     progress: Annotated[
         str | None,
@@ -106,53 +149,28 @@ def run(
         str | None, typer.Option(metavar="local|ray", help="Run on this machine, or on a Ray cluster.")
     ] = None,
     shard: Annotated[
-        str | None, typer.Option(metavar="I/N|auto", help="Do part I of N; all parts share one --run-dir.")
+        str | None, typer.Option(metavar="I/N|auto", help="Do part I of N; all parts share the same --run-dir.")
     ] = None,
     grace: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Time to finish what is under way after SIGTERM or SIGUSR1.")
+        float, typer.Option(metavar="SECONDS", min=0, help="Time to finish running tasks after SIGTERM or SIGUSR1.")
     ] = 10.0,
 ) -> None:
     """Edit, judge and report. Rerun the same command to resume."""
-    from edit_eval.config.loading import load_configuration
-    from edit_eval.evaluation import evaluate
-    from edit_eval.run import Run
 
     options["progress"], options["driver"] = progress, driver
-    configuration = load_configuration(config, **options)
-    for note in configuration.notes:
-        print(f"note: {note}", file=sys.stderr)
-    try:
-        made = evaluate(
-            configuration,
-            run_dir=run_dir,
-            reuse_from=reuse or (),
-            retry=words(retry) or (),
-            verify=verify,
-            strict_environment=strict_environment,
-            command=("edit-eval", *sys.argv[1:]),
-            shard=shard,
-            grace=grace,
-            passports=passports,
-        )
-    except RunInterrupted as end:
-        say_how_to_go_on(end, run_dir)
-        _print_what_is_there(end.run_dir)
-        sys.exit(128 + end.signal)
-    except Stopped as stopped:
-        _print_what_is_there(stopped.run_dir)
-        raise
-    except NotDrawn as unwritten:
-        _print_numbers(Run(unwritten.run_dir), drawn=False)
-        raise
-    if shard is not None and made.summary["status"] != "complete":
-        print(f"shard {shard} is done; other shards of {made.path} have something left", file=sys.stderr)
-        return answer(lambda: made.summary, lambda: None)
-    if anchors:
-        from edit_eval.anchors import judge_anchors
-
-        made = judge_anchors(configuration, made)
-    _print_numbers(made)
-    made.check_coverage()
+    _evaluate(
+        config,
+        options,
+        run_dir,
+        anchors=anchors,
+        shard=shard,
+        reuse_from=reuse or (),
+        retry=words(retry) or (),
+        verify=verify,
+        strict_environment=strict_environment,
+        grace=grace,
+        passports=passports,
+    )
 
 
 @verb(evaluating, short_help="Check whether a configuration would run here.")
@@ -161,7 +179,7 @@ def doctor(
     *,
     options: Options,
 ) -> None:
-    """Check this machine, and whether a configuration would run on it. Exit with 3 if something would stop it."""
+    """Check this machine, and whether a configuration would run on it. Exit with 3 if it would not."""
     from edit_eval.evaluation import examine
     from edit_eval.reporting.examination import print_findings
 
@@ -178,13 +196,13 @@ def plan(
     gpus: Annotated[int | None, typer.Option(metavar="N", help="Simulate N GPUs; with --nodes, N on each.")] = None,
     nodes: Annotated[int | None, typer.Option(metavar="N", help="Simulate N machines, and compare with fewer.")] = None,
     shared_disk: Annotated[
-        bool, typer.Option("--shared-disk", help="With --nodes: one disk for the weights of all machines.")
+        bool, typer.Option("--shared-disk", help="With --nodes: all machines read weights from one disk.")
     ] = False,
     price: Annotated[
-        float | None, typer.Option(metavar="P", help="With --nodes: the price of a GPU-hour, to show the cost.")
+        float | None, typer.Option(metavar="P", help="With --nodes: price of a GPU-hour, to show the cost.")
     ] = None,
     gpu_memory: Annotated[
-        float | None, typer.Option(metavar="GIB", help="With --gpus: free memory on each, in GiB.")
+        float | None, typer.Option(metavar="GIB", help="With --gpus: free memory on each GPU, in GiB.")
     ] = None,
     samples: Annotated[int | None, typer.Option(metavar="M", help="Simulate M samples.")] = None,
     from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="Use timings from RUN.")] = None,
@@ -211,8 +229,8 @@ def plan(
 
 @verb(evaluating)
 def report(run: RunFolder) -> None:
-    """Make the report again, from the records alone; of an audit its page."""
-    from edit_eval.audit import drawn_again
+    """Write the report again from the records; for an audit, its page."""
+    from edit_eval.auditing import drawn_again
     from edit_eval.run import Run
 
     made = Run(run)
@@ -237,10 +255,10 @@ def compare(
         str | None, typer.Option(metavar="NAME", help="Compare this score instead of the headline.")
     ] = None,
     detect: Annotated[
-        float | None, typer.Option(metavar="D", help="Also show how many samples a difference of D points would take.")
+        float | None, typer.Option(metavar="D", help="Also show how many samples would detect a difference of D.")
     ] = None,
     fail_if_worse: Annotated[
-        bool, typer.Option("--fail-if-worse", help="Exit with 3 if any scores lower or fails more than the first.")
+        bool, typer.Option("--fail-if-worse", help="Exit with 3 if any run scores lower or fails more than the first.")
     ] = False,
     margin: Annotated[
         float | None,
@@ -248,10 +266,10 @@ def compare(
     ] = None,
     passports: Passports = None,
     allow_drift: Annotated[
-        bool, typer.Option("--allow-drift", help="Do not exit with 3 where a judge has drifted between the runs.")
+        bool, typer.Option("--allow-drift", help="Do not exit with 3 when a judge has drifted between the runs.")
     ] = False,
 ) -> None:
-    """Paired differences with intervals, corrected p-values, ranks with ties; of runs, or of models within one."""
+    """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.evaluation import compare as compare_runs
     from edit_eval.passports import passport_folder
     from edit_eval.reporting.comparison import comparison_document, print_comparison
@@ -259,12 +277,12 @@ def compare(
     from edit_eval.run import Run
 
     if margin is not None and not fail_if_worse:
-        raise ConfigurationError("--margin needs --fail-if-worse: give both, or neither")
+        raise ConfigurationError("--margin needs --fail-if-worse: give both or neither")
     if score is not None and fail_if_worse:
-        raise ConfigurationError("--fail-if-worse holds the headline against the first; leave out --score")
+        raise ConfigurationError("--fail-if-worse compares the headline score with the first; leave out --score")
     made = [Run(run, passports or passport_folder()) for run in runs]
     comparison = compare_runs(made, score=score, detect=detect, margin=margin)
-    language = made[0].language
+    language = spoken(made[0].language)
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
     if fail_if_worse:
         for line in gate_lines(comparison.gate, language=language):
@@ -276,7 +294,8 @@ def compare(
         sys.exit(3)
 
 
-for verbs in (evaluating, looking, judging, components):  # as `--help` lists them
+for verbs in (starting, evaluating, looking, judging, components):  # as `--help` lists them
     app.add_typer(verbs)
+app.add_typer(config, name="config")
 app.add_typer(voting, name="vote")
 app.add_typer(environments, name="env")

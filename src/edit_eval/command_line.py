@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edit_eval.errors import EditEvalError, RunInterrupted
+from edit_eval.reporting.chinese.spoken import said, spoken
 from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ else:
     Options = dict  # imported, it would hold up `--help`
 
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
@@ -46,7 +46,11 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 def _flags_of_all(
     as_json: Annotated[
         bool,
-        typer.Option("--json", callback=_set_document_apart, help="Print one JSON document; all else goes to stderr."),
+        typer.Option(
+            "--json",
+            callback=_set_document_apart,
+            help="Print one JSON document to stdout; everything else goes to stderr.",
+        ),
     ] = False,
     debug: Debug = False,
 ) -> None:
@@ -113,6 +117,8 @@ READABLE = (
     (r"^Invalid value for '?(.*?)'?: ", r"\1: "),
     (r"Input should be a valid integer.*", "must be a whole number"),
     (r"Input should be a valid number.*", "must be a number"),
+    (r"Input should be less than or equal to (.*)", r"must be at most \1"),
+    (r"Input should be greater than or equal to (.*)", r"must be at least \1"),
     (r"'(\S+?)'", r"\1"),
     (r"\.$", ""),
 )
@@ -125,10 +131,18 @@ def main() -> None:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONUTF8": "1"})
     sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
     try:
-        code = app(standalone_mode=False)
+        command = typer.main.get_command(app)
+        if spoken() == "zh":
+            from edit_eval.reporting.chinese.help import help_in_chinese
+
+            help_in_chinese(command)
+        code = command(standalone_mode=False)
         if code == 130:  # so typer passes a Ctrl-C on
-            print("interrupted", file=sys.stderr)
+            say("interrupted")
         sys.exit(code)
+    except typer.Abort:  # Ctrl-C or the end of input at a question
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
     except UsageError as error:
         _fail_to_read(error)
     except EditEvalError as error:
@@ -144,12 +158,12 @@ def _fail(error: Exception, code: int) -> None:
     text = " ".join(text.split())
     faults = getattr(error, "faults", ())
     for fault in faults[:20] if len(faults) > 1 else ():  # the first is in the error's own line
-        print(f"  {fault}", file=sys.stderr)
+        say(f"  {fault}")
     if not isinstance(error, EditEvalError):
-        text += " (a fault of edit-eval; `--debug` shows the trace)"
-    print(f"error: {text}", file=sys.stderr)
+        text += " (this is a bug in edit-eval; `--debug` shows the traceback)"
+    say(f"error: {text}")
     for note in getattr(error, "__notes__", ()):
-        print(f"  {note}", file=sys.stderr)
+        say(f"  {note}")
     sys.exit(code)
 
 
@@ -164,14 +178,19 @@ def _fail_to_read(error: Any) -> None:
     for theirs, ours in READABLE:
         text = re.sub(theirs, ours, text)
     command = error.ctx.command_path if error.ctx else "edit-eval"
-    rest = "" if "did you mean" in text else f"; `{command} --help` shows what there is"
+    rest = "" if "did you mean" in text else f"; `{command} --help` shows the options"
     unknown = re.match(r"No such option: (--[\w-]+)", text, re.IGNORECASE)
     if unknown and unknown[1] in FLAGS:
         text, rest = unknown[0], f"; {FLAGS[unknown[1]]}"
     elif "unexpected extra argument" in text and set(LISTS) & set(sys.argv):
-        rest = f"; a list is written with commas: `{next(flag for flag in LISTS if flag in sys.argv)} A,B`"
-    print(f"error: {text[:1].lower()}{text[1:]}{rest}", file=sys.stderr)
+        rest = f"; separate the items of a list with commas: `{next(flag for flag in LISTS if flag in sys.argv)} A,B`"
+    say(f"error: {text[:1].lower()}{text[1:]}{rest}")
     sys.exit(2)
+
+
+def say(text: str) -> None:
+    """Tells a person something on stderr, in the language that is spoken."""
+    print(said(text), file=sys.stderr)
 
 
 def words(text: str | None) -> list[str] | None:
@@ -203,5 +222,5 @@ def say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
     from edit_eval.reporting.status import in_folder
 
     where = [] if run_dir else ["--run-dir", str(end.run_dir)]
-    print(f"interrupted: all that was done is kept in {end.run_dir}; to go on:", file=sys.stderr)
+    say(f"interrupted: all finished work is kept in {end.run_dir}; to resume:")
     print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)

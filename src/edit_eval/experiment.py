@@ -293,7 +293,7 @@ class Experiment:
 
 def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, folder: Path) -> None:
     """Raises `ConfigurationError` for an edit model that takes fewer sources than a sample has, and for one that crops
-    them where a judge measures outside of a mask. A class that only its own environment can import is not asked."""
+    them where a judge measures outside a mask. A class that only its own environment can import is not asked."""
     try:
         model_class = import_class("edit_model", section.class_path, folder)
     except NotHere:
@@ -305,7 +305,7 @@ def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, f
         if most is not None and count > most and not sample.fault:
             raise ConfigurationError(
                 f"{section.name} takes {most} source{'s' * (most > 1)} at most, and sample {sample.index} "
-                f"({sample.id}) has {count}; leave the model out, or such samples (benchmark.filters)"
+                f"({sample.id}) has {count}; leave out the model, or such samples (benchmark.filters)"
             )
     if not (hasattr(model_class, "cuts_source") and model_class.cuts_source(parameters)):
         return
@@ -313,8 +313,8 @@ def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, f
         asked = (one.question for some in experiment.asked[judge.name] for one in some)
         if judge.measures and any(view.picture == "mask" for question in asked for view in question.shows):
             raise ConfigurationError(
-                f"{section.name} crops its sources, so what {judge.name} measures outside of a mask would be of other "
-                "places; leave one of the two out"
+                f"{section.name} crops its sources, so what {judge.name} measures outside a mask would be of other "
+                "places; leave out one of them"
             )
 
 
@@ -330,8 +330,9 @@ def _refuse_probabilities(experiment: Experiment, section: ModelSection, folder:
     asked = (one.question for some in experiment.asked[section.name] for one in some)
     if any(question.form == PROBABILITIES for question in asked):
         raise ConfigurationError(
-            f"{section.name} cannot say how likely its answers are (its class has no `probabilities = True`); write "
-            "another `answer` into its `protocol`, or take a judge that can"
+            f"{section.name} cannot give the probabilities of its answers (its class has no `probabilities = "
+            "True`); write "
+            "another `answer` into its `protocol`, or use a judge that can"
         )
 
 
@@ -397,7 +398,7 @@ def with_clusters(samples: Sequence[Sample]) -> tuple[Sample, ...]:
         while sample.follows and not sample.fault:
             before = by_id.get(sample.follows)
             if before is None:
-                return "", f"it follows `{sample.follows}`, which is not among the samples that were chosen"
+                return "", f"it follows `{sample.follows}`, which is not among the selected samples"
             if before.fault:
                 return "", f"it follows `{before.id}`, which cannot be used: {before.fault}"
             if before.id in seen:

@@ -63,11 +63,11 @@ def local_path(data_path: str, wanted: Sequence[str] = ("*",), key: str = "bench
         return Path(data_path).expanduser().absolute()
     found = _ADDRESS.fullmatch(data_path)
     if found is None or ".." in data_path.split("/"):
-        raise ConfigurationError(f"{key}: {data_path!r} is no address on the hub; write hub:OWNER/NAME@REVISION")
+        raise ConfigurationError(f"{key}: {data_path!r} is not a Hub address; write hub:OWNER/NAME@REVISION")
     name, revision, path = found.groups()
     folder = snapshot(Repository(name, revision), [path, f"{path}/*"] if path else wanted, key)
     if path and not (folder / path).exists():
-        raise ConfigurationError(f"{key}: {Repository(name, revision)} has no {path} in it")
+        raise ConfigurationError(f"{key}: {Repository(name, revision)} does not contain {path}")
     return folder / path if path else folder
 
 
@@ -148,26 +148,32 @@ def _failed(repository: Repository, error: Exception, key: str) -> EditEvalError
     status = getattr(response, "status_code", None)
     what = "data set" if repository.kind == "dataset" else "model"
     if isinstance(error, errors.GatedRepoError):
-        text = f"{repository.name} asks for an account: accept its terms at {constants.ENDPOINT}, then `hf auth login`"
+        text = f"{repository.name} needs an account: accept its terms at {constants.ENDPOINT}, then `hf auth login`"
         return ConfigurationError(f"{key}: {text}")
     if isinstance(error, errors.RepositoryNotFoundError) or status in (401, 403):
-        text = f"{constants.ENDPOINT} has no {what} {repository.name}, or does not let you in ({status or 404})"
-        return ConfigurationError(f"{key}: {text}: is it spelt right? A private one needs `hf auth login`")
+        text = f"{constants.ENDPOINT} has no {what} {repository.name}, or denies you access ({status or 404})"
+        return ConfigurationError(f"{key}: {text}: is the name right? A private one needs `hf auth login`")
     if isinstance(error, errors.RevisionNotFoundError):
-        text = f"{repository.name} has no revision {repository.revision}: it may be gone; leave it out for the newest"
+        text = (
+            f"{repository.name} has no revision {repository.revision}: it may have been deleted; leave it "
+            "out for the newest"
+        )
         return ConfigurationError(f"{key}: {text}")
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return Stopped(f"{key}: the disk is full: {repository} does not fit into {constants.HF_HUB_CACHE} (HF_HOME)")
     if status is not None or not not_here:
         why = f"it answers {status}" if status else _one_line(error)
-        text = f"{constants.ENDPOINT} did not give all of {repository} ({why}); what is whole is kept, so run it again"
-        return Stopped(f"{key}: {text}, or fetch it by hand: `{repository.command}`")
+        text = (
+            f"{constants.ENDPOINT} did not send all of {repository} ({why}); complete files are kept, so run it again"
+        )
+        return Stopped(f"{key}: {text}, or download it by hand: `{repository.command}`")
     variable = "TRANSFORMERS_OFFLINE" if os.environ.get("TRANSFORMERS_OFFLINE") else "HF_HUB_OFFLINE"
     reason = f"{variable} forbids asking" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} cannot be reached"
     part = "only partly in" if "Incomplete" in type(error).__name__ else "not in"
     give = "its folder as data_path" if repository.kind == "dataset" else "its folder as model_name"
     return ConfigurationError(
-        f"{key}: {repository} is {part} the cache {constants.HF_HUB_CACHE}, and {reason}: where there is a network run "
+        f"{key}: {repository} is {part} the cache {constants.HF_HUB_CACHE}, and {reason}: on a machine with a "
+        "network, run "
         f"`edit-eval fetch CONFIG` with the same HF_HOME, or `{repository.command} --local-dir DIR` and give {give}"
     )
 

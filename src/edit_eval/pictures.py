@@ -20,6 +20,7 @@ from __future__ import annotations
 import array
 import contextlib
 import hashlib
+import importlib
 import io
 import math
 import os
@@ -30,6 +31,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -44,7 +46,17 @@ TEMPORARY_PREFIX = ".tmp-"
 """How the name of a file begins that is still being written."""
 
 # Those that Pillow decodes by itself: EPS, for one, would start a program on a stranger's file.
-_FORMATS = ("PNG", "JPEG", "WEBP", "AVIF", "GIF", "BMP", "TIFF", "PPM", "JPEG2000")
+_FORMATS = {
+    "PNG": "Png",
+    "JPEG": "Jpeg",
+    "WEBP": "WebP",
+    "AVIF": "Avif",
+    "GIF": "Gif",
+    "BMP": "Bmp",
+    "TIFF": "Tiff",
+    "PPM": "Ppm",
+    "JPEG2000": "Jpeg2K",
+}
 
 _ROTATIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -104,6 +116,15 @@ def open_picture(path: str | os.PathLike[str], *, digest: str = "", max_pixels: 
         raise PictureError(f"{name}: cannot be opened ({_words(error)})") from error
 
 
+@cache
+def formats() -> tuple[str, ...]:
+    """The formats that are opened. Has Pillow import these, the first time, and not the forty that it has."""
+    for plugin in _FORMATS.values():
+        with contextlib.suppress(ImportError):  # Pillow 11.0 has no AVIF
+            importlib.import_module(f"PIL.{plugin}ImagePlugin")
+    return tuple(kind for kind in _FORMATS if kind in Image.OPEN)
+
+
 def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) -> tuple[Image.Image, str]:
     """Like `open_picture`, from an open file: returns the picture and its format (`PNG`, `JPEG`, ...) as found in it.
 
@@ -111,10 +132,8 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
     """
     # Some libraries switch this on for the whole process; then a truncated picture would pass as a grey one.
     ImageFile.LOAD_TRUNCATED_IMAGES = False
-    Image.init()
-    formats = [kind for kind in _FORMATS if kind in Image.OPEN]
     try:
-        picture = Image.open(file, formats=formats)
+        picture = Image.open(file, formats=formats())
         width, height = picture.size
         if width * height > max_pixels:
             raise PictureError(_too_large(name, f"{width} x {height} pixels", max_pixels))
@@ -129,7 +148,7 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise PictureError(_too_large(name, "a picture", max_pixels)) from error
     except UnidentifiedImageError as error:
-        raise PictureError(f"{name}: not a picture in a known format ({', '.join(formats)})") from error
+        raise PictureError(f"{name}: not a picture in a known format ({', '.join(formats())})") from error
     except (PictureError, MemoryError):
         raise
     except Exception as error:  # Pillow's decoders raise nearly anything for damaged data
@@ -145,15 +164,15 @@ def oddity(data: bytes) -> str:
     with Image.open(io.BytesIO(data)) as picture:
         found = []
         if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
-            found.append(f"has transparency ({picture.mode}): laid over white")
+            found.append(f"has transparency ({picture.mode}): shown on white")
         elif picture.mode.startswith(("I", "F")):
             found.append(f"has more than 8 bits ({picture.mode}): reduced to 8")
         elif picture.mode not in ("RGB", "L", "P", "1"):
             found.append(f"is {picture.mode}: made RGB without its colour profile")
         if picture.getexif().get(_ORIENTATION, 1) in _ROTATIONS:
-            found.append("is rotated by its EXIF: turned upright")
+            found.append("is rotated by its EXIF data: turned upright")
         if getattr(picture, "n_frames", 1) > 1:
-            found.append("holds several pictures: the first is taken")
+            found.append("holds several pictures: the first one is used")
     return ", ".join(found)
 
 
@@ -197,7 +216,7 @@ def with_steps(image: Image.Image, steps: Iterable[Sequence[str | int]]) -> Imag
     """
     for name, *numbers in steps:
         if name not in _STEPS:
-            raise PictureError(f"{name!r} is no step of a view; there are {', '.join(_STEPS)}")
+            raise PictureError(f"{name!r} is not a step of a view; there are {', '.join(_STEPS)}")
         image = _STEPS[str(name)](image, *map(int, numbers))
     return image
 
@@ -231,7 +250,7 @@ def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     """
     edited = as_rgb(image)
     if edited.getbbox() is None:
-        raise PictureError("black image: every pixel of the edit is (0, 0, 0), as NaN in the model makes it")
+        raise PictureError("black image: every pixel of the edit is (0, 0, 0), as produced by NaN in the model")
     flags = []
     original = as_rgb(source)
     if edited.size == original.size and edited.tobytes() == original.tobytes():

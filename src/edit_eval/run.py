@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.config.faults import did_you_mean
-from edit_eval.errors import ConfigurationError, RunDirectoryError, Unscored
+from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.execution.run_folders import damaged, recorded
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Judgement, Results, Status
+from edit_eval.reporting.chinese.spoken import spoken
+from edit_eval.reporting.frames import frame
 from edit_eval.statistics.judge_pairs import bridge_document
+from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 from edit_eval.statistics.people import people_agreement
 from edit_eval.statistics.people_scores import read_people
 from edit_eval.statistics.preferences import preferences
@@ -45,8 +48,12 @@ class Run:
     """An evaluation in its run directory. Everything is read from the records alone."""
 
     path: Path
+    """Its run directory."""
     passports: Path | None = None
     """Where passports of its judges are looked for besides its own copies."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))  # a text will do
 
     @cached_property
     def examined(self) -> dict[str, Examined]:
@@ -157,6 +164,30 @@ class Run:
         """The numbers, as in `summary.json`."""
         return summarise(self.results, min_coverage=self._min_coverage)
 
+    def means(
+        self, edit_model: str | None = None, judge: str | None = None, score: str | None = None
+    ) -> tuple[MeanScore, ...]:
+        """The mean of every score of every (edit model, judge) with its interval and coverage, or of those named.
+
+        Raises `ConfigurationError` for a name that the run has not.
+        """
+        return chosen(means(self.summary), edit_model, judge, score)
+
+    def mean(self, edit_model: str | None = None, judge: str | None = None, score: str | None = None) -> float:
+        """The mean of one edit model by one judge; where no `score` is named, of that judge's headline.
+
+        Raises `ConfigurationError` where the run has several and none is named, and `Unscored` where nothing is scored.
+        """
+        return the_mean(means(self.summary), edit_model, judge, score)
+
+    def to_frame(self, of: str = "scores", library: str | None = None) -> Any:
+        """All `scores`, `judgements`, `edits` or `controls` as a data frame (see `reporting.frames`), a row each.
+
+        A pandas `DataFrame` where pandas is installed, else a pyarrow `Table`; `library` names one of the two. Raises
+        `ConfigurationError` where neither is installed, with the line that installs one, and for another word.
+        """
+        return frame(self.results, of, library)
+
     def agreement(
         self,
         people: Path | None = None,
@@ -187,7 +218,7 @@ class Run:
         known = {vote.rater for vote in votes}
         if unknown := next((name for name in without if name not in known), ""):
             raise ConfigurationError(
-                f"--without {unknown}: nobody of that name has voted{did_you_mean(unknown, known)}"
+                f"--without {unknown}: nobody with that name has voted{did_you_mean(unknown, known)}"
             )
         found = preferences([vote for vote in votes if vote.rater not in without], self.results.edit_models)
         return {**found, "outdated": self.votes.outdated, "damaged": self.votes.damage.total}
@@ -203,7 +234,7 @@ class Run:
         evaluation = self._configuration.get("evaluation")
         value = evaluation.get("min_coverage") if isinstance(evaluation, dict) else None
         if not isinstance(value, int | float):
-            raise RunDirectoryError(f"{self.path / 'config'} is damaged; `edit-eval run CONFIG` writes it anew")
+            raise RunDirectoryError(f"{self.path / 'config'} is damaged; `edit-eval run CONFIG` writes it again")
         return float(value)
 
     @property
@@ -224,12 +255,24 @@ class Run:
             counts = f" ({skipped} skipped {verb} as not scored)" if skipped else ""
             done = (Status.OK.value, Status.PENDING.value, Status.SKIPPED.value)
             failed = ",".join(name for name in coverage["by_status"] if name not in done)
-            again = f", `--retry {failed}` tries those again" if failed else ""
+            again = f", `--retry {failed}` retries them" if failed else ""
             raise Unscored(
                 f"coverage: {who}{coverage['scored']} of {coverage['total']} are scored{counts}{more}, and "
-                f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` names the rest"
+                f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` lists the rest"
                 f"{again}"
             )
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: scores with intervals, coverage, controls, and a few of the pictures."""
+        from edit_eval.reporting.notebook import notebook_html, refused_html  # only a notebook needs it
+
+        try:
+            return notebook_html(self.results, self.summary, self.page, language=spoken(self.language))
+        except EditEvalError as error:
+            return refused_html(str(error))
 
     @property
     def page(self) -> Path:

@@ -85,7 +85,7 @@ class TestFaults:
             ({"subset": None, "sub_set": "物理"}, "fields: {category: sub_set}"),
             ({"difficulty": True}, "difficulty is a boolean"),
             ({"tags": "cat"}, "tags is a string, not a list of strings"),
-            ({"tags": ["cat", 1.5]}, "tags holds something else than strings"),
+            ({"tags": ["cat", 1.5]}, "tags has entries that are not strings"),
             ({"rationale_short_en": 7}, "rationale_short_en is a number"),
             ({"src_img_b64": None}, "no source: there is no src_img_b64; there is no file original_image_path"),
             ({"src_img_b64": None, "src_image_b64": "AAAA"}, "fields: {source: src_image_b64}"),
@@ -147,7 +147,7 @@ class TestFaults:
     def test_equal_ids(self, place: Place) -> None:
         samples = place.samples([item(7), item(1), item(7), item(7)])
         assert [each.fault != "" for each in samples] == [False, False, True, True]
-        assert "'00007_物理_hard' is that of index 0" in samples[2].fault
+        assert "'00007_物理_hard' is already used at index 0" in samples[2].fault
         assert [each.id for each in samples][2:] == ["00007_物理_hard#2", "00007_物理_hard#3"]
         assert len({each.id for each in samples}) == 4
 

@@ -88,7 +88,7 @@ class TestFaultsAndNotes:
             ({"id": ""}, "no source"),
             ({"id": 3}, "no source: its name is a number, not a string"),
             ({"id": "gone.jpg"}, "no source: there is no file 'gone.jpg' in "),
-            ({"id": "../secret.jpg"}, "no source: '../secret.jpg' leads out of the benchmark's folder"),
+            ({"id": "../secret.jpg"}, "no source: '../secret.jpg' points outside the benchmark's folder"),
             ({"id": "broken.jpg"}, "source 'broken.jpg': truncated"),
         ],
     )
@@ -134,7 +134,7 @@ class TestFaultsAndNotes:
 
     def test_what_cannot_be_unpacked_here_is_said(self, authors: Authors) -> None:
         authors.write({"basic_edit.json": ROWS, "Benchmark.tar.gz": b"x", "Benchmark.zip": b"PK"})
-        with pytest.raises(ConfigurationError, match=r"Benchmark\.zip is no whole archive"):
+        with pytest.raises(ConfigurationError, match=r"Benchmark\.zip is not a complete archive"):
             authors.samples()
         (authors.folder / "Benchmark.zip").unlink()
         assert "; unpack Benchmark.tar.gz" in authors.samples()[0].fault
@@ -154,10 +154,10 @@ class TestFaultsAndNotes:
         ("files", "said"),
         [
             ({"other.json": {}}, r"has no basic_edit\.json or singleturn\.json in it"),
-            ({"basic_edit.json": b'{"1": {'}, r"basic_edit\.json is broken JSON: .*line 1"),
-            ({"basic_edit.json": b"\xff"}, "is no text in UTF-8"),
+            ({"basic_edit.json": b'{"1": {'}, r"basic_edit\.json is not valid JSON: .*line 1"),
+            ({"basic_edit.json": b"\xff"}, "is not UTF-8 text"),
             ({"basic_edit.json": 3}, "holds a number, not a list or object of rows"),
-            ({"basic_edit.json": []}, "has no rows in it"),
+            ({"basic_edit.json": []}, "has no rows"),
         ],
     )
     def test_a_file_of_something_else(self, authors: Authors, files: dict[str, Any], said: str) -> None:

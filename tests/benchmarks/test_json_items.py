@@ -53,8 +53,8 @@ class TestForms:
         benchmark = place.benchmark()
         assert len(list(benchmark.samples())) == 1
         assert benchmark.notes == (
-            "'version' is not a list of items: passed over",
-            "'about' is not a list of items: passed over",
+            "'version' is not a list of items: ignored",
+            "'about' is not a list of items: ignored",
         )
 
     @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ class TestForms:
         samples = list(benchmark.samples())
         assert [(each.category, each.fault) for each in samples] == [("physical", "")] * 2 + [("environmental", "")]
         passed_over = [name for name, value in before.items() if value != []]
-        assert benchmark.notes == tuple(f"{name!r} is not a list of items: passed over" for name in passed_over)
+        assert benchmark.notes == tuple(f"{name!r} is not a list of items: ignored" for name in passed_over)
 
     def test_an_item_may_have_lists_of_objects(self, place: Place) -> None:
         extra = {"uid": 7, "boxes": [{"id": 1, "x": 2}, {"id": 2}], "sizes": [1, 2]}
@@ -111,7 +111,7 @@ class TestForms:
         assert str(place.path) in str(caught.value)
 
     def test_no_file(self, place: Place) -> None:
-        with pytest.raises(ConfigurationError, match=r"benchmark\.data_path: .*benchmark\.json is not there"):
+        with pytest.raises(ConfigurationError, match=r"benchmark\.data_path: .*benchmark\.json does not exist"):
             place.samples()
         place.path.mkdir()
         with pytest.raises(ConfigurationError, match="is not a file"):

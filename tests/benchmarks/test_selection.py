@@ -107,7 +107,7 @@ def test_what_a_chosen_sample_follows_is_chosen_in_the_benchmarks_order() -> Non
 
 
 def test_a_benchmark_without_any_tags_says_so() -> None:
-    with pytest.raises(ConfigurationError, match="no sample has `x`; there are: none"):
+    with pytest.raises(ConfigurationError, match="no sample has `x`, since no sample has any; leave it out"):
         select(SAMPLES[3:4], tags=["x"])
 
 
@@ -127,7 +127,7 @@ def test_bad_samples_are_all_named() -> None:
     one = (*SAMPLES, sample(6, "social", "", fault="bad base64"))
     with pytest.raises(BenchmarkError) as caught:
         refuse_bad(one)
-    assert str(caught.value) == ("sample 6 (s6): bad base64; mend the file, or set benchmark.on_bad_sample: skip")
+    assert str(caught.value) == ("sample 6 (s6): bad base64; fix the file, or set benchmark.on_bad_sample: skip")
     two = (sample(7, "social", "", fault="cut off"), *one)
     said = r"^pairs\.json: sample 7 \(s7\): cut off \(and 1 more bad sample\); mend"
     with pytest.raises(BenchmarkError, match=said) as caught:

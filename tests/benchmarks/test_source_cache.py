@@ -73,7 +73,7 @@ class TestSourcesByPath:
     def test_never_outside_of_the_folder(self, place: Place, path: str) -> None:
         (place.folder / "secret.png").write_bytes(picture(66))
         sample = self.laid(place, path)
-        assert "leads out of the benchmark's folder" in sample.fault
+        assert "points outside the benchmark's folder" in sample.fault
         assert "copy or link" in sample.fault
         assert not any(path.is_file() and path.read_bytes() == picture(66) for path in place.cache.rglob("*"))
 
@@ -198,7 +198,7 @@ class TestTheCache:
         assert place.samples() == before
         assert Path(before[1].source).read_bytes() != picture(1), "so far nobody has looked"
         said = place.benchmark().verify()
-        assert said == "2 source images in the cache are not what was recorded: taken from the benchmark again"
+        assert said == "2 source images in the cache are not what was recorded: read from the benchmark again"
         assert place.samples() == before
         assert [Path(one.source).read_bytes() for one in before] == [picture(0), picture(1), picture(1)]
         assert place.benchmark().verify() == ""
@@ -248,7 +248,7 @@ class TestTheCache:
         next(samples)
         with open(place.path, "ab") as file:
             file.write(b"\n")
-        with pytest.raises(ConfigurationError, match="was changed while"):
+        with pytest.raises(ConfigurationError, match="changed while"):
             list(samples)
         assert len(place.samples()) == 2
 

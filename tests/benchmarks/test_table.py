@@ -197,7 +197,7 @@ class TestColumns:
         for fields, said in (
             (
                 {},
-                r"has no column for the instruction; it has x, y, type; say which it is: fields: \{instruction: NAME\}",
+                r"no column for the instruction; it has x, y, type; .*: `--set benchmark.fields.instruction=NAME`",
             ),
             ({"instruction": "y"}, "has no column for the source"),
             (
@@ -252,10 +252,10 @@ class TestFaults:
             ("my.csv", b"image,prompt\n" + "0.png,加帽子\n".encode("gb18030"), "save it as CSV in UTF-8"),
             ("my.csv", b"", "is empty"),
             ("my.csv", b"a,b,a\n1,2,3\n", "has the column `a` twice"),
-            ("my.csv", b'image,prompt\n0.png,"a\n', "is broken CSV"),
+            ("my.csv", b'image,prompt\n0.png,"a\n', "is not valid CSV"),
             ("my.xlsx", b"PK", "is none of .csv, .tsv, .json, .jsonl, .ndjson, .parquet, and no folder"),
             ("my.json", b"<html>", "is not JSON"),
-            ("my.parquet", b"PAR1", "is no whole Parquet file"),
+            ("my.parquet", b"PAR1", "is not a complete Parquet file"),
         ],
     )
     def test_a_file_of_something_else(self, folder: Folder, name: str, data: bytes, said: str) -> None:
@@ -267,7 +267,7 @@ class TestFaults:
     def test_a_row_with_too_many_cells(self, folder: Folder) -> None:
         (folder.path / "my.csv").write_text("image,prompt\npics/0.png,Add a hat, please.\npics/1.png,Add.\n\n")
         bad, good = folder.samples(name="my.csv")
-        assert bad.fault.startswith("the row has 3 cells for 2 columns: put text with commas in quotes")
+        assert bad.fault.startswith("the row has 3 cells for 2 columns: put quotes around text with commas")
         assert (good.fault, good.id) == ("", "00001")
 
     def test_half_a_data_set_is_none(self, folder: Folder) -> None:

@@ -17,10 +17,11 @@ from edit_eval.errors import ConfigurationError
 from small_benchmark import write_benchmark
 
 FILES = sorted(Path(__file__).with_name("base_system").glob("*.yaml"))
-REPLACED = "the base system's classes are replaced:"
-SEES_MORE = "reward_model: the judge sees source and edit (`protocol: {images: [edited]}` is its way)"
+REPLACED = "classes of the original scripts are replaced:"
+SEES_MORE = "reward_model: the judge sees source and edit (`protocol: {images: [edited]}` shows only the edit)"
 OTHERWISE = (
-    "a sample's seed is `seed` + its index in the whole benchmark, not in its category; what failed is counted, never "
+    "a sample's seed is `seed` + its index in the whole benchmark, not within its category; what failed is "
+    "counted, never "
     "scored"
 )
 
@@ -96,7 +97,7 @@ def test_its_file_is_accepted_as_it_is(here: Path) -> None:
     assert list(protocol(configuration)["prompts"]) == ["物理"]
     assert configuration.notes == (
         f"{REPLACED} diffusion_model by type qwen_image_edit, reward_model by type qwen3_vl",
-        f"not as in the base system: {SEES_MORE}; {OTHERWISE}",
+        f"unlike the original scripts: {SEES_MORE}; {OTHERWISE}",
     )
 
 
@@ -112,21 +113,21 @@ def test_its_public_files_are_read_as_they_are(here: Path, path: Path) -> None:
     assert (list(editors), list(judges)) == (["qwen_image_edit"], ["qwen3_vl"])
     replaced, passed_over, otherwise = [note for note in configuration.notes if "device: auto" not in note]
     assert replaced == f"{REPLACED} diffusion_model by type qwen_image_edit, reward_model by type qwen3_vl"
-    assert passed_over.startswith("keys of the base system without effect here: evaluation.output_dir")
+    assert passed_over.startswith("keys of the original scripts that have no effect here: evaluation.output_dir")
     if path.stem == "multi_gpu":
         assert protocol(configuration)["images"] == ["edited"]
         assert judges["qwen3_vl"].parameters["attn_implementation"] == "sdpa"
-        assert otherwise == f"not as in the base system: {OTHERWISE}"
+        assert otherwise == f"unlike the original scripts: {OTHERWISE}"
         assert passed_over.endswith(
-            "evaluation.output_dir, evaluation.results_dir (all results are in the run directory, `--run-dir`);"
+            "evaluation.output_dir, evaluation.results_dir (all results go to the run directory, `--run-dir`);"
             " evaluation.images_dir, evaluation.save_generated_images (every edit is kept there, in images/);"
-            " evaluation.logs_dir, logging (each worker's log is there, in logs/; `execution.progress` sets what"
+            " evaluation.logs_dir, logging (each worker's log is kept there, in logs/; `execution.progress` sets what"
             " is shown); evaluation.resume_from_checkpoint, evaluation.checkpoint_path (a run is always kept;"
             " rerun the same command to resume); evaluation.metrics (every report has n, mean, std, median, min"
             " and max)"
         )
     else:
-        assert otherwise == f"not as in the base system: {SEES_MORE}; {OTHERWISE}"
+        assert otherwise == f"unlike the original scripts: {SEES_MORE}; {OTHERWISE}"
     schedules = {"multi_gpu": "batch_sync", "multi_gpu_subprocess": "round_robin", "full_multi_gpu": "batch_sync"}
     assert configuration.execution.schedule == schedules[path.stem]
 
@@ -167,7 +168,7 @@ def test_a_type_that_is_mistyped_is_to_blame_and_not_the_class_beside_it(here: P
         load(raw)
     assert str(caught.value) == (
         "old.yaml: diffusion_model.type: `multi_gpu_qwen_image_edt` is not an edit model; write "
-        "`multi_gpu_qwen_image_edit`, or leave it out for `qwen_image_edit`, which replaced the class beside it"
+        "`multi_gpu_qwen_image_edit`, or leave it out for `qwen_image_edit`, which replaces the class beside it"
     )
 
 
@@ -194,7 +195,7 @@ def test_its_judges_switches(here: Path, params: dict[str, Any], key: str, value
     [
         (
             {"compare_with_original": False, "images": ["source", "edited"]},
-            "compare_with_original: `images` is given, too, and says otherwise; keep that one",
+            "compare_with_original: `images` is also given and says otherwise; keep that one",
         ),
         ({"use_flash_attention": "no"}, "use_flash_attention: must be true or false, not 'no'"),
     ],
@@ -251,9 +252,12 @@ def test_a_registered_benchmark_wins_over_its_class(here: Path) -> None:
     raw["benchmark"] |= {"type": "five_dimensions", "class_path": old}
     configuration = load(raw)
     assert configuration.benchmark.class_path == "edit_eval.benchmarks.five_dimensions:FiveDimensions"
-    assert "the base system's classes are replaced: benchmark by type five_dimensions, diff" in configuration.notes[0]
+    assert (
+        "classes of the original scripts are replaced: benchmark by type five_dimensions, diff"
+        in configuration.notes[0]
+    )
     raw["benchmark"]["class_path"] = "mine.image_pairs.ImagePairs"
-    with pytest.raises(ConfigurationError, match="names a class already; leave one of them out"):
+    with pytest.raises(ConfigurationError, match="already names a class; leave one of them out"):
         load(raw)
 
 
@@ -268,7 +272,11 @@ def test_a_folder_of_the_users_own_may_be_called_src(here: Path) -> None:
 def test_its_own_classes_do_not_run_here(here: Path) -> None:
     raw = yaml.safe_load(OLD)
     raw["diffusion_model"] = {"class_path": "src.models.diffusion.implementations.mine.Mine"}
-    with pytest.raises(ConfigurationError, match=r"diffusion_model\.class_path: `src\.models.*` is the base system's"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"diffusion_model\.class_path: `src\.models.*` belongs to the "
+        "original scripts",
+    ):
         load(raw)
 
 
@@ -287,7 +295,7 @@ def test_a_key_that_would_change_a_result_is_refused_with_what_to_write(here: Pa
     keys = put(raw, place, "x")
     with pytest.raises(ConfigurationError) as caught:
         load(raw)
-    assert str(caught.value) == f"old.yaml: {'.'.join(keys)}: means nothing here: {REFUSED[place]}"
+    assert str(caught.value) == f"old.yaml: {'.'.join(keys)}: has no effect here:  {REFUSED[place]}"
 
 
 @pytest.mark.parametrize("place", sorted(PASSED_OVER))
@@ -302,7 +310,7 @@ def test_a_key_that_decides_nothing_is_passed_over_with_what_replaced_it(here: P
 
 def test_a_statistic_that_no_report_has_is_refused(here: Path) -> None:
     raw = yaml.safe_load(OLD) | {"evaluation": {"metrics": ["mean", "p90"]}}
-    with pytest.raises(ConfigurationError, match=r"evaluation\.metrics: means nothing here: .* and no others"):
+    with pytest.raises(ConfigurationError, match=r"evaluation\.metrics: has no effect here:  .* and no others"):
         load(raw)
 
 

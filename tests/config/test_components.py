@@ -198,7 +198,7 @@ def test_nothing_of_the_users_takes_the_place_of_edit_eval(folder: Path) -> None
 def test_python_s_own_modules_come_first(folder: Path) -> None:
     (folder / "quopri.py").write_text("class Judge:\n    def load(self): ...\n    def judge(self): ...\n")
     sys.modules.pop("quopri", None)
-    with pytest.raises(ConfigurationError, match=r"`quopri` is a module of Python's own; rename quopri\.py, or write"):
+    with pytest.raises(ConfigurationError, match=r"`quopri` is a module of Python itself; rename quopri\.py, or write"):
         import_class("judge", "quopri:Judge", folder)
     import quopri
 
@@ -211,7 +211,7 @@ def test_python_s_own_modules_come_first(folder: Path) -> None:
     ("text", "problem"),
     [
         ("import no_such_library", "`bad_model:Mine` cannot be imported here: ModuleNotFoundError: No module named"),
-        ("import no_such_library.part", f"`{sys.executable} -m pip install no_such_library` installs it, if that"),
+        ("import no_such_library.part", f"`{sys.executable} -m pip install no_such_library` installs it, if the"),
         ("class Mine(:", "cannot be imported here: SyntaxError"),
         ("raise SystemExit(3)", "cannot be imported here: SystemExit: 3"),
         ("import os; os.no_such_thing", "cannot be imported here: AttributeError: module 'os' has no attribute"),
@@ -251,7 +251,7 @@ def test_describe(folder: Path) -> None:
     assert describe("own_models:Judge") == [by_path], "the current directory is searched"
     assert [one.class_path.rpartition(":")[2] for one in describe("testing")] == ["FakeEditModel", "FakeJudge"]
     with pytest.raises(
-        ConfigurationError, match="`qwen_image` is no benchmark, edit model, judge or protocol; did you mean `qwen_"
+        ConfigurationError, match="`qwen_image` is not a benchmark, edit model, judge or protocol; did you mean `qwen_"
     ):
         describe("qwen_image")
     with pytest.raises(ConfigurationError, match="there is no module `no_models`"):

@@ -137,7 +137,7 @@ def test_several_models_keep_their_order(folder: Path) -> None:
 def test_names_that_cannot_be_a_folder(folder: Path, name: str) -> None:
     raw = yaml.safe_load((folder / "config.yaml").read_text())
     raw["judges"] = {name: raw.pop("reward_model")}
-    with pytest.raises(ConfigurationError, match="no name for a model; it is made of letters"):
+    with pytest.raises(ConfigurationError, match="not a valid model name; use letters"):
         load_configuration(raw)
 
 
@@ -191,7 +191,7 @@ def test_what_once_stood_under_evaluation(load: Callable[..., Configuration]) ->
     old = load("evaluation.answer=reason_then_score", "evaluation.retries=0")
     assert old == load("protocol={type: rubric, answer: reason_then_score, retries: 0}")
     assert old == load("protocol.answer=reason_then_score", "evaluation={answer: reason_then_score, retries: 0}")
-    with pytest.raises(ConfigurationError, match=r"evaluation\.retries: `protocol\.retries` is given, too"):
+    with pytest.raises(ConfigurationError, match=r"evaluation\.retries: `protocol\.retries` is also given"):
         load("evaluation.retries=0", "protocol.retries=1")
 
 

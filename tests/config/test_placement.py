@@ -88,7 +88,7 @@ def test_one_device() -> None:
     assert read(device="auto") == Placement()
     for bad, text in (
         ({"device": "cpu:4"}, "one device; for 4 workers write `device_ids: cpu:4`"),
-        ({"device": 0, "device_ids": [0]}, "`device_ids` is given, too"),
+        ({"device": 0, "device_ids": [0]}, "`device_ids` is also given"),
         ({"device": 0, "devices_per_replica": 2}, "write `device_ids`"),
     ):
         with pytest.raises(ConfigurationError, match=text):
@@ -109,7 +109,7 @@ def test_environments() -> None:
     assert read(python=sys.executable).python == sys.executable
     assert read(python_path=sys.executable).python == sys.executable, "the base system's name"
     assert read(python="python3").foreign
-    with pytest.raises(ConfigurationError, match=r"params\.uv: an environment is given already by `conda_env`"):
+    with pytest.raises(ConfigurationError, match=r"params\.uv: the environment is already given by `conda_env`"):
         read(conda_env="a", uv=["torch"])
     with pytest.raises(ConfigurationError, match="no such file: no-such-python"):
         read(python="no-such-python")

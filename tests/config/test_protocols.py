@@ -69,7 +69,7 @@ def test_a_benchmark_may_name_the_protocol_of_judges_that_measure(folder: Path, 
     }
     found = judges(folder, both, benchmark=about)
     assert {name: protocol.type for name, protocol in found.items()} == {"pixels": "magicbrush", "named": "numbers"}
-    words = "`magicbrush` is for judges that measure, and `testing` is asked; name another"
+    words = "`magicbrush` is for judges that measure, but `testing` is asked questions; name another"
     assert words in refused({"asked": {"type": "testing"}}, benchmark=about)
 
 
@@ -148,9 +148,9 @@ def test_pictures_that_make_no_sense(refused: Callable[..., str]) -> None:
     line = refused({"j": judge("Plain", params={"images": ["edit"]})})
     assert line == "judges.j.params.images.0: must be `source` or `edited`, not 'edit'; did you mean `edited`?"
     line = refused({"j": judge("Plain", params=IMAGES, protocol={"images": ["source", "edited"]})})
-    assert line == "judges.j.params.images: `protocol.images` is given, too, and says otherwise; keep that one"
+    assert line == "judges.j.params.images: `protocol.images` is also given and says otherwise; keep that one"
     line = refused({"j": judge("Plain", params=IMAGES)}, protocol={"class_path": "own_models:Restraint"})
-    assert line == "judges.j.params.images: `own_models:Restraint` decides itself what a judge is shown; leave it out"
+    assert line == "judges.j.params.images: `own_models:Restraint` itself decides what a judge is shown; leave it out"
 
 
 def test_a_judge_that_measures(folder: Path) -> None:
@@ -176,24 +176,24 @@ def test_a_judge_that_measures(folder: Path) -> None:
         (
             {"m": judge("Meter", protocol={"type": "rubric"})},
             {},
-            "judges.m.protocol.type: `own_models:Meter` measures and is asked nothing; its protocol is `numbers`",
+            "judges.m.protocol.type: `own_models:Meter` measures and is not asked anything; its protocol is `numbers`",
         ),
         (
             {"j": judge("Plain", protocol=judge("Readings"))},
             {},
-            "judges.j.protocol.class_path: `own_models:Readings` is for judges that measure, and `own_models:Plain` is"
-            " asked; name another",
+            "judges.j.protocol.class_path: `own_models:Readings` is for judges that measure, but `own_models:Plain` is"
+            " asked questions; name another",
         ),
         (
             {"j": judge("Plain"), "m": judge("Meter")},
             {"protocol": judge("Readings")},
-            "protocol.class_path: `own_models:Readings` is for judges that measure, and `own_models:Plain` is asked;"
-            " name another",
+            "protocol.class_path: `own_models:Readings` is for judges that measure, but `own_models:Plain` is asked"
+            " questions; name another",
         ),
         (
             {"j": {"class_path": "not_here:Judge", "params": {"conda_env": "x"}, "protocol": judge("Readings")}},
             {},
-            "judges.j.protocol.class_path: `not_here:Judge` cannot be imported here, so what it measures is not known",
+            "judges.j.protocol.class_path: `not_here:Judge` cannot be imported here, so what it measures is unknown",
         ),
         (
             {"m": judge("Meter", protocol=judge("Readings", measures={}))},

@@ -123,7 +123,7 @@ def test_the_tables_of_presets_are_those_of_the_code() -> None:
 
 def judge_families() -> str:
     """The table of `transformers` as the page has it."""
-    lines = ["| `model_type` | models | tokens a picture | thinking | needs |", "|---|---|---|---|---|"]
+    lines = ["| `model_type` | models | tokens per picture | thinking | needs |", "|---|---|---|---|---|"]
     for family in FAMILIES:
         by_itself = "on" if family.thinks else "off"
         switch = f"`{family.thinking}`, {by_itself} by itself" if family.thinking else f"no switch, {by_itself}"

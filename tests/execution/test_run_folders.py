@@ -135,7 +135,7 @@ def test_of_one_that_is_damaged_one_line_says_that_nothing_is_known(
     whole = json.loads(file.read_text())
     file.write_text(written if isinstance(written, str) else json.dumps({**whole, **written}))
     said = was_another(directory, made())
-    assert said.startswith(f"what this run directory was until now is not known: {directory.path}/config")
+    assert said.startswith(f"what this run directory held until now is unknown: {directory.path}/config")
     assert "is damaged" in said
     assert "\n" not in said
 
@@ -184,7 +184,7 @@ OTHERS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("change", "words"), OTHERS, ids=[words for _, words in OTHERS])
 def test_what_differs_is_named(directory: RunDirectory, change: dict[str, Any], words: str) -> None:
-    assert f"was another evaluation ({words}); results" in was_another(directory, made(**change))
+    assert f"held another evaluation ({words}); results" in was_another(directory, made(**change))
 
 
 def test_of_many_differences_the_first_are_named(directory: RunDirectory) -> None:

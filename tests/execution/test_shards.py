@@ -46,7 +46,7 @@ def test_which_shard_it_is(text: str, environment: Mapping[str, str], shard: Sha
 @pytest.mark.parametrize(
     ("text", "environment", "said"),
     [
-        ("0/4", {}, "there is no shard 0 of 4; they count from 1"),
+        ("0/4", {}, "there is no shard 0 of 4; shards count from 1"),
         ("5/4", {}, "there is no shard 5 of 4"),
         ("first", {}, "write 2/8 for the second of eight, or auto"),
         ("auto", {}, "none of SLURM_ARRAY_TASK_ID, SLURM_PROCID"),
@@ -88,7 +88,7 @@ def test_shards_share_a_run_and_nobody_else_does(tmp_path: Path) -> None:
     assert {first.number, second.number} == {1, 2}
     for directory in (first, second):
         directory.append("events", {"event": "devices", "devices": []})
-    with pytest.raises(RunDirectoryError, match=r"shard 2/2 of .* is at work already: process"):
+    with pytest.raises(RunDirectoryError, match=r"shard 2/2 of .* is already running: process"):
         begun(Shard(2, 2))
     with pytest.raises(RunDirectoryError, match="is in use by 2 shards, and --shard 1/3 is of another number"):
         begun(Shard(1, 3))

@@ -205,7 +205,7 @@ def test_a_picture_of_another_size_is_noticed_counted_and_made_again(
             victim.write_bytes(victim.read_bytes() + b"x" if how == "longer" else victim.read_bytes()[:-1])
     ears = Ears()
     made = run(tmp_path, ears=ears)
-    assert "2 pictures are gone or of another size: made again" in ears.notes
+    assert "2 pictures are missing or of the wrong size: made again" in ears.notes
     assert verdicts(made) == verdicts(undisturbed)
     assert images(folder) == images(undisturbed.path)
     assert len(lines(folder, "edits")) == len(lines(undisturbed.path, "edits")) + 2

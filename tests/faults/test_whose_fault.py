@@ -101,7 +101,7 @@ def test_a_plug_in_that_changes_during_the_run_makes_nothing_under_the_old_key(t
 
     changing = threading.Thread(target=change)
     changing.start()
-    with pytest.raises(Stopped, match=r"mine\.py has changed since the run began; run the same command again") as stop:
+    with pytest.raises(Stopped, match=r"mine\.py has changed since the run began; rerun the same command") as stop:
         run(tmp_path, diffusion_model=section)
     changing.join()
     assert stop.value.exit_code == 4
@@ -130,7 +130,7 @@ def test_pictures_of_a_folder_that_change_during_the_run_are_not_taken_for_the_o
                 names[2].unlink()
 
     section = {"type": "image_folder", "params": {"folder": str(folder), "device_ids": "cpu:1"}}
-    with pytest.raises(Stopped, match=r"changed since the run began.* run the same command again"):
+    with pytest.raises(Stopped, match=r"changed since the run began.* rerun the same command"):
         run(tmp_path, diffusion_model=section, ears=Swapper())
     edits = {Path(e.sample_id).name: e for e in Run(tmp_path / "run").results.edits}
     assert edits[names[1].stem].status is Status.PENDING
@@ -235,7 +235,7 @@ def test_a_machine_that_starts_no_more_processes_ends_the_run_and_says_what_to_d
         return real(*arguments, **named)
 
     monkeypatch.setattr(local.subprocess, "Popen", refuse)
-    with pytest.raises(Stopped, match=r"no more processes may be started; `ulimit -u`") as stopped:
+    with pytest.raises(Stopped, match=r"no more processes can be started; `ulimit -u`") as stopped:
         run(tmp_path, edit={"device_ids": "cpu:2"}, judge={"device_ids": "cpu:2"})
     assert stopped.value.exit_code == 4
     monkeypatch.undo()
@@ -256,7 +256,7 @@ def test_a_run_directory_that_is_moved_ends_the_run_and_keeps_all_that_was_done(
                 (tmp_path / "run").rename(tmp_path / "moved")
 
     with pytest.raises(
-        CannotWrite, match=r"its journals were moved or removed.*give its new place as `--run-dir`$"
+        CannotWrite, match=r"its journals were moved or deleted.*give its new location as `--run-dir`$"
     ) as stopped:
         run(tmp_path, edit={"seconds": 0.1}, ears=Mover())
     assert stopped.value.exit_code == 4

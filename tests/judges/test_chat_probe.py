@@ -121,12 +121,12 @@ def test_in_the_server_s_own_words_the_mass_is_kept_where_it_is_told(
         (KINDS["transformers"], "logprobs", "write `probabilities: systemone`"),
         (KINDS["sglang"].without("logprobs"), "logprobs", "write `probabilities: decisions`"),
         (KINDS["openai"], "systemone", "write `probabilities: logprobs`"),
-        (KINDS["openai"].without("logprobs"), "logprobs", "have the judge write its answer"),
+        (KINDS["openai"].without("logprobs"), "logprobs", "let the judge write its answer"),
     ],
 )
 def test_a_server_that_gives_none_that_way_is_refused_at_the_start(kind: Kind, road: Any, remedy: str) -> None:
     server = played(kind)
-    with pytest.raises(LoadError, match=f"gives no probabilities by {road} .*; {remedy}$"):
+    with pytest.raises(LoadError, match=f"gives no probabilities through {road} .*; {remedy}$"):
         judge_at(server, ASKED, probabilities=road)
     assert not server.judged
 
@@ -156,7 +156,7 @@ def test_labels_that_share_a_first_token_are_read_rightly_or_refused() -> None:
     server.words = [token for token in TOKENS if "10" not in token]
     with pytest.raises(LoadError, match="the label `10` is 2 tokens"):
         judge_at(server, both)
-    with pytest.raises(LoadError, match="the labels `1` and `10` begin alike, and the server does not tell"):
+    with pytest.raises(LoadError, match="the labels `1` and `10` begin the same way, and the server does not show"):
         judge_at(played(KINDS["openai"], first), both)
 
 
@@ -200,7 +200,7 @@ def test_answers_without_probabilities_refusals_and_nonsense() -> None:
     entry: dict[str, Any] = {"token": "A", "logprob": "high", "top_logprobs": [{"token": "A", "logprob": "high"}]}
     odd = {"choices": [{**bare["choices"][0], "logprobs": {"content": [entry]}}]}
     server.answer = Reply.json(odd)
-    with pytest.raises(ModelError, match="sent probabilities that are none: high is no logprob"):
+    with pytest.raises(ModelError, match="sent invalid probabilities: high is not a log probability"):
         judge.judge([request()])
     assert len(server.judged) == 4, "nonsense is asked for once more"
 
@@ -296,7 +296,7 @@ def test_a_server_without_a_switch() -> None:
     judge = judge_at(played(bare), Form("score"), thinking="off")
     assert judge.about()["thinking"] == "no switch"
     assert judge.judge([request(Form("score"))]) == ["Score: 5.000"]
-    with pytest.raises(LoadError, match="thinking: this server takes no switch"):
+    with pytest.raises(LoadError, match="thinking: this server has no switch"):
         judge_at(played(bare), Form("score"), thinking="on")
 
 

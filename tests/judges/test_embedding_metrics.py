@@ -14,9 +14,10 @@ from edit_eval.errors import ConfigurationError, LoadError, ModelError
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.embedding_metrics import EmbeddingMetrics
 from judges.tiny_encoders import build
+from late_imports import Late
 
-torch = pytest.importorskip("torch")
-library = pytest.importorskip("transformers")
+torch = Late("torch")
+library = Late("transformers")
 
 pytestmark = pytest.mark.real_models
 NAMES = ("clip", "dinov2", "dino")
@@ -139,7 +140,7 @@ class TestText:
         edit, judge = picture("green", 20), loaded(encoders / "clip", text_similarity=True)
         long, longer = judge.judge([request(edit, "a hat " * count, source=edit) for count in (30, 31)])
         assert long.values == longer.values
-        assert long.text == "against the source; the caption was cut off: it is longer than the encoder reads"
+        assert long.text == "against the source; the caption was cut off: it is too long for the encoder"
 
     def test_an_encoder_without_texts_is_refused(self, encoders: Path) -> None:
         with pytest.raises(LoadError, match=r"text_similarity: .*\(Dinov2Model\) embeds no texts"):

@@ -211,7 +211,7 @@ class TestMass:
         assert not any("mass" in one for one in replies if one["judge"] == "varying")
         shown = io.StringIO()
         print_sample(varied.results, sample_id(2), Console(file=shown, width=200))
-        assert "0.300 (of the probability, on the answers that were asked for)" in shown.getvalue()
+        assert "0.300 (probability of the allowed answers together)" in shown.getvalue()
 
 
 class TestBeforeTheRun:
@@ -226,7 +226,9 @@ class TestBeforeTheRun:
         likely = {"protocol": {"answer": "probabilities"}}
         with pytest.raises(ConfigurationError) as caught:
             self.experiment(tmp_path, {"class_path": f"{tmp_path}/own.py:Varying"}, **likely)
-        assert "cannot say how likely its answers are (its class has no `probabilities = True`)" in str(caught.value)
+        assert "cannot give the probabilities of its answers (its class has no `probabilities = True`)" in str(
+            caught.value
+        )
         assert "write another `answer` into its `protocol`" in str(caught.value)
         assert "\n" not in str(caught.value)
         assert self.experiment(tmp_path, {"class_path": f"{tmp_path}/own.py:Divided"}, **likely).samples
@@ -246,11 +248,11 @@ class TestBeforeTheRun:
                 {},
                 {"answer": "probabilities"},
                 2,
-                "2 equal answers (probabilities are not drawn); write `protocol: {orders",
+                "2 equal answers (probabilities are not sampled); write `protocol: {orders",
             ),
             ({"temperature": 0.7}, {}, 4, ""),
             ({}, {"orders": ["criteria"]}, 4, ""),
-            ({}, {"orders": ["criteria"]}, 1, "`protocol.orders` changes nothing in one reading"),
+            ({}, {"orders": ["criteria"]}, 1, "`protocol.orders` has no effect on a single reading"),
             ({}, {}, 1, ""),
         ],
     )

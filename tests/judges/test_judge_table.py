@@ -11,8 +11,9 @@ import pytest
 from edit_eval.judges.judge_table import FAMILIES, TORCHVISION, Family, family_of_type
 from edit_eval.judges.thinking import SWITCHES, Marks, switch_in
 from edit_eval.pretrained.processors import PROCESSORS
+from late_imports import Late
 
-transformers: Any = pytest.importorskip("transformers")
+transformers: Any = Late("transformers")
 rows = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.model_type)
 
 

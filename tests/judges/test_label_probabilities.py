@@ -11,8 +11,9 @@ import pytest
 
 from edit_eval.errors import ModelError
 from edit_eval.judges.label_probabilities import Labels, Tokens, read
+from late_imports import Late
 
-torch = pytest.importorskip("torch")
+torch = Late("torch")
 
 TOKENS = ["<end>", "1", "0", " ", "Y", "es", "Yes", " Yes", "No", "N", "\n", "\nJ"]
 END = 0

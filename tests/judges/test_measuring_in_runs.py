@@ -12,11 +12,12 @@ from edit_eval.pictures import open_picture
 from edit_eval.records import Judgement, Status
 from edit_eval.run import Run
 from judges.tiny_encoders import build
+from late_imports import Late
 from small_benchmark import configuration, sample_id, write_benchmark
 
 numpy = pytest.importorskip("numpy")
-pytest.importorskip("skimage")
-pytest.importorskip("transformers")
+Late("skimage")
+Late("transformers")
 
 COUNT = 3
 CPU = {"device_ids": "cpu:1"}

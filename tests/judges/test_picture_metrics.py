@@ -152,7 +152,7 @@ class TestOutside:
     def test_a_mask_that_covers_everything_leaves_no_outside(self, box: tuple[int, int, int, int]) -> None:
         reply = measured(source=noise(0), edit=noise(1), mask=mask(box))
         assert {*reply.values} == {*SCALES}
-        assert reply.text.endswith("; the mask, and a window's radius around it, leaves nothing outside")
+        assert reply.text.endswith("; the mask, and a window's radius around it, leave nothing outside")
 
     def test_a_narrow_border_has_pixels_but_no_window(self) -> None:
         edge = RADIUS + 1

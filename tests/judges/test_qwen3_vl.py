@@ -57,13 +57,13 @@ class TestParameters:
         [
             ({"temperature": -0.1}, "temperature: -0.1 is neither 0 nor above"),
             ({"temperature": float("nan")}, "temperature: nan is neither"),
-            ({"temperature": 0.7, "call": {"top_p": 0.8}}, "call: top_p cannot be given there"),
+            ({"temperature": 0.7, "call": {"top_p": 0.8}}, "call: top_p cannot be set there"),
             ({"dtype": "half"}, "'half' is none of"),
             ({"max_new_tokens": 0}, "at least 1"),
             ({"min_pixels": 10, "max_pixels": 5}, "more than max_pixels"),
             ({"max_pixels": 0}, "must be a positive number of pixels"),
-            ({"call": {"max_new_tokens": 5}}, "call: max_new_tokens cannot be given there"),
-            ({"load": {"device_map": "auto"}}, "load: device_map cannot be given there"),
+            ({"call": {"max_new_tokens": 5}}, "call: max_new_tokens cannot be set there"),
+            ({"load": {"device_map": "auto"}}, "load: device_map cannot be set there"),
             ({"experts_implementation": "quick"}, "'quick' is none of grouped_mm"),
         ],
     )
@@ -190,7 +190,7 @@ class TestTraps:
             for known in list(processors.PROCESSORS):
                 patch.delitem(processors.PROCESSORS, known)
                 patch.delitem(judge_table._BY_TYPE, known)
-            with pytest.raises(LoadError, match=r"no processor for its pictures, only a .*Tokenizer"):
+            with pytest.raises(LoadError, match=r"no image processor for it, only a .*Tokenizer"):
                 loaded(copy)
 
     def test_no_chat_template(self, copy: Path) -> None:
@@ -454,5 +454,5 @@ class TestLoading:
         done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment)
         assert done.returncode == 1
         last = done.stderr.strip().splitlines()[-1]
-        assert "LoadError: torchvision 0.1.0 in this environment does not go with torch" in last
+        assert "LoadError: torchvision 0.1.0 in this environment does not match torch" in last
         assert "uninstall it" in last

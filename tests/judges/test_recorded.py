@@ -123,7 +123,7 @@ def test_two_replies_for_one_address_are_refused_with_both_places(suffix: str, t
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"sample": None}, "line 2: there is no `sample` .say which column it is: `fields: {sample: ...}`"),
+        ({"sample": None}, "line 2: there is no `sample` .name the column: `fields: {sample: ...}`"),
         ({"question": ""}, "there is no `question`"),
         ({"text": None}, "there is no `text`.*, nor a value"),
         ({"repeat": "first"}, "`repeat` is `first`, not a whole number"),
@@ -144,15 +144,15 @@ def test_a_row_that_is_none_is_refused_with_its_place(row: dict[str, Any], words
     ("name", "content", "words"),
     [
         ("a.json", b"[{", "a.json is no JSON in UTF-8"),
-        ("a.json", b'{"a": 1}', "is to be a list of objects, not dict"),
-        ("a.json", b"[1]", "a reply is to be an object, not int"),
-        ("a.json", b"[]", "holds no reply"),
+        ("a.json", b'{"a": 1}', "must be a list of objects, not dict"),
+        ("a.json", b"[1]", "a reply must be an object, not int"),
+        ("a.json", b"[]", "has no replies"),
         ("a.jsonl", b'{"sample": "a"', "a.jsonl is no JSONL in UTF-8"),
         ("a.csv", "sample,édit".encode("latin-1"), "a.csv is no CSV in UTF-8"),
         ("a.csv", b'sample,edit_model,question,text\na,m,SC,"half', "a.csv is no CSV in UTF-8"),
         ("a.csv", b"sample,edit_model,question,text\na,m,SC,7, or 8\n", "line 2: it has more cells"),
         ("a.csv", b"sample,edit_model,question,text\na,m,SC\n", "line 2: there is no `text`"),
-        ("a.csv", b"", "holds no reply"),
+        ("a.csv", b"", "has no replies"),
     ],
 )
 def test_a_file_that_is_none_is_refused(name: str, content: bytes, words: str, tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from PIL import Image
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.sampling import drawing, seed_of
 from judges.local_judges import JUDGES, loaded, request
+from late_imports import Late
 
-torch = pytest.importorskip("torch")
+torch = Late("torch")
 
 ASKED = JudgeRequest(
     system="Be strict.", user="Rate it.", pictures={"edit": Image.new("RGB", (4, 4))}, seed=3, sample_id="s", repeat=1

@@ -27,7 +27,7 @@ def test_parameters_are_checked_without_torch() -> None:
     with pytest.raises(ValueError, match="'bf16' is none of bfloat16, float16, float32"):
         check_value("dtype", "bf16")
     check_call({"height": 3}, ("image",))
-    with pytest.raises(ValueError, match="call: image cannot be given there"):
+    with pytest.raises(ValueError, match="call: image cannot be set there"):
         check_call({"image": 3}, ("image",))
 
 
@@ -61,7 +61,7 @@ def test_want_of_memory_passes_as_it_is() -> None:
 def test_a_torchvision_that_does_not_fit_is_named() -> None:
     vague = ModuleNotFoundError("Could not import module 'Some'.")
     vague.__cause__ = RuntimeError("operator torchvision::nms does not exist")
-    with pytest.raises(LoadError, match=r"does not go with torch .*uninstall it"), load_errors("a/model"):
+    with pytest.raises(LoadError, match=r"does not match torch .*uninstall it"), load_errors("a/model"):
         raise vague
 
 

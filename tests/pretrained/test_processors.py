@@ -72,7 +72,5 @@ def test_the_pictures_are_scaled_with_pillow_whatever_else_is_there(folder: Path
 def test_a_bare_tokenizer_is_no_processor(folder: Path) -> None:
     from transformers import AutoTokenizer
 
-    with pytest.raises(
-        LoadError, match="a/model: transformers finds no processor for its pictures, only a Qwen2Tokenizer"
-    ):
+    with pytest.raises(LoadError, match="a/model: transformers finds no image processor for it, only a Qwen2Tokenizer"):
         check_processor(AutoTokenizer.from_pretrained(folder), "a/model")

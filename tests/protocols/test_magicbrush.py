@@ -52,7 +52,7 @@ def test_their_script_stops_where_one_is_missing():
     told = {"facts": {"target_caption": "A hat."}}
     rows = [row(asking, "a", "final turn", 0.5, **told), row(asking, "b", "final turn", 0.5)]
     assert asking.published["CLIP-I or DINO"](rows) == 0.5
-    with pytest.raises(Missing, match="stops at `b`: its benchmark lacks what that needs"):
+    with pytest.raises(Missing, match="stops at `b`: its benchmark does not have what that needs"):
         asking.published["CLIP-T"](rows)
     lost = judgement(asking, sample("c", "final turn"), Status.EDIT_FAILED, reason="the edit that it follows failed")
     with pytest.raises(Missing, match="stops at `c`: the edit that it follows failed"):

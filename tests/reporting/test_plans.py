@@ -32,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 def test_every_combination_is_a_row_and_the_best_is_marked(made: Plan) -> None:
     lines = shown(made).splitlines()
-    assert lines[0] == "90 samples on 6 devices, simulated by the scheduler of a real run"
+    assert lines[0] == "90 samples on 6 devices, simulated with the scheduler of a real run"
     assert "testing: 7.5 s an edit, load 1 min 00 s (its own parameters)" in lines[1]
     assert "testing: 0.2 s a pair" in lines[2]
     rows = [line for line in lines if line.startswith(("pull", "round_robin", "batch_sync"))]
@@ -85,7 +85,7 @@ def test_a_way_that_may_not_fit_says_so(made: Plan) -> None:
 
 def test_what_bound_is_stands_below_the_table(made: Plan) -> None:
     assert shown(made).splitlines()[-1] == f"{BOUND}"
-    assert BOUND.startswith("Bound: the makespan over ")
+    assert BOUND.startswith("Bound: makespan divided by ")
 
 
 def test_one_is_one(tmp_path: Path) -> None:

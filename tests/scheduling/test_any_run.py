@@ -27,6 +27,7 @@ from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import Model, Task, Work
 from edit_eval.scheduling.time_left import rest_of_a_run
 from edit_eval.workers.messages import Message
+from examples_of import examples
 from small_matrix import Asking, ask, imagined_edit, small_matrix, small_samples
 
 Place = tuple[str, ...]
@@ -343,7 +344,7 @@ def could_stop(run: Run) -> bool:
     return any(all((m.key, place) in run.situation.broken for place in m.places) for m in run.models)
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(situations())
 def test_all_of_it_is_done_once_whatever_happens(situation: Situation) -> None:
     run = Run(situation)
@@ -380,7 +381,7 @@ def finished_well(run: Run) -> None:
     assert run.over == bool(run.cells.edits or run.cells.judgements)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(situations(calm=True))
 def test_no_model_is_loaded_twice_on_a_place_in_the_default_order(situation: Situation) -> None:
     options = {**situation.options, "schedule": "pull", "start": "asap"}
@@ -388,7 +389,7 @@ def test_no_model_is_loaded_twice_on_a_place_in_the_default_order(situation: Sit
     assert set(run.loads.values()) <= {1}
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(situations(calm=True))
 def test_a_pilot_costs_at_most_one_more_load_a_model_and_a_return(situation: Situation) -> None:
     options = {**situation.options, "schedule": "pull", "start": "asap"}
@@ -397,7 +398,7 @@ def test_a_pilot_costs_at_most_one_more_load_a_model_and_a_return(situation: Sit
     assert with_.loads.total() <= without.loads.total() + 2 * len(with_.models)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(situations(calm=True), st.integers(2, 5), st.sampled_from(["failed", "dies", "hangs"]), st.data())
 def test_a_bad_device_costs_no_sample_while_another_one_edits(
     situation: Situation, devices: int, end: str, data: st.DataObject

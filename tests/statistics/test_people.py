@@ -49,7 +49,8 @@ def test_scores_about_other_edits_are_refused_with_an_example(make_sample, make_
     with pytest.raises(ConfigurationError) as refused:
         people_agreement(run, [PersonScore("s0000", "M", 3.0), PersonScore("s0001", "m", 3.0)])
     assert str(refused.value) == (
-        "not one of 2 scores of people is about an edit of this run; the first is about 's0000' by 'M' (edit seed 0), "
+        "not one of 2 of people's scores is about an edit of this run; the first is about 's0000' by 'M' (edit "
+        "seed 0), "
         "an edit of this run is 's0000' by 'm' (edit seed 0)"
     )
     with pytest.raises(ConfigurationError, match="not one score"):
@@ -103,7 +104,7 @@ def test_people_who_do_not_agree_are_no_yardstick(make_sample, make_results):
     people = [PersonScore(of.id, "m", float(generator.uniform()), rater) for of in samples for rater in ("ann", "bo")]
     measure = people_measures(run, people, resamples=100)["as_one_person"]
     assert (measure.value, measure.ci95, measure.passed) == (None, None, None)
-    assert measure.reason == "these edits do not show that two people agree"
+    assert measure.reason == "on these edits, agreement between two people is not shown"
 
 
 def test_pairs_of_models_that_people_separate(make_sample):

@@ -220,7 +220,7 @@ REFUSED = [
         r"the category of 1 of 2 .* \(and 1 more\)\nthe question `score` of 1 of 2 ",
     ),
     ({"samples": [sample(0, pictures={"source": Picture(path="0.png", digest="other")})]}, r"'s0'"),
-    ({"samples": [sample(99)]}, r"not one sample has the same id in both"),
+    ({"samples": [sample(99)]}, r"no sample has the same id in both"),
 ]
 
 
@@ -284,7 +284,7 @@ def test_a_judge_that_not_all_runs_have_is_left_out_and_said_so() -> None:
     other = replace(QWEN, name="other", revision="rev2")
     comparison = compare_runs([made_run("x", judges=[QWEN, other]), made_run("y")])
     assert comparison.judges == ("judge",)
-    assert comparison.notes == ("x: judge other is left out, not every run has it with the same parameters",)
+    assert comparison.notes == ("x: judge other is left out: not every run has it with the same parameters",)
     third = replace(QWEN, name="third", revision="rev3")
     with pytest.raises(ConfigurationError, match="no judge in common: x has judge, other; y has judge, third; z has"):
         compare_runs(
@@ -320,7 +320,9 @@ def test_too_little_to_compare() -> None:
 def test_a_run_with_a_limit_is_compared_on_the_common_samples() -> None:
     comparison = compare_runs([made_run("x"), made_run("y", samples=made_run().experiment.samples[:8])])
     assert (comparison.pairs[0].total, comparison.pairs[0].n) == (8, 8)
-    assert comparison.notes == ("not the same samples (x 12, y 8): every pair is compared on those that both have",)
+    assert comparison.notes == (
+        "not the same samples (x 12, y 8): each pair is compared on the samples that both have",
+    )
 
 
 def test_what_is_unfinished_damaged_or_asked_another_number_of_times_is_said() -> None:
@@ -329,7 +331,7 @@ def test_what_is_unfinished_damaged_or_asked_another_number_of_times_is_said() -
     comparison = compare_runs([noted, open_])
     assert comparison.notes == (
         "x: 3 damaged lines",
-        "y is not finished: 12 of 12 judgements still to come",
+        "y is not finished: 12 of 12 judgements are still to come",
         "not the same numbers of edit seeds and repeats (x 1/1, y 1/3): a sample's score is the mean over them",
     )
     assert [reason.kind for reason in comparison.gate.candidates[0].reasons] == ["not_held"]
@@ -341,4 +343,4 @@ def test_one_judgement_that_is_to_come_is_one() -> None:
     last = replace(open_.results.judgements[-1], status=Status.PENDING, scores={})
     results = replace(open_.results, judgements=(*open_.results.judgements[:-1], last))
     comparison = compare_runs([made_run("x"), replace(open_, results=results)])
-    assert comparison.notes == ("y is not finished: 1 of 12 judgements still to come",)
+    assert comparison.notes == ("y is not finished: 1 of 12 judgements are still to come",)

@@ -105,12 +105,12 @@ def test_a_judgement_has_the_scores_that_could_be_read_and_says_why_the_others_a
     assert {name: status for name, (status, _) in found.missing.items()} == dict.fromkeys(
         ("mean", "b"), Status.UNPARSEABLE
     )
-    assert found.outcome("b") == (Status.UNPARSEABLE, "'so so' is no number")
+    assert found.outcome("b") == (Status.UNPARSEABLE, "'so so' is not a number")
     other = made(small_matrix(1, protocol=Asking([ask("a"), ask("b")], headline="b"), retries=0))
     found = answered(other, "7", "so so")
     assert (found.status, found.reason, found.score, found.scores) == (
         Status.UNPARSEABLE,
-        "'so so' is no number",
+        "'so so' is not a number",
         None,
         {"a": 7.0},
     )
@@ -220,7 +220,7 @@ def test_where_the_earlier_one_has_no_answer_there_is_nothing_to_ask() -> None:
     matrix.add_reply(0, HM)
     assert matrix.reading(1).status is Status.PENDING
     matrix.add_reply(0, HM)
-    assert matrix.reading(2) == Reading(status=Status.UNPARSEABLE, reason="'hm' is no number", text="hm")
+    assert matrix.reading(2) == Reading(status=Status.UNPARSEABLE, reason="'hm' is not a number", text="hm")
     found = matrix.judgement(0)
     assert (found.status, found.scores) == (Status.UNPARSEABLE, {})
     assert [one.asked for one in found.readings[0].values()] == [2, 0, 0]
@@ -306,7 +306,7 @@ def test_a_follower_of_a_sample_with_a_fault_has_one() -> None:
     circle = small_samples(2, follows={0: 1, 1: 0})
     assert all("which follows it" in sample.fault for sample in circle)
     lost = small_samples(2, follows={1: 7})
-    assert "not among the samples" in lost[1].fault
+    assert "not among the selected samples" in lost[1].fault
 
 
 def test_another_picture_of_the_edit_before_has_its_followers_judged_anew() -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from edit_eval.errors import RunDirectoryError
 from edit_eval.records import Activity
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
+from examples_of import examples
 from small_matrix import small_samples
 
 CONFIGURATION = {"benchmark": {"data_path": "物理.json"}, "evaluation": {"retries": 2}}
@@ -92,7 +93,7 @@ def test_what_is_no_folder_is_refused_in_one_line(tmp_path: Path) -> None:
             started(path)
 
 
-@pytest.mark.parametrize(("there", "words"), [(False, "does not exist"), (True, "is no run directory")])
+@pytest.mark.parametrize(("there", "words"), [(False, "does not exist"), (True, "is not a run directory")])
 def test_who_only_reads_is_told_that_there_is_nothing(tmp_path: Path, there: bool, words: str) -> None:
     path = tmp_path / "run"
     if there:
@@ -194,7 +195,7 @@ def test_a_damaged_description_is_one_line(tmp_path: Path, name: str, content: s
     described(tmp_path / "run").end()
     (tmp_path / "run" / "config" / name).write_text(content)
     reader = RunDirectory.existing(tmp_path / "run")
-    with pytest.raises(RunDirectoryError, match=rf"{name} is damaged; `edit-eval run CONFIG` writes it anew"):
+    with pytest.raises(RunDirectoryError, match=rf"{name} is damaged; `edit-eval run CONFIG` writes it again"):
         reader.configuration() if name.endswith("yaml") else reader.resolved()
     assert not reader.says(CONFIGURATION, RESOLVED, small_samples(3))
 
@@ -236,7 +237,7 @@ def test_what_cannot_be_written_is_one_line_and_the_way_on(tmp_path: Path, what:
         made.write_configuration({}, {})
         made.write_samples(small_samples(1))
 
-    with pytest.raises(CannotWrite, match=r"cannot be written .*; all that was done is kept, and the same command"):
+    with pytest.raises(CannotWrite, match=r"cannot be written .*; all finished work is kept; rerun the same command"):
         write()
     made.end()
 
@@ -276,7 +277,7 @@ def test_the_timeline_of_several_starts(tmp_path: Path) -> None:
 # -- where things lie --
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.text(max_size=80))
 def test_a_picture_never_leaves_its_folder_whatever_the_id(sample_id: str) -> None:
     path = RunDirectory(Path("/runs/x")).image_path("painter", sample_id, "0123456789abcdef")

@@ -46,7 +46,7 @@ def test_a_batch_is_answered_in_its_order_and_what_was_damaged_is_named(
     requests[3] = request(source, tmp_path / "gone.png")
     results = judged(judge, *requests)["results"]
     assert [r.get("text") for r in results] == [f"3 with {n} of painter" if n in (0, 2, 4) else None for n in range(5)]
-    assert "1.png: the pixels are not those that were reported" in results[1]["damaged"]
+    assert "1.png: the pixels differ from those reported" in results[1]["damaged"]
     assert "gone.png" in results[3]["damaged"]
 
 

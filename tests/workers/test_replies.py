@@ -56,7 +56,7 @@ def test_numbers_of_other_kinds_are_numbers() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"psnr": float("inf")}, "the judge's value `psnr` is inf; leave out what is not defined"),
+        ({"psnr": float("inf")}, "the judge's value `psnr` is inf; leave out undefined values"),
         ({"psnr": 10**400}, "the judge's value `psnr` is inf"),
         ({"psnr": float("nan")}, "the judge's value `psnr` is nan"),
         ({"psnr": "30"}, "the judge's value `psnr` is str, not a number"),

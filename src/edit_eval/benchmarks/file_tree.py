@@ -71,7 +71,7 @@ class FileTree:
         """The file with this name, or the only one whose name ends with it. Raises `LookupError` that says why not."""
         parts = PurePosixPath(name.replace("\\", "/")).parts
         if not parts or "\0" in name or parts[0] == "/" or ".." in parts:
-            raise LookupError(f"{shown(name)} leads out of the benchmark's folder {self.folder}")
+            raise LookupError(f"{shown(name)} points outside the benchmark's folder {self.folder}")
         wanted = "/".join(parts)
         found = [one for one in self._by_name.get(parts[-1], ()) if _ends_with_any(one.name, (wanted,))]
         exactly = [one for one in found if one.name == wanted]
@@ -101,7 +101,7 @@ class FileTree:
             with archive.open(found.name) as member:
                 return member.read(MAX_FILE_BYTES)
         except RuntimeError:  # of a member with a password
-            raise LookupError(f"{found.archive.name} has a password: unpack it, and give the folder") from None
+            raise LookupError(f"{found.archive.name} is password-protected; unpack it and give the folder") from None
         except (zipfile.BadZipFile, tarfile.TarError, OSError, EOFError, NotImplementedError, ValueError) as error:
             raise LookupError(f"{found.name} in {found.archive.name} cannot be read ({error})") from None
 
@@ -127,7 +127,7 @@ class FileTree:
                 kind = zipfile.ZipFile if path.suffix.lower() == ".zip" else partial(tarfile.TarFile, mode="r")
                 self._open[path] = kind(path)
             except (zipfile.BadZipFile, tarfile.TarError, OSError) as error:
-                raise ConfigurationError(f"benchmark.data_path: {path} is no whole archive ({error})") from error
+                raise ConfigurationError(f"benchmark.data_path: {path} is not a complete archive ({error})") from error
         return self._open[path]
 
     def _note(self, found: Found) -> None:

@@ -90,7 +90,7 @@ class FiveDimensions:
                 notes.append(f"index {sample.index} ({shown(sample.id)}): {finding.note}")
             yield sample
         if not ids:
-            raise ConfigurationError(f"benchmark.data_path: {self._path} has no samples in it")
+            raise ConfigurationError(f"benchmark.data_path: {self._path} has no samples")
         self.notes = (*notes, *self._pass.said)
 
     def _read(self) -> Iterator[Finding]:
@@ -101,7 +101,7 @@ class FiveDimensions:
         for item in reader.items():
             self.position = (reader.position, size)
             yield finder.find(item)
-        self._pass.said = [f"{shown(name)} is not a list of items: passed over" for name in reader.ignored]
+        self._pass.said = [f"{shown(name)} is not a list of items: ignored" for name in reader.ignored]
 
     def verify(self) -> str:
         """Reads every source in the cache again: those that are not what was recorded are gone afterwards.
@@ -123,7 +123,8 @@ class FiveDimensions:
         named = self._id(item, category, faults)
         if named in ids:
             faults.append(
-                f"the id {shown(named)} is that of index {ids[named]}, too: ids must be unique (fields: {{id: NAME}} "
+                f"the id {shown(named)} is already used at index {ids[named]}: ids must be unique (fields: "
+                f"{{id: NAME}} "
                 "takes them from another field)"
             )
         if others := fields.others(item, faults):
@@ -165,7 +166,7 @@ class FiveDimensions:
         if not isinstance(value, list):
             faults.append(self._fields.wrong("tags", value, "a list of strings"))
         elif not all(isinstance(tag, str) for tag in value):
-            faults.append(f"{self._fields.names['tags'][0]} holds something else than strings")
+            faults.append(f"{self._fields.names['tags'][0]} has entries that are not strings")
         else:
             return tuple(value)
         return ()

@@ -57,7 +57,7 @@ class Fields:
                     f"benchmark.fields: {full} is given twice: {shown(self.mapped[full])} and {shown(theirs)}"
                 )
         if self.mapped.get(f"instruction_{language}") == "":
-            raise ConfigurationError("benchmark.fields: instruction is empty: name the field that holds it")
+            raise ConfigurationError("benchmark.fields: instruction is empty: name the field that has it")
         self.names = _NAMES | {ours: (theirs,) if theirs else () for ours, theirs in self.mapped.items()}
         self.all_names = frozenset(name for names in self.names.values() for name in names) | {STEM_FIELD}
 

@@ -110,7 +110,7 @@ class SourceFinder:
             path = self._inside(value)
             if path is None:
                 problems.append(
-                    f"{name} {shown(value)} leads out of the benchmark's folder {self._folder}: copy or link the "
+                    f"{name} {shown(value)} points outside the benchmark's folder {self._folder}: copy or link the "
                     "pictures into it"
                 )
                 continue
@@ -140,7 +140,7 @@ class SourceFinder:
         return Finding(item, {"source": source}, note="; ".join(remarks(what, declared, source)), origins=origins)
 
     def _inside(self, name: str) -> str | None:
-        """The path of a source's file; None if it leads out of the benchmark's folder.
+        """The path of a source's file; None if it points outside the benchmark's folder.
 
         Links in the folder are followed: whoever has the folder put them there. `..` and absolute paths come from
         whoever wrote the JSON.
@@ -154,7 +154,7 @@ def remarks(what: str, declared: str, picture: CachedSource) -> list[str]:
     """What is odd about a picture and no fault: that it calls itself (`declared`) something else, an unusual form."""
     claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
     wrong = claimed and claimed != picture.kind
-    called = [f"{what} calls itself {shown(declared)} and is {picture.kind}: used as what it is"] if wrong else []
+    called = [f"{what} is declared as {shown(declared)} but is {picture.kind}: used as such"] if wrong else []
     return called + ([f"{what} {picture.oddity}"] if picture.oddity else [])
 
 

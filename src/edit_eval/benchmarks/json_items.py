@@ -59,7 +59,7 @@ class ItemReader:
     def __init__(self, path: Path, wanted: frozenset[str], large: frozenset[str]) -> None:
         self.path = path
         self.ignored: list[str] = []
-        """What stands beside the lists of an object of lists, and was passed over."""
+        """What stands beside the lists of an object of lists, and was ignored."""
         self._wanted = wanted
         self._large = large
         self._count = 0
@@ -196,7 +196,7 @@ class ItemReader:
             members.values[name] = whole
 
     def _value(self, event: str, value: Any, *, keep: bool) -> Any:
-        """One value of any kind. What is not kept is passed over without ever being in memory as a whole."""
+        """One value of any kind. What is not kept is ignored without ever being in memory as a whole."""
         from ijson.common import ObjectBuilder
 
         if event not in ("start_map", "start_array"):
@@ -237,8 +237,8 @@ class ItemReader:
         block = self._window
         if block.ended:
             return ConfigurationError(
-                f"benchmark.data_path: {self.path} ends in the middle of its JSON, after {block.position} bytes and "
-                f"{self._count} whole items: it was cut off, copy it again"
+                f"benchmark.data_path: {self.path} ends in the middle of its JSON after {block.position} bytes and "
+                f"{self._count} whole items: it was cut off; copy it again"
             )
         for step in _STEPS:
             again = _Window(file, begin, fine_from=block.start, step=step)
@@ -254,7 +254,7 @@ class ItemReader:
         if isinstance(error, SystemError) or "integer string conversion" in reason:
             reason = f"a whole number of more than {sys.get_int_max_str_digits()} digits"
         return ConfigurationError(
-            f"benchmark.data_path: {self.path} is broken JSON at byte {block.start} (line "
+            f"benchmark.data_path: {self.path} is not valid JSON at byte {block.start} (line "
             f"{_line_of(file, block.start)}): {reason}"
         )
 

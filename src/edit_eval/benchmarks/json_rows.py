@@ -29,7 +29,7 @@ def json_rows(data: bytes, name: str) -> Iterator[dict[str, Any]]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"benchmark.data_path: {name} is no text in UTF-8 ({error})") from None
+        raise ConfigurationError(f"benchmark.data_path: {name} is not UTF-8 text ({error})") from None
     try:
         whole = json.loads(text, object_pairs_hook=_Members, parse_constant=_nothing)
         if not isinstance(whole, list):
@@ -48,9 +48,9 @@ def json_rows(data: bytes, name: str) -> Iterator[dict[str, Any]]:
                 for n, line in enumerate(lines)
             ]
         except (json.JSONDecodeError, RecursionError):
-            raise ConfigurationError(f"benchmark.data_path: {name} is broken JSON: {error}") from None
+            raise ConfigurationError(f"benchmark.data_path: {name} is not valid JSON: {error}") from None
     if not rows:
-        raise ConfigurationError(f"benchmark.data_path: {name} has no rows in it")
+        raise ConfigurationError(f"benchmark.data_path: {name} has no rows")
     for key, row in rows:
         yield {KEY: str(key), **_row(row)}
 

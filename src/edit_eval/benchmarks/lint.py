@@ -68,7 +68,7 @@ def _labels(samples: Sequence[Sample], name: str) -> list[str]:
         near = alike or difflib.get_close_matches(label, frequent, 1, _NEAR)
         if near and _without_digits(near[0]) != _without_digits(label):
             meant = f"{shown(near[0])} ({_counted(len(found[near[0]]))})"
-            notes.append(f"{name} {shown(label)} ({_places(at)}) may be meant as {meant}: left as it is")
+            notes.append(f"{name} {shown(label)} ({_places(at)}) may mean {meant}: left unchanged")
     return notes
 
 
@@ -81,7 +81,7 @@ def _sets(samples: Sequence[Sample]) -> list[str]:
     sizes = Counter(category for sample in samples if (category := _tidy(sample.category)))
     if sizes and max(sizes.values()) > min(sizes.values()):
         (most, more), (least, less) = sizes.most_common()[0], sizes.most_common()[-1]
-        text = "the mean of all samples weighs categories by their size, the mean of categories does not"
+        text = "the mean over samples weights categories by size, the mean over categories does not"
         notes.append(f"categories are of unequal size, {shown(most)} {more} to {shown(least)} {less}: {text}")
     good = [sample for sample in samples if not sample.fault]
     for language in dict.fromkeys(name for sample in good for name in sample.instructions):
@@ -100,7 +100,7 @@ def _repeats(samples: Sequence[Sample]) -> Iterable[str]:
         other = first.setdefault((*digests, " ".join(sample.instruction.split()).casefold()), sample)
         if other is not sample:
             repeats = f"repeats index {other.index} ({shown(other.id)})"
-            yield f"index {sample.index} ({shown(sample.id)}) {repeats}, same picture and instruction: both count"
+            yield f"index {sample.index} ({shown(sample.id)}) {repeats} (same picture and instruction): both count"
 
 
 def _together(notes: Iterable[str]) -> list[str]:

@@ -30,12 +30,12 @@ def parquet_files(data_path: str) -> list[Path]:
     there = ((file, file.relative_to(path)) for file in sorted(path.rglob("*.parquet")))
     files = [file for file, inside in there if not any(part.startswith(".") for part in inside.parts)]
     if not files:
-        raise ConfigurationError(f"benchmark.data_path: {path} has no .parquet file in it")
+        raise ConfigurationError(f"benchmark.data_path: {path} has no .parquet file")
     for shard in filter(None, (_SHARD.fullmatch(file.name) for file in files)):
         wanted = {f"{shard[1]}-{number:05d}-of-{shard[3]}{shard[4]}" for number in range(int(shard[3]))}
         if missing := sorted(wanted - {file.name for file in files}):
             raise ConfigurationError(
-                f"benchmark.data_path: {path} is not whole: {missing[0]} is missing; fetch it again"
+                f"benchmark.data_path: {path} is incomplete: {missing[0]} is missing; download it again"
             )
     return files
 
@@ -149,4 +149,6 @@ def _put(row: dict[str, Any], leaf: str, value: Any) -> None:
 
 
 def _broken(path: Path, error: Exception) -> ConfigurationError:
-    return ConfigurationError(f"benchmark.data_path: {path} is no whole Parquet file ({' '.join(str(error).split())})")
+    return ConfigurationError(
+        f"benchmark.data_path: {path} is not a complete Parquet file ({' '.join(str(error).split())})"
+    )

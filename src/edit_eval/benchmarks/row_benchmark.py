@@ -94,7 +94,7 @@ class Row:
         bare = "_".join(said.lower().split())
         near = [bare] if bare in known else difflib.get_close_matches(bare, known, 1, _NEAR)
         if near:
-            self.notes.append(f"{name} {shown(said)} is taken for {near[0]!r}")
+            self.notes.append(f"{name} {shown(said)} is taken as {near[0]!r}")
             return near[0]
         self.faults.append(f"{name} is {shown(said)}, not one of {', '.join(known)}")
         return said
@@ -255,10 +255,10 @@ class FilesBenchmark(RowBenchmark):
     def files(self) -> list[Path]:
         """The JSON files and all archives."""
         if not self.path.exists():
-            raise ConfigurationError(f"benchmark.data_path: {self.path} is not there")
+            raise ConfigurationError(f"benchmark.data_path: {self.path} does not exist")
         pictures = Path(self.parameters.pictures_path or self.path).expanduser().absolute()
         if not pictures.exists():
-            raise ConfigurationError(f"benchmark.pictures_path: {pictures} is not there")
+            raise ConfigurationError(f"benchmark.pictures_path: {pictures} does not exist")
         is_json = self.path.is_file() and self.path.suffix.lower() in (".json", ".jsonl")
         self._tree = FileTree(self.path.parent if is_json else self.path)
         self._pictures = FileTree(pictures) if self.parameters.pictures_path else self._tree

@@ -17,7 +17,7 @@ def refuse_bad(samples: Iterable[Sample], source: str = "") -> None:
     if faults:
         more = len(faults) - 1
         rest = f" (and {more} more bad sample{'s' if more > 1 else ''})" if more else ""
-        advice = "mend the file, or set benchmark.on_bad_sample: skip"
+        advice = "fix the file, or set benchmark.on_bad_sample: skip"
         where = f"{source}: " if source else ""
         raise BenchmarkError(f"{where}{faults[0]}{rest}; {advice}", faults)
 
@@ -26,7 +26,7 @@ def refuse_nothing(samples: Iterable[Sample]) -> None:
     """Raises `BenchmarkError` where not one sample can be used (for `on_bad_sample: skip`)."""
     faults = [s.fault for s in samples]
     if all(faults):
-        raise BenchmarkError(f"all {len(faults)} samples are bad, so there is nothing to edit; the first: {faults[0]}")
+        raise BenchmarkError(f"all {len(faults)} samples are bad, so there is nothing to edit. The first: {faults[0]}")
 
 
 def select(
@@ -46,6 +46,8 @@ def select(
     the file `source`, for a filter value that no sample has, and when no sample is left.
     """
     none = f"no sample of {source}" if source else "no sample"
+    if not samples:
+        raise ConfigurationError(f"benchmark: there is {none.replace(' of ', ' in ')}; write a row for each picture")
     has: list[dict[str, set[str]]] = [
         {"categories": {s.category}, "difficulty": {s.difficulty}, "tags": {*s.tags}, "sample_ids": {s.id}}
         for s in samples
@@ -70,7 +72,7 @@ def select(
             taken[sample.category] += 1
             chosen.append(sample)
     if not chosen:
-        raise ConfigurationError(f"benchmark: {none} passes all filters together; loosen one of them")
+        raise ConfigurationError(f"benchmark: {none} passes all the filters together; relax one of them")
     return _with_predecessors(samples, chosen)
 
 
@@ -89,7 +91,9 @@ def _with_predecessors(samples: Sequence[Sample], chosen: Sequence[Sample]) -> t
 def _instead(stranger: str, known: set[str]) -> str:
     """The nearest value that some sample has; for want of one, those that there are."""
     there = sorted(value for value in known if value)
+    if not there:
+        return ", since no sample has any; leave it out"
     nearest = get_close_matches(stranger, there, 1)
     if nearest:
         return f"; did you mean `{nearest[0]}`?"
-    return f"; there are: {', '.join(there[:8]) or 'none'}{', ...' if len(there) > 8 else ''}"
+    return f"; there are: {', '.join(there[:8])}{', ...' if len(there) > 8 else ''}"

@@ -141,7 +141,7 @@ class SourceCache:
     def _unwritable(self, error: OSError) -> ConfigurationError:
         return ConfigurationError(
             f"the cache of source images {self.folder} cannot be written ({error.strerror}): "
-            "set benchmark.cache_dir to a folder that can"
+            "set benchmark.cache_dir to a writable folder"
         )
 
 

@@ -62,7 +62,7 @@ class SourcePass:
         """
         altered = sum(map(self._cache.drop_if_altered, _pictures(self._recorded(self._state()))))
         images = "1 source image in the cache is" if altered == 1 else f"{altered} source images in the cache are"
-        return f"{images} not what was recorded: taken from the benchmark again" if altered else ""
+        return f"{images} not what was recorded: read from the benchmark again" if altered else ""
 
     def _read(self, state: _State, read: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
         findings = []
@@ -76,7 +76,7 @@ class SourcePass:
             now = self._state()
             if now != state:
                 changed = next(file for file, was, new in zip(self._files, state, now, strict=True) if was != new)
-                raise ConfigurationError(f"benchmark.data_path: {changed} was changed while it was being read")
+                raise ConfigurationError(f"benchmark.data_path: {changed} changed while it was being read")
             self._write_index(state, findings)
         except OSError as error:
             if error.errno not in FULL:

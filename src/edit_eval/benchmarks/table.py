@@ -97,6 +97,11 @@ class Table(RowBenchmark):
         self._columns = self.find_columns(self._table.columns())
         return self._table.files if self._tree is None else [self.path]
 
+    def looked_at(self) -> tuple[Tables, dict[str, str]]:
+        """Its rows, and our names -> the columns that hold them; no picture is opened. Raises `ConfigurationError`."""
+        self.files()
+        return self._table, self._columns
+
     def _in_archive(self, tree: FileTree) -> Tables:
         """The table of an archive, laid into the cache: a text, where its pictures may be a thousand times that."""
         found = table_names(tree.names)
@@ -145,7 +150,7 @@ class Table(RowBenchmark):
             if not found.get(ours):
                 raise ConfigurationError(
                     f"benchmark.data_path: {where} has no column for the {ours}; it has {', '.join(there[:12])}; "
-                    f"say which it is: fields: {{{ours}: NAME}}"
+                    f"say which it is: `--set benchmark.fields.{ours}=NAME`"
                 )
         self._unused = [name for name in there if name not in found.values()]
         return {ours: theirs for ours, theirs in found.items() if theirs}
@@ -189,7 +194,7 @@ class Table(RowBenchmark):
         path = os.path.normpath(os.path.join(self._folder, os.path.expanduser(held.strip().replace("\\", "/"))))
         if "\0" in path or os.path.commonpath((self._folder, path)) != self._folder:
             raise LookupError(
-                f"{shown(held)} leads out of {self._folder}: `pictures_path` names the folder that holds the pictures"
+                f"{shown(held)} points outside {self._folder}: `pictures_path` names the folder that holds the pictures"
             )
         state = state_of(path)
         if state is None:
@@ -240,7 +245,7 @@ def _tags(row: Row) -> tuple[str, ...]:
     if isinstance(said, list):
         if all(isinstance(tag, str) for tag in said):
             return tuple(said)
-        row.faults.append("tags holds something else than strings")
+        row.faults.append("tags has entries that are not strings")
         return ()
     return tuple(tag for tag in re.split(r"[,;|，；]", row.text("tags")) if tag.strip())
 

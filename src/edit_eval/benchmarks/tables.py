@@ -64,7 +64,7 @@ class CsvTable(Table):
         next(cells)
         for row in cells:
             if len(row) > len(header) and any(row[len(header) :]):
-                text = f"the row has {len(row)} cells for {len(header)} columns: put text with commas in quotes"
+                text = f"the row has {len(row)} cells for {len(header)} columns: put quotes around text with commas"
                 yield {PROBLEM: text}
             elif any(cell.strip() for cell in row):
                 yield {name: cell for name, cell in zip(header, row, strict=False) if name in wanted}
@@ -82,10 +82,10 @@ class CsvTable(Table):
                     yield row
         except UnicodeDecodeError as error:
             raise ConfigurationError(
-                f"benchmark.data_path: {path} is no text in UTF-8 (byte {error.start}): save it as CSV in UTF-8"
+                f"benchmark.data_path: {path} is not UTF-8 text (byte {error.start}): save it as CSV in UTF-8"
             ) from error
         except csv.Error as error:
-            raise ConfigurationError(f"benchmark.data_path: {path} is broken CSV: {error}") from error
+            raise ConfigurationError(f"benchmark.data_path: {path} is not valid CSV: {error}") from error
         except OSError as error:
             raise ConfigurationError(f"benchmark.data_path: {path}: {error.strerror or error}") from error
 
@@ -159,7 +159,7 @@ class PictureFolder(Table):
         try:
             return path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"benchmark.data_path: {path} is no text in UTF-8 ({error})") from error
+            raise ConfigurationError(f"benchmark.data_path: {path} is not UTF-8 text ({error})") from error
 
 
 _KINDS: dict[str, type[Table]] = {
@@ -192,10 +192,10 @@ def find_table(path: Path) -> Table:
     if path.is_file():
         kind = _KINDS.get(path.suffix.lower())
         if kind is None:
-            raise ConfigurationError(f"benchmark.data_path: {path} is none of {', '.join(_KINDS)}, and no folder")
+            raise ConfigurationError(f"benchmark.data_path: {path} is not a folder, and not one of {', '.join(_KINDS)}")
         return kind([path])
     if not path.is_dir():
-        raise ConfigurationError(f"benchmark.data_path: {path} is not there")
+        raise ConfigurationError(f"benchmark.data_path: {path} does not exist")
     there = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     tables = table_names([file.name for file in there])
     if len(tables) > 1:
@@ -208,4 +208,4 @@ def find_table(path: Path) -> Table:
         return PictureFolder(path, pictures, texts)
     if any(name.endswith(".parquet") for _, _, names in os.walk(path) for name in names):
         return ParquetTable(parquet_files(str(path)))
-    raise ConfigurationError(f"benchmark.data_path: {path} has no table in it, nor pictures with a .txt each")
+    raise ConfigurationError(f"benchmark.data_path: {path} has no table, nor pictures with a .txt file each")

@@ -39,8 +39,8 @@ OURS = frozenset((*TYPES.values(), *CLASSES.values()))
 
 METRICS = frozenset({"mean", "std", "median", "min", "max"})
 
-_STATISTICS = "every report has n, mean, std, median, min and max"
-_TEMPLATE = "a placeholder of the template's"
+_STATISTICS = "every report shows n, mean, std, median, min and max"
+_TEMPLATE = "a placeholder in the template"
 _DEVICES = "give `device_ids` in each model's `params`"
 _SEED = "give `seed` in `diffusion_model.params`"
 _LIMIT = "write `limit`: the first N of each category"
@@ -48,20 +48,22 @@ _LIMIT = "write `limit`: the first N of each category"
 PASSED_OVER = {
     key: why
     for why, keys in {
-        "all results are in the run directory, `--run-dir`": (
+        "all results go to the run directory, `--run-dir`": (
             "output output_dir evaluation.output_dir evaluation.results_dir"
         ),
         "every edit is kept there, in images/": (
             "evaluation.images_dir evaluation.save_images evaluation.save_generated_images"
         ),
-        "each worker's log is there, in logs/; `execution.progress` sets what is shown": "evaluation.logs_dir logging",
+        "each worker's log is kept there, in logs/; `execution.progress` sets what is shown": (
+            "evaluation.logs_dir logging"
+        ),
         "a run is always kept; rerun the same command to resume": (
             "evaluation.resume_from_checkpoint evaluation.checkpoint_path "
             "evaluation.enable_checkpoint evaluation.checkpoint_interval"
         ),
         _STATISTICS: "evaluation.metrics metrics",
-        "`edit-eval report RUN` makes every form of it": "report",
-        "`execution` and each model's `params` say what runs where": "runtime",
+        "`edit-eval report RUN` writes the report in every form": "report",
+        "`execution` and each model's `params` set what runs where": "runtime",
         "a worker needs no script; `python`, `conda_env` or `uv` name its environment": "*.params.script_path",
     }.items()
     for key in keys.split()
@@ -95,8 +97,8 @@ REFUSED = {
     "benchmark.max_samples": _LIMIT,
     "benchmark.num_samples": _LIMIT,
     "*.params.script_path": "leave it out; `python`, `conda_env` or `uv` name a model's environment",
-    "*.params.compare_with_original": "what a judge of this class is shown, its own parameters say",
-    "*.params.use_flash_attention": "how a model of this class computes attention, its own parameters say",
+    "*.params.compare_with_original": "this class's own parameters say what the judge is shown",
+    "*.params.use_flash_attention": "this class's own parameters set its attention",
 }
 """Its keys that would change what comes out, and have no meaning where they stand -> what to write instead. Consulted
 only for a key that is unknown at that place."""
@@ -108,8 +110,8 @@ FLAGS = {
     "--output": "use `--run-dir DIR`",
     "--output-dir": "use `--run-dir DIR`",
     "--max-samples": "`--limit N` takes the first N of each category",
-    "--gpu": "`--devices 0,2,3` says on which GPUs",
-    "--device": "`--devices 0,2,3` says on which GPUs",
+    "--gpu": "`--devices 0,2,3` selects the GPUs",
+    "--device": "`--devices 0,2,3` selects the GPUs",
 }
 """Flags of its command line, and of others like it -> ours."""
 
@@ -125,7 +127,7 @@ def explain_unknown_key(place: Place, names: Iterable[str], otherwise: str) -> s
     if parts[0] in (*ONE_MODEL, *SEVERAL_MODELS):
         parts[: 1 if parts[0] in ONE_MODEL else 2] = ["*"]
     if instead := REFUSED.get(".".join(parts)):
-        return f"means nothing here: {instead}"
+        return f"has no effect here: {instead}"
     return "unknown key" + (did_you_mean(place[-1], names) or f"; {otherwise}")
 
 
@@ -150,7 +152,7 @@ def is_base_class(class_path: object, beside: str | None = None) -> bool:
 def wrong_type(written: str, class_path: str, problem: str, names: Iterable[str]) -> str:
     """The text for an unknown `type` beside a class of the base system's; `problem` says that it is unknown."""
     ours = CLASSES.get(class_path.rpartition(".")[2])
-    without = f"leave it out for `{ours}`, which replaced the class beside it" if ours else "`edit-eval list` shows all"
+    without = f"leave it out for `{ours}`, which replaces the class beside it" if ours else "`edit-eval list` shows all"
     meant = nearest(written, [*names, *TYPES])
     return f"{problem}; write `{meant}`, or {without}" if meant else f"{problem}; {without}"
 
@@ -198,17 +200,17 @@ class BaseFile:
             return []
         said = []
         if self._replaced:
-            said.append(f"the base system's classes are replaced: {', '.join(self._replaced)}")
+            said.append(f"classes of the original scripts are replaced: {', '.join(self._replaced)}")
         if self._passed_over:
             each = "; ".join(f"{', '.join(keys)} ({why})" for why, keys in self._passed_over.items())
-            said.append(f"keys of the base system without effect here: {each}")
-        others = ["a sample's seed is `seed` + its index in the whole benchmark, not in its category"]
-        others += ["what failed is counted, never scored"]
+            said.append(f"keys of the original scripts that have no effect here: {each}")
+        others = ["a sample's seed is `seed` + its index in the whole benchmark, not within its category"]
+        others += ["failures are counted, never scored"]
         shown_more = [
-            f"{place}: the judge sees source and edit (`protocol: {{images: [edited]}}` is its way)"
+            f"{place}: the judge sees source and edit (`protocol: {{images: [edited]}}` shows only the edit)"
             for place in self._sees_more
         ]
-        return [*said, f"not as in the base system: {'; '.join([*shown_more, *others])}"]
+        return [*said, f"unlike the original scripts: {'; '.join([*shown_more, *others])}"]
 
     def _pass_over(self, section: object, pattern: str, place: Place, why: str) -> None:
         if not isinstance(section, dict):
@@ -245,7 +247,7 @@ class BaseFile:
             if not isinstance(value, bool):
                 faults.add((*place, "params", key), f"must be true or false, not {shown(value)}")
             elif params.setdefault(our_key, values[value]) != values[value]:
-                faults.add((*place, "params", key), f"`{our_key}` is given, too, and says otherwise; keep that one")
+                faults.add((*place, "params", key), f"`{our_key}` is also given and says otherwise; keep that one")
 
 
 def _is_usual(metrics: object) -> bool:
@@ -261,7 +263,7 @@ def _translate_schedule(raw: dict[str, Any], faults: Faults, notes: list[str]) -
         if isinstance(params, dict) and isinstance(params.get("enable_batch_sync"), bool):
             asked.setdefault("batch_sync" if params["enable_batch_sync"] else "round_robin", place)
     if len(asked) > 1:
-        faults.add((*asked["round_robin"], "params", "enable_batch_sync"), "the models ask for both; keep one")
+        faults.add((*asked["round_robin"], "params", "enable_batch_sync"), "the models ask for both; keep only one")
     for schedule, place in asked.items():
         execution = filled(raw, "execution")
         if isinstance(execution, dict) and execution.setdefault("schedule", schedule) != schedule:

@@ -206,7 +206,7 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
             classes = [n for n, value in vars(error.obj).items() if isinstance(value, type)]
             if folder and module in sys.stdlib_module_names and (folder / f"{module}.py").is_file():
                 raise ConfigurationError(
-                    f"`{module}` is a module of Python's own; rename {module}.py, or write `{module}.py:{name}`"
+                    f"`{module}` is a module of Python itself; rename {module}.py, or write `{module}.py:{name}`"
                 ) from None
             raise ConfigurationError(f"`{module}` has no class `{name}`{did_you_mean(name, classes)}") from None
         if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
@@ -217,12 +217,12 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
         remedy = ""
         if isinstance(error, ModuleNotFoundError) and error.name:
             package = error.name.partition(".")[0]
-            remedy = f"; `{sys.executable} -m pip install {package}` installs it, if that is the package's name"
+            remedy = f"; `{sys.executable} -m pip install {package}` installs it, if the package has that name"
             if kind in ("edit_model", "judge"):
-                remedy += "; or `python`, `conda_env` or `uv` in `params` name an environment that has it"
+                remedy += "; or name an environment that has it with `python`, `conda_env` or `uv` in `params`"
         raise NotHere(f"`{class_path}` cannot be imported here: {one_line(error)}{remedy}") from error
     if not isinstance(found, type):
-        raise ConfigurationError(f"`{class_path}` is no class")
+        raise ConfigurationError(f"`{class_path}` is not a class")
     missing = [method for method in METHODS[kind] if not callable(getattr(found, method, None))]
     if missing:
         raise ConfigurationError(f"`{class_path}` is not {WORDS[kind]}: it has no method `{missing[0]}`")
@@ -258,7 +258,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
     if not registered and "." not in name and ":" not in name:
         meant = did_you_mean(name, [e.name for k in KINDS for e in known(k)])
         raise ConfigurationError(
-            f"`{name}` is no benchmark, edit model, judge or protocol{meant or ';'} `edit-eval list` shows all"
+            f"`{name}` is not a benchmark, edit model, judge or protocol{meant or ';'} `edit-eval list` shows all"
         )
     found, failures = [], []
     for kind, path in (registered or dict.fromkeys(KINDS, "")).items():

@@ -20,12 +20,14 @@ Place = tuple[str, ...]
 class Faults:
     """Collects faults while a configuration is read.
 
-    `source` names the file. `origins` says which places came from the command line, and from which flag, or stood under
-    another key: a fault there names the flag or the key.
+    `source` names the file, `files` those that it extends, by the places that came from them. `origins` says which
+    places came from the command line, and from which flag, or stood under another key: a fault there names the flag or
+    the key.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, files: Mapping[Place, str] | None = None) -> None:
         self.source = source
+        self._files = files or {}
         self.origins: dict[Place, str] = {}
         self._faults: list[tuple[Place, str]] = []
 
@@ -60,31 +62,47 @@ class Faults:
     def name(self, place: Place) -> str:
         """How a person knows a place: its dotted keys, or the flag that a value there came from."""
         dotted = ".".join(place)
-        for length in range(len(place), 0, -1):
-            flag = self.origins.get(place[:length])
-            if flag is not None:
-                if flag == "--set":
-                    return f"--set {dotted}"
-                whole = flag.startswith("--") and " " not in flag  # `--tags`, not `--set protocol.prompts`
-                return flag if whole else ".".join((flag, *place[length:]))
-        return dotted
+        at = _known(place, self.origins)
+        if at is None:
+            return dotted
+        flag = self.origins[at]
+        if flag == "--set":
+            return f"--set {dotted}"
+        whole = flag.startswith("--") and " " not in flag  # `--tags`, not `--set protocol.prompts`
+        return flag if whole else ".".join((flag, *place[len(at) :]))
+
+    def origin(self, place: Place) -> str:
+        """The flag or the other key that a value came from, or nothing."""
+        at = _known(place, self.origins)
+        return "" if at is None else self.origins[at]
+
+    def file(self, place: Place) -> str:
+        """The file that this one extends and that a value came from, or nothing."""
+        at = _known(place, self._files)
+        return "" if at is None else self._files[at]
 
     def _line(self, place: Place, text: str) -> str:
         name = self.name(place)
-        source = "" if name.startswith("--") else self.source
+        source = "" if name.startswith("--") else self.file(place) or self.source
         return ": ".join(part for part in (source, name, text) if part)
+
+
+def _known(place: Place, places: Mapping[Place, str]) -> Place | None:
+    """The longest beginning of a place that is among `places`."""
+    return next((place[:n] for n in range(len(place), 0, -1) if place[:n] in places), None)
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant, or None."""
     by_lower = {n.lower(): n for n in names}
     word = name.strip().lower().replace("-", "_")
+    begun = [n for lower, n in by_lower.items() if len(word) > 2 and lower.startswith(word)]
+    if len(begun) == 1:
+        return begun[0]
     found = difflib.get_close_matches(word, by_lower, n=1, cutoff=0.6)
     if found:
         return by_lower[found[0]]
-    whole = [
-        n for lower, n in by_lower.items() if len(word) > 2 and (lower.startswith(word) or word in lower.split("_"))
-    ]
+    whole = [n for lower, n in by_lower.items() if len(word) > 2 and (n in begun or word in lower.split("_"))]
     return whole[0] if len(whole) == 1 else None
 
 
@@ -216,7 +234,7 @@ def _sentence(alternatives: Sequence[ErrorDetails]) -> str:
         if literals and (meant := nearest(found, literals)):
             text += f"; did you mean `{meant}`?"
         elif _is_number(found) and any("number" in w for w in wanted):
-            text += " (take the quotes away)"
+            text += " (remove the quotes)"
         elif "true or false" in wanted and found.lower() in ("yes", "no", "on", "off", "y", "n"):
             text += f"; write {'true' if found.lower() in ('yes', 'on', 'y') else 'false'}"
     elif "text" in wanted and isinstance(found, int | float):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from edit_eval.config.components import locate
+from edit_eval.config.extending import KEY, Merged, extended, read_extended
 from edit_eval.config.faults import Faults, Place, one_line, shown
 from edit_eval.config.overrides import apply_overrides, filled
 from edit_eval.config.placement import Devices, read_devices_flag
@@ -15,7 +16,6 @@ from edit_eval.config.schema import Configuration
 from edit_eval.config.secrets import are_prompts, is_secret
 from edit_eval.config.sections import TOP_KEYS, Sections
 from edit_eval.config.shipped import file_of
-from edit_eval.config.yaml_text import read_file
 from edit_eval.errors import ConfigurationError
 
 
@@ -55,19 +55,41 @@ def load_configuration(
         raise
 
 
+def as_written(source: str | Path, **options: Unpack[LoadingOptions]) -> tuple[dict[str, Any], Callable[[Place], str]]:
+    """What a file says with what it extends and what `options` change, without defaults; and whence a value came.
+
+    That is a base's path or a flag; nothing of what the file says itself. Raises `ConfigurationError` as
+    `load_configuration` does.
+    """
+    load_configuration(source, **options, data_may_be_missing=True)
+    _, merged, faults = _written(source, options)
+    return merged.values, lambda place: faults.origin(place) or faults.file(place)
+
+
 def _load(source: str | Path | Mapping[str, Any], options: LoadingOptions, data_may_be_missing: bool) -> Configuration:
+    name, merged, faults = _written(source, options)
+    devices = _devices(options.get("devices"))
+    sections = Sections(merged.values, faults, merged.folder, devices, data_may_be_missing=data_may_be_missing)
+    return sections.configuration(name)
+
+
+def _written(source: str | Path | Mapping[str, Any], options: LoadingOptions) -> tuple[str, Merged, Faults]:
+    """The configuration's name, and its values before any of them is looked at."""
     if isinstance(source, Mapping):
-        raw, name, folder, label = _plain(source, ()), "run", Path.cwd(), "configuration"
+        name, label = "run", "configuration"
+        merged = extended(_plain(source, ()), label, Path.cwd(), _complete_benchmark)
     else:
         source = file_of(source)
-        raw, name, folder, label = read_file(source), Path(source).stem, Path(source).resolve().parent, str(source)
+        name, label, merged = Path(source).stem, str(source), read_extended(source, _complete_benchmark)
+    raw = merged.values
     if not isinstance(raw, dict):
         what = "empty" if raw is None else f"holds {shown(raw)}"
         raise ConfigurationError(f"{label}: {what}; a configuration is a mapping with the keys {', '.join(TOP_KEYS)}")
-    _complete_benchmark(raw)
-    faults = Faults(label)
+    faults = Faults(label, merged.files)
     for place, value in apply_overrides(raw, options.get("overrides", ()), faults):
         _refuse_secrets(value, place, faults)  # one that a later override replaces, too: the command is recorded
+    if raw.pop(KEY, None) is not None:
+        raise ConfigurationError(f"--set {KEY}: write `{KEY}` into the file")
     _complete_benchmark(raw)
     for key, value in options.items():
         if key not in ("overrides", "devices") and value is not None:
@@ -83,13 +105,13 @@ def _load(source: str | Path | Mapping[str, Any], options: LoadingOptions, data_
         ) from None
     _refuse_secrets(raw, (), faults)
     faults.raise_if_any()  # before anything else looks at a value: no other error may repeat a secret
-    sections = Sections(raw, faults, folder, _devices(options.get("devices")), data_may_be_missing=data_may_be_missing)
-    return sections.configuration(name)
+    return name, merged, faults
 
 
-def _complete_benchmark(raw: dict[str, Any]) -> None:
+def _complete_benchmark(raw: Any) -> None:
     """`benchmark: gedit` is short for its `type`, and `benchmark: my.csv` for a `table` with that `data_path`."""
-    if isinstance(written := raw.get("benchmark"), str) and written.strip():
+    written = raw.get("benchmark") if isinstance(raw, dict) else None
+    if isinstance(written, str) and written.strip():
         table = {"type": "table", "data_path": written}
         raw["benchmark"] = {"type": written} if locate("benchmark", written) else table
 
@@ -105,7 +127,7 @@ def _refuse_secrets(value: Any, place: Place, faults: Faults) -> None:
     if are_prompts(place, value):
         return
     if place and is_secret(place, value):
-        text = "a secret has no place in a configuration; keep it in an environment variable, and give"
+        text = "do not put secrets in a configuration; keep them in an environment variable, and give"
         faults.add(place, f"{text} the NAME of that variable to a parameter made for it (such as `api_key_env`)")
         return
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

@@ -44,14 +44,14 @@ def _set(target: dict[str, Any] | list[Any], keys: list[str], value: Any, dotted
     inner: Any = target
     while keys:
         if not isinstance(inner, dict | list):
-            raise ConfigurationError(f"--set {dotted}: `{'.'.join(place)}` is a value, it has no keys below it")
+            raise ConfigurationError(f"--set {dotted}: `{'.'.join(place)}` is a value, it has no keys under it")
         key, keys = _next_key(inner, keys)
         place = (*place, key)
         at: Any = key
         if isinstance(inner, list):
             if not key.isascii() or not key.isdigit() or int(key) >= len(inner):
                 raise ConfigurationError(
-                    f"--set {dotted}: `{key}` is no place in a list of {len(inner)}, counted from 0"
+                    f"--set {dotted}: `{key}` is not an index of a list of {len(inner)} (counted from 0)"
                 )
             at = int(key)
         elif keys and inner.get(key) is None:

@@ -105,7 +105,7 @@ def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, not
     )
     environments = [k for k in ("python", "python_path", "conda_env", "uv") if getattr(keys, k) is not None]
     if len(environments) > 1:
-        text = f"an environment is given already by `{environments[0]}`; keep one of them"
+        text = f"the environment is already given by `{environments[0]}`; keep one of them"
         faults.add((*place, environments[1]), text)
     python = keys.python or keys.python_path
     if python is not None:
@@ -119,7 +119,7 @@ def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, not
     if keys.use_batch_inference is False:
         values["batch_size"] = 1
     if values.get("offload", "none") != "none" and values.get("devices_per_replica", 1) > 1:
-        faults.add((*place, "offload"), "is for one device a replica; leave out this or `devices_per_replica`")
+        faults.add((*place, "offload"), "needs one device per replica; leave out this or `devices_per_replica`")
     _devices(keys, values, place, faults, notes)
     return Placement(**values)
 
@@ -130,7 +130,7 @@ def _devices(keys: _Written, values: dict[str, Any], place: Place, faults: Fault
         if keys.device is not None and keys.device != "auto":
             where: Place = (*place, "device")
             if keys.device_ids is not None:
-                raise ValueError("`device_ids` is given, too; keep one of them")
+                raise ValueError("`device_ids` is also given; keep one of them")
             names = device_names(["cpu:0"] if keys.device == "cpu:0" else keys.device)
             if len(names) > 1:
                 raise ValueError(f"one device; for {len(names)} workers write `device_ids: {keys.device}`")
@@ -163,7 +163,7 @@ def device_names(written: str | int | list[str | int]) -> tuple[str, ...]:
     if isinstance(written, str) and (match := re.fullmatch(r"cpu(?::([0-9]+))?", written)):
         workers = int(match[1] or 1)
         if not 1 <= workers <= 1024:
-            raise ValueError(f"{written} asks for {workers} workers on the CPU; at least 1, at most 1024")
+            raise ValueError(f"{written} asks for {workers} CPU workers; allowed are 1 to 1024")
         return tuple(f"cpu:{i}" for i in range(workers))
     if isinstance(written, list) and not written:
         raise ValueError("an empty list; write `auto` for every GPU")

@@ -65,7 +65,7 @@ def own_layer(
     if "images" in params and names and "images" not in names and not hasattr(judge_class, "measures"):
         images, before = params.pop("images"), (*place, "params", "images")
         if images is not None and keys.setdefault("images", images) != images:
-            faults.add(before, "`protocol.images` is given, too, and says otherwise; keep that one")
+            faults.add(before, "`protocol.images` is also given and says otherwise; keep that one")
         elif images is not None and "images" not in written:
             faults.origins[*there, "images"] = faults.name(before)
     return Layer(keys, there)
@@ -91,12 +91,12 @@ def notes_on_readings(judges: Mapping[str, ModelSection], readings: int) -> list
         drawn = (judge.parameters.get("call") or {}).get("do_sample")
         certain = asked.get("answer") == "probabilities"  # nothing is drawn there
         if readings > 1 and not orders and (certain or (greedy and not drawn)):
-            why = "probabilities are not drawn" if certain else "temperature: 0"
+            why = "probabilities are not sampled" if certain else "temperature: 0"
             remedy = "leave readings out" if certain else "set its temperature above 0, or leave readings out"
             others = "write `protocol: {orders: [criteria]}`, " if "orders" in asked else ""
             notes.append(f"{name}: `readings: {readings}` are {readings} equal answers ({why}); {others}{remedy}")
         elif readings == 1 and orders:
-            notes.append(f"{name}: `protocol.orders` changes nothing in one reading; set `evaluation.readings`")
+            notes.append(f"{name}: `protocol.orders` has no effect on a single reading; set `evaluation.readings`")
     return notes
 
 
@@ -191,15 +191,15 @@ class Protocols:
         if "measures" in own:
             add((*which[:-1], "measures"), "is what the judge's class says; leave it out")
         if "images" in own and names and "images" not in names:
-            add((*which[:-1], "images"), f"`{named}` decides itself what a judge is shown; leave it out")
+            add((*which[:-1], "images"), f"`{named}` itself decides what a judge is shown; leave it out")
         if judge.measures and "measures" not in names:
-            add(which, f"`{called}` measures and is asked nothing; its protocol is `{MEASURING_PROTOCOL}`")
+            add(which, f"`{called}` measures and is not asked anything; its protocol is `{MEASURING_PROTOCOL}`")
         elif judge.measures:
             given["measures"] = self._measures(judge)
         elif "measures" in names and judge.judge_class is None:
-            add(which, f"`{called}` cannot be imported here, so what it measures is not known")
+            add(which, f"`{called}` cannot be imported here, so what it measures is unknown")
         elif "measures" in names:
-            add(which, f"`{named}` is for judges that measure, and `{called}` is asked; name another")
+            add(which, f"`{named}` is for judges that measure, but `{called}` is asked questions; name another")
         return given
 
     @staying_here()

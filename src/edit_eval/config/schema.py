@@ -15,7 +15,6 @@ from edit_eval.endpoints.serving import Serve
 from edit_eval.hub import is_address
 
 NOT_BUILT: dict[tuple[str, ...], tuple[Any, ...]] = {
-    ("extends",): (),
     ("trackers",): ([],),
 }
 """Keys that nothing implements yet, with the values that ask for nothing: any other one is refused in one line. Take a

@@ -63,10 +63,19 @@ TOP_KEYS = (
     "evaluation",
     "execution",
     "import_from",
+    "extends",  # which is merged before anybody looks at the rest
 )
 BENCHMARK_KEYS = ("type", "class_path", "language", "on_bad_sample", *Filters.model_fields)
 MODEL_KEYS = ("type", "class_path", "params")
 PROMPT_KEYS = ("system_prompt", "user_prompt_template")
+_NAMED: dict[tuple[str, int], Kind] = {
+    ("diffusion_model", 1): "edit_model",
+    ("edit_models", 2): "edit_model",
+    ("reward_model", 1): "judge",
+    ("judges", 2): "judge",
+    ("protocol", 1): "protocol",
+}
+"""Sections that are about one class: their first key, and how many keys lead there."""
 DEFAULT_BENCHMARK = "five_dimensions"
 
 _LETTERS = r"A-Za-z0-9_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -152,14 +161,14 @@ class Sections:
             if not isinstance(protocol := filled(self.raw, "protocol"), dict):
                 continue  # which is said
             if protocol.setdefault(key, value) != value:
-                self.faults.add(("evaluation", key), f"`protocol.{key}` is given, too; keep that one")
+                self.faults.add(("evaluation", key), f"`protocol.{key}` is also given; keep that one")
             elif ("protocol", key) not in self.faults.origins:
                 self.faults.origins["protocol", key] = self.faults.name(("evaluation", key))
 
     def _benchmark(self) -> BenchmarkSection:
         place: Place = ("benchmark",)
         if "benchmark" not in self.raw:
-            self.faults.add(place, "missing; say where its data are (`benchmark: {data_path: ...}`)")
+            self.faults.add(place, "missing; say where the data is (`benchmark: {data_path: ...}`)")
         written = _with_home(self._mapping(place))
         if self.faults.has(place):
             return BenchmarkSection.model_construct()
@@ -193,7 +202,7 @@ class Sections:
 
     def _models(self, kind: Kind, one: str, several: str) -> dict[str, ModelSection]:
         if self.raw.get(one) is not None and self.raw.get(several) is not None:
-            self.faults.add((one,), f"`{several}` is given, too; keep one of them")
+            self.faults.add((one,), f"`{several}` is also given; keep one of them")
         elif self.raw.get(one) is not None or (one in self.raw and several not in self.raw):
             model = self._model(kind, (one,), None)
             return {model.name: model} if model else {}
@@ -237,7 +246,7 @@ class Sections:
         if kind == "judge":
             protocol = own_layer(cls, self._mapping((*place, "protocol")), own, place, self.faults)
         if cls is None:
-            self.notes.append(f"{'.'.join(params_place)}: checked when the worker of {class_path} starts, not before")
+            self.notes.append(f"{'.'.join(params_place)}: not checked until the worker of {class_path} starts")
         else:
             also = (*PLACEMENT_KEYS, "seed")
             own = check_parameters(cls, own, params_place, self.faults, also, type_name or class_path)
@@ -284,9 +293,12 @@ class Sections:
                 names = [entry.name for entry in components.known(kind)]
                 raise ConfigurationError(wrong_type(type_name, class_path, problem, names))
             elif class_path and registered:
-                raise ConfigurationError(f"`type: {type_name}` names a class already; leave one of them out")
+                raise ConfigurationError(f"`type: {type_name}` already names a class; leave one of them out")
             elif is_base_class(class_path):
-                text = f"`{class_path}` is the base system's, which does not run here; `edit-eval list` shows what does"
+                text = (
+                    f"`{class_path}` belongs to the original scripts and does not run here; `edit-eval list` "
+                    "shows what does"
+                )
                 raise ConfigurationError(text)
             path = registered or components.normalise_class_path(class_path)
             try:
@@ -349,8 +361,22 @@ class Sections:
         if isinstance(value, dict):
             return value
         if value is not None:
-            self.faults.add(place, f"must be a mapping (key: value), not {shown(value)}")
+            self.faults.add(
+                place, f"must be a mapping (key: value), not {shown(value)}{self._as_a_mapping(place, value)}"
+            )
         return {}
+
+    def _as_a_mapping(self, place: Place, value: Any) -> str:
+        """What to write where somebody wrote the name alone."""
+        kind = _NAMED.get((place[0], len(place)))
+        if kind is None or not isinstance(value, str):
+            return ""
+        if components.locate(kind, value):
+            return f"; write {{type: {value}}}"
+        if kind == "protocol":
+            return did_you_mean(value, [entry.name for entry in components.known(kind)])
+        library = "diffusers" if kind == "edit_model" else "transformers"
+        return f"; write {{type: {library}, params: {{model_name: {value}}}}}"
 
     def _at(self, place: Place) -> Any:
         value: Any = self.raw
@@ -363,11 +389,11 @@ def _name_problem(name: str, others: Mapping[str, object]) -> str:
     """Why a name cannot be that of a model and of its folder; empty if it can."""
     if not NAME.fullmatch(name):
         made_of = "letters (Latin, Chinese, Japanese, Korean), digits, `.`, `_` and `-`, the first no `.` or `-`"
-        return f"no name for a model; it is made of {made_of}"
+        return f"not a valid model name; use {made_of}"
     if len(name.encode()) > LONGEST_NAME:
-        return f"longer than {LONGEST_NAME} bytes, which is too long for a model's name"
+        return f"longer than {LONGEST_NAME} bytes, too long for a model name"
     same = next((other for other in others if other.lower() == name.lower()), None)
-    return f"differs from `{same}` only in case, which not every file system tells apart" if same else ""
+    return f"differs from `{same}` only in case, which some file systems do not distinguish" if same else ""
 
 
 def _as_list(key: str, value: Any) -> Any:

@@ -47,7 +47,7 @@ class EditModel(Protocol):
     * static and as light: `sources(parameters) -> int | None`, how many sources an edit may have at most (None: any
       number). A benchmark with more is refused before anything is loaded.
     * static and as light: `cuts_source(parameters) -> bool`, whether the edit shows less than the source does. A judge
-      that measures outside of a mask is refused then.
+      that measures outside a mask is refused then.
     * static and as light: `card(parameters) -> dict[str, str]`, what is known of the model before it is loaded
       (`licence`, `terms`, `canvas_rule`, ...): `doctor` and `plan` tell it, and its `note` first. And
       `presets() -> list` of such, each with its `model_name`, for all that it knows by name: `describe` lists them.

@@ -103,7 +103,7 @@ class DiffusersModel:
             check_call(self.call, TAKEN)
             check_load(self.load, PARTS)
             if self.num_inference_steps is not None and self.num_inference_steps < 1:
-                raise ValueError(f"num_inference_steps: {self.num_inference_steps}, but at least 1 step is needed")
+                raise ValueError(f"num_inference_steps: {self.num_inference_steps}; at least 1 step is needed")
             if self.size is not None and (len(self.size) != 2 or min(self.size) < 1):
                 raise ValueError(f"size: {self.size}, but it takes [width, height]")
             if self.canvas is not None and self.canvas < SHORTEST_SIDE**2:

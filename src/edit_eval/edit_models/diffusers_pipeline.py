@@ -71,11 +71,11 @@ def check_load(load: Mapping[str, Any], parts: Sequence[str]) -> None:
     for part in parts:
         own = load.get(part, {})
         if not isinstance(own, Mapping):
-            raise ValueError(f"load.{part}: {own!r} is no mapping of keywords")
+            raise ValueError(f"load.{part}: {own!r} is not a mapping of keyword arguments")
         for keywords in (load, own):
             check_value("dtype", str(keywords.get("dtype", "float32")))
             if clash := sorted(set(keywords) & {"device_map", "torch_dtype", "revision", "output_loading_info"}):
-                raise ValueError(f"load: {', '.join(clash)} cannot be given there")
+                raise ValueError(f"load: {', '.join(clash)} cannot be set there")
 
 
 def keywords_for(part: str, parts: Sequence[str], load: Mapping[str, Any]) -> dict[str, Any]:

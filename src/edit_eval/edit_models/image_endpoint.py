@@ -93,7 +93,7 @@ class ImageEndpoint:
 
         def __post_init__(self) -> None:
             if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
-                raise ValueError(f"call: {', '.join(clash)} cannot be given there")
+                raise ValueError(f"call: {', '.join(clash)} cannot be set there")
             if self.size not in ("source", "auto", None) and not re.fullmatch(r"[1-9]\d*x[1-9]\d*", self.size):
                 raise ValueError(f"size: {self.size!r} is none of source, auto, null, and WIDTHxHEIGHT")
             super().__post_init__()
@@ -235,7 +235,7 @@ class ImageEndpoint:
             picture = await asyncio.to_thread(_decoded, file)
         except (PictureError, binascii.Error, TypeError, ValueError) as error:
             said = self.client.excerpt(str(error))
-            raise Failure(f"the edit model's server sent a picture that is none: {said}", once=True) from None
+            raise Failure(f"the edit model's server sent an unreadable picture: {said}", once=True) from None
         if any(value is True for value in values(document, FLAGS)) and picture.getbbox() is None:
             return self._refused("flagged", "the picture is flagged, and came back black", document)
         return picture

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import hashlib
 import os
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
 from edit_eval.benchmarks.source_cache import file_digest
@@ -26,7 +28,8 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 class ImageFolder:
     """Edits that were made elsewhere: pictures in a folder, each named by its sample's id.
 
-    A sample's edit is `<folder>/<sample id>.png` (or `.jpg`, `.jpeg`, `.webp`, in any case).
+    A sample's edit is `<folder>/<sample id>.png` (or `.jpg`, `.jpeg`, `.webp`, in any case). Of an id that is a
+    picture's path, such as `photos/cat.jpg`, it is `<folder>/cat.png`.
 
     Ids are compared with the names in the folder, in Unicode's composed form (macOS writes the decomposed one); they
     are never made a path, so an id such as `../x` finds nothing. Folders within the folder are not looked at.
@@ -63,7 +66,7 @@ class ImageFolder:
         Raises `ModelError` if there is none or more than one, and `UnreadableError` for one that has changed.
         """
         sample_id = request.sample_id
-        paths = self._by_id.get(_composed(sample_id), [])
+        paths = self._by_id.get(_composed(sample_id)) or self._by_id.get(_composed(_without_ending(sample_id)), [])
         if not paths:
             raise ModelError(f"no edit of sample {sample_id!r} in {self._folder} ({', '.join(SUFFIXES)})")
         if len(paths) > 1:
@@ -87,13 +90,17 @@ class ImageFolder:
         folder = Path(parameters.folder).expanduser()
         try:
             pictures = _SEEN[folder] = _digests(folder)
+        except FileNotFoundError:
+            near = difflib.get_close_matches(folder.name, _folders_beside(folder), n=1)
+            meant = f"; did you mean {folder.parent / near[0]}?" if near else "; it counts from the current folder"
+            raise ConfigurationError(f"folder: there is no folder {folder}{meant}") from None
         except OSError as error:
             raise ConfigurationError(f"folder: {folder} cannot be read ({error.strerror})") from error
         digest = hashlib.sha256()
         for name, content in pictures.items():
             digest.update(os.fsencode(name) + b"\0" + bytes.fromhex(content))
         if not pictures:
-            raise ConfigurationError(f"folder: {folder} has no pictures in it ({', '.join(SUFFIXES)})")
+            raise ConfigurationError(f"folder: {folder} has no pictures ({', '.join(SUFFIXES)})")
         return digest.hexdigest()
 
 
@@ -108,6 +115,18 @@ def _digests(folder: Path) -> dict[str, str]:
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
     )
     return {path.name: file_digest(path) for path in pictures}
+
+
+def _folders_beside(folder: Path) -> list[str]:
+    with contextlib.suppress(OSError):
+        return [path.name for path in folder.parent.iterdir() if path.is_dir()]
+    return []
+
+
+def _without_ending(sample_id: str) -> str:
+    """The name of a picture, where an id is its path."""
+    path = PurePosixPath(sample_id)
+    return path.stem if path.suffix.lower() in SUFFIXES else sample_id
 
 
 def _composed(text: str) -> str:

@@ -17,7 +17,7 @@ from edit_eval.pretrained import folders
 PICTURE_ARGUMENTS = ("image", "images", "input_images", "input_image")
 INDEX = "model_index.json"
 MODULAR_INDEX = "modular_model_index.json"
-CUT = "the source is cropped, so the edit shows less than it does; metrics outside a mask are refused"
+CUT = "the source is cropped, so the edit shows less than the source; metrics outside a mask are refused"
 
 
 def revision_of(parameters: Any) -> str | None:
@@ -60,11 +60,12 @@ def index_of(parameters: Any) -> Mapping[str, Any]:
             raise ConfigurationError(f"model_name: {folder.absolute()} is {what}")
         return index
     if folder is not None and folders.local_folder(name):
-        raise ConfigurationError(f"model_name: {folder.absolute()} holds no {INDEX}, so it is no pipeline")
+        raise ConfigurationError(f"model_name: {folder.absolute()} has no {INDEX}, so it is not a pipeline")
     folders.revision(name, None)  # a path that leads nowhere
     raise ConfigurationError(
-        f"model_name: nothing is known of {name} before it is here: give `pipeline` (the class in its {INDEX}), or run "
-        f"`hf download {name} {INDEX}`; `edit-eval describe diffusers` lists the names that need neither"
+        f"model_name: nothing is known about {name} before it is downloaded: give `pipeline` (the class in its "
+        f"{INDEX}), or run "
+        f"`hf download {name} {INDEX}`; `edit-eval describe diffusers` lists names that need neither"
     )
 
 
@@ -83,7 +84,7 @@ def guessed_row(name: str, arguments: Mapping[str, Any]) -> Pipeline:
     """What the arguments of a pipeline's call tell. Raises `LoadError` where it takes no picture, or no prompt."""
     source = next((one for one in PICTURE_ARGUMENTS if one in arguments), "")
     if not source or "prompt" not in arguments:
-        raise LoadError(f"model_name: {name} takes no picture with a prompt, so it does not edit by instruction")
+        raise LoadError(f"model_name: {name} does not take a picture with a prompt, so it does not edit by instruction")
     several = source.endswith("s")
     return Pipeline(
         name=name,
@@ -94,8 +95,8 @@ def guessed_row(name: str, arguments: Mapping[str, Any]) -> Pipeline:
         sized={"height", "width"} <= set(arguments),
         canvas=Canvas(rule="as the class has it"),
         notes=(
-            f"{name} is in no table: from its signature it was guessed that `{source}` takes "
-            f"{'a list of sources' if several else 'the source'}, and that all else is best left as it is",
+            f"{name} is not in the table: from its signature it is assumed that `{source}` takes "
+            f"{'a list of sources' if several else 'the source'}, and that everything else keeps its default",
         ),
         figures="guessed from its signature",
         guessed=True,
@@ -134,7 +135,7 @@ def card_of(settings: Settings) -> dict[str, str]:
     rewrites = "off" if not settings.call.get(row.rewriting) else f"on ({row.rewriting})"
     heed = (
         *((CUT,) if row.cuts_source else ()),
-        *((row.notes or (f"{row.name} is in no table: what its call takes is guessed",)) if row.guessed else ()),
+        *((row.notes or (f"{row.name} is not in the table: what its call takes is a guess",)) if row.guessed else ()),
         *((f"prompts are rewritten before the edit ({row.rewriting})",) if rewrites != "off" and row.rewriting else ()),
     )
     return {

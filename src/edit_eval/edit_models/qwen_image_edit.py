@@ -76,7 +76,7 @@ class Advanced:
     single_frame_vae: bool = False
     """The VAE's convolutions in two dimensions."""
     short_last_layer: bool = False
-    """The last layer for the noise alone."""
+    """The last layer only for the noise."""
     fused_gelu: bool = False
     """On a GPU, the GELUs within the products before them."""
 
@@ -129,7 +129,7 @@ class QwenImageEdit:
             check_load(self.load, PARTS)
             check_value("modulation", self.modulation, MODES)
             if self.num_inference_steps < 1:
-                raise ValueError(f"num_inference_steps: {self.num_inference_steps}, but at least 1 step is needed")
+                raise ValueError(f"num_inference_steps: {self.num_inference_steps}; at least 1 step is needed")
             if self.canvas is not None and self.canvas < SHORTEST_SIDE**2:
                 raise ValueError(f"canvas: {self.canvas} pixels; the pipeline needs at least {SHORTEST_SIDE**2}")
 
@@ -204,8 +204,8 @@ class QwenImageEdit:
             pipeline.set_progress_bar_config(disable=True)
             if parameters.num_inference_steps == 1 and pipeline.scheduler.config.get("shift_terminal"):
                 raise LoadError(
-                    "num_inference_steps: 1, but this model's schedule is stretched to end at `shift_terminal`, which "
-                    "for a single step is 0 / 0; take at least 2"
+                    "num_inference_steps: 1, but this model's schedule is undefined for a single step "
+                    "(`shift_terminal`); use at least 2"
                 )
             self._make_ready(pipeline, devices, offload)
         self._about["commit"] = location.commit
@@ -217,7 +217,7 @@ class QwenImageEdit:
         by_layer = offload == "group"  # layer after layer, in the order of the first call: nothing may be left out
         if advanced.compile and (by_layer or len(devices) > 1):
             raise LoadError(
-                "compile: weights that move while the model computes cannot be compiled; set compile to false, or "
+                "compile: a model whose weights move between devices cannot be compiled; set compile to false, or "
                 "devices_per_replica to 1 and offload to none or model"
             )
         self._call = call_on_canvas(type(pipeline), parameters.canvas)
@@ -258,7 +258,7 @@ class QwenImageEdit:
             "attention": f"{attention}; text encoder: {encoder}",
             "modulation": modulation,
             "compile": compiled,
-            "last_layer": "for the noise alone" if short else "",
+            "last_layer": "only for the noise" if short else "",
             "gelu": f"{fused} within the products before them" if fused else "",
             "image_backend": f"{IMAGE_BACKEND} ({images})",
             "repairs": "mm_token_type_ids passed to the text encoder (diffusers issue 14194)" if repaired else "",
@@ -279,7 +279,7 @@ class QwenImageEdit:
         if max(picture.size) > LARGEST_RATIO * min(picture.size):
             raise PictureError(
                 f"the source is {picture.width} x {picture.height} pixels; Qwen-Image-Edit takes no picture that is "
-                f"more than {LARGEST_RATIO} times as long as wide"
+                f"longer than {LARGEST_RATIO} times its shorter side"
             )
 
         def after_step(pipeline: Any, step: int, timestep: Any, tensors: dict[str, Any]) -> dict[str, Any]:

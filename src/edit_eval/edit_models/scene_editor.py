@@ -98,7 +98,7 @@ class SceneEditor:
             edit = read(request.instruction)
             paint = _Retoucher(source, scene).paint(edit)
         except ValueError as error:
-            raise ModelError(f"{NAME} cannot follow this instruction: {error}") from error
+            raise ModelError(f"{NAME} cannot carry out this instruction: {error}") from error
         result = source
         for step in range(1, self._parameters.steps + 1):
             begin = time.monotonic()

@@ -29,16 +29,16 @@ import random
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
-from edit_eval.endpoints.failures import Failure, address_of, said_in, with_hint
+from edit_eval.endpoints.failures import Failure, address_of, plain, said_in, with_hint
 from edit_eval.endpoints.gate import Gate, retry_after
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
-from edit_eval.endpoints.transport import LONGEST, Unacceptable, http_client
+from edit_eval.endpoints.transport import LONGEST, Posting, Unacceptable, Unreached, http_client
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.privacy import Secrets
 
@@ -98,7 +98,7 @@ class Served:
         if self.serve is not None:
             self.serve.on(self.route)
             if self.base_url:
-                raise ValueError("base_url: the server is one that edit-eval starts (`serve`); leave this out")
+                raise ValueError("base_url: edit-eval starts the server itself (`serve`); leave this out")
         if self.base_url and urlsplit(self.base_url).scheme not in ("http", "https"):
             raise ValueError("base_url: it begins with http:// or https://")  # not repeated: it may be a key
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
@@ -108,7 +108,7 @@ class Served:
                 raise ValueError(f"{name}: {value} is too few")
         for name in ("attempt_timeout", "deadline"):
             if not (math.isfinite(value := getattr(self, name)) and value > 0):
-                raise ValueError(f"{name}: {value} is no time in seconds")
+                raise ValueError(f"{name}: {value} is not a time in seconds")
         if self.retries < 0:
             raise ValueError(f"retries: {self.retries} is too few")
 
@@ -138,6 +138,7 @@ class Client:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._http: Any = None
+        self._post: Posting | None = None
         self._alive: asyncio.Task[bool] | None = None
         self._ours: Server | None = None
 
@@ -161,7 +162,7 @@ class Client:
             timeout=self.served.attempt_timeout,
             http_client=(http := http_client(self._longest, direct=self._ours is not None)),
         )
-        self._http = http
+        self._http, self._post = http, Posting(http, self.openai)
         self.address = address_of(str(self.openai.base_url))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -228,18 +229,20 @@ class Client:
                 return failure
             raise LoadError(str(failure)) from None
 
-    def posted(self, path: str, body: object, *, above: bool = False) -> Ask[Any]:
-        """What a path beside the library's own answers, as plain data; `above`: it is not below the `/v1`.
+    def posted(
+        self, path: str, body: object, *, above: bool = False, query: Mapping[str, Any] | None = None
+    ) -> Ask[str]:
+        """What a path answers to a JSON body, as text; `above`: it is not below the `/v1`."""
 
-        Raises `LoadError` where nothing is open.
-        """
-        if self.openai is None:
-            raise LoadError(f"the {self.whose} is not loaded: call load(devices) first")
-        base = str(self.openai.base_url).rstrip("/")
-        url = (base[: -len("/v1")] if above and base.endswith("/v1") else base) + path
-
-        async def ask(client: Any) -> Any:
-            return await client.post(url, cast_to=object, body=body)
+        async def ask(_: Any) -> str:
+            assert self._post is not None
+            status, headers, text = await self._post(path, body, above=above, query=query)
+            if 200 <= status < 300:
+                return text
+            said = plain(text)
+            error = said.get("error", said) if isinstance(said, dict) else said
+            kind = error.get("code") if isinstance(error, dict) else None
+            raise self.failed(status, None if kind is None else str(kind), said_in(said), headers)
 
         return ask
 
@@ -276,8 +279,8 @@ class Client:
         phrase = f" {http.HTTPStatus(code).phrase}" if code in http.HTTPStatus._value2member_map_ else ""
         if 300 <= code < 400:
             where = address_of(str(headers.get("location", "")), path=False)
-            text = f"{self._server} answered {code}{phrase}, and points to {where or 'another path of its own'}"
-            return Failure(f"{text}: no redirect is followed; give the final address as base_url", again=False)
+            text = f"{self._server} answered {code}{phrase}, and redirects to {where or 'another path of its own'}"
+            return Failure(f"{text}: redirects are not followed; give the final address as base_url", again=False)
         text = f"{self._server} answered {code}{phrase}: {self.excerpt(said) or 'no reason given'}"
         if code in (401, 403) and not self._key:
             text += f" (the environment variable {self.served.api_key_env} is not set)"
@@ -290,7 +293,7 @@ class Client:
         if isinstance(document, dict) and (error := document.get("error")):
             code = error.get("code") if isinstance(error, dict) else None
             return self.failed(code if isinstance(code, int) else 500, None, said_in(document), {})
-        return Failure(f"{self._server} answered what is no {kind}: {self.excerpt(text) or 'nothing'}")
+        return Failure(f"{self._server} did not answer with a {kind}: {self.excerpt(text) or 'nothing'}")
 
     async def download(self, url: str, allowed_hosts: Sequence[str]) -> bytes:
         """What is at an address that the server has named: at its own host and port, or at one of `allowed_hosts`.
@@ -302,9 +305,9 @@ class Client:
             host = f"{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
             here = host == f"{own.hostname}:{own.port or _PORTS[own.scheme]}"
         except (KeyError, ValueError):
-            raise Failure(f"{self._server} gave an address that is none: {self.excerpt(url)}", again=False) from None
+            raise Failure(f"{self._server} gave an invalid address: {self.excerpt(url)}", again=False) from None
         if not here and not {host, parts.hostname} & set(allowed_hosts):
-            text = f"{self._server} put the picture at {host}, from where none is taken"
+            text = f"{self._server} put the picture at {host}, which is not an allowed host"
             raise Failure(f"{text}; if it may be asked, add {parts.hostname} to allowed_hosts", again=False)
         headers = {"Authorization": f"Bearer {self._key}"} if here and parts.scheme == own.scheme and self._key else {}
         response = await self._http.get(parts.geturl(), headers=headers)
@@ -332,6 +335,8 @@ class Client:
         await self.openai.close()
 
     async def _answers(self, asks: Sequence[Ask[T]]) -> list[T]:
+        if len(asks) == 1:
+            return [await self._answer(asks[0])]
         return list(await asyncio.gather(*map(self._answer, asks)))
 
     async def _answer(self, ask: Ask[T], retries: int | None = None) -> T:
@@ -381,7 +386,7 @@ class Client:
             pause = pause if failure.wait is None else failure.wait
             over = clock() + pause >= begin + self.served.deadline
             if not failure.again or in_vain > 1 or counted > most or over:
-                wants = f"; it asks to wait {failure.wait:g} s" if failure.wait and over else ""
+                wants = f"; it asks for a wait of {failure.wait:g} s" if failure.wait and over else ""
                 times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
                 text = f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self.address})"
                 raise Failure(with_hint(text), again=False) from None
@@ -394,14 +399,16 @@ class Client:
 
     async def _attempt(self, ask: Ask[T], seconds: float) -> T:
         """One request: a whole answer, or `Failure`."""
+        import anyio
         import openai
 
         try:
-            return await asyncio.wait_for(ask(self.openai), seconds)
+            with anyio.fail_after(seconds):
+                return await ask(self.openai)
         except Failure:
             raise
-        except (asyncio.TimeoutError, openai.APITimeoutError):
-            raise Failure(f"{self._server} gave no whole answer in time: {seconds:.3g} s") from None
+        except (TimeoutError, openai.APITimeoutError):
+            raise Failure(f"{self._server} did not finish its answer in time: {seconds:.3g} s") from None
         except openai.APIStatusError as error:
             raise self.failed(error.status_code, error.code, said_in(error.body), error.response.headers) from None
         except Exception as error:  # from None: what the library raises may hold the request, and so the key
@@ -415,8 +422,8 @@ class Client:
         if isinstance(cause, Unacceptable):
             return Failure(f"the answer of {self._server} {cause}", again=False)
         said = self.excerpt(str(cause))
-        if isinstance(error, openai.APIConnectionError):
-            return Failure(f"{self._server} cannot be reached, or broke off: {said}")
+        if isinstance(error, (Unreached, openai.APIConnectionError)):
+            return Failure(f"{self._server} cannot be reached, or dropped the connection: {said}")
         if isinstance(error, TypeError):  # a keyword of `call` that the library does not know
             return Failure(f"the request cannot be made: {said}", again=False)
         return Failure(f"the request failed: {type(error).__name__}: {said}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 from urllib.parse import urlsplit
 
 HINTS = (
@@ -11,8 +12,8 @@ HINTS = (
     (r"answered 40[45](?!.*/v\d+\)$)", "the base_url of most servers ends in /v1"),
     (r"answered 40[13](?!.* is not set\))", "does api_key_env name the variable with this server's key?"),
     (r"answered 400.*HTTP request.*HTTPS|UNEXPECTED_EOF|EOF occurred", "is it https in base_url, or http?"),
-    (r"WRONG_VERSION_NUMBER|record layer failure", "this server speaks http there, not https"),
-    (r"CERTIFICATE_VERIFY_FAILED", "SSL_CERT_FILE names the file of an authority that Python is to trust"),
+    (r"WRONG_VERSION_NUMBER|record layer failure", "this server uses http there, not https"),
+    (r"CERTIFICATE_VERIFY_FAILED", "set SSL_CERT_FILE to a certificate authority's file that Python should trust"),
 )
 """Words of a final failure, and what they mostly mean. The first that fits is said."""
 
@@ -39,6 +40,14 @@ class Failure(Exception):
 def with_hint(text: str) -> str:
     """The line with what it mostly means, where that is known."""
     return next((f"{text}; {hint}" for words, hint in HINTS if re.search(words, text)), text)
+
+
+def plain(text: str) -> Any:
+    """A text as the JSON that it is, or as it is."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text.strip()
 
 
 def said_in(body: object) -> str:

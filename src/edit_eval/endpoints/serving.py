@@ -110,13 +110,13 @@ class Serve:
             what = "say which, as a list" if not self.command else f"is for the engine `command`, not {self.engine}"
             raise ValueError(f"command: {what}")
         if self.engine == "command" and self.args:
-            raise ValueError("args: the engine `command` has its arguments in `command`")
+            raise ValueError("args: with the engine `command`, put arguments into `command`")
         if self.engine == "command" and not any("{port}" in word for word in self.command):
-            raise ValueError("command: it must be told its {port}")
+            raise ValueError("command: it must contain {port}")
         if taken := next((name for name in OURS if given(self.arguments, (name,)) is not None), ""):
-            raise ValueError(f"args: {taken} is given by edit-eval; leave it out")
+            raise ValueError(f"args: {taken} is set by edit-eval; leave it out")
         if self.memory is not None and not 0 < self.memory <= 1:
-            raise ValueError(f"memory: {self.memory} is no share of a GPU's memory (0 to 1)")
+            raise ValueError(f"memory: {self.memory} is not a share of a GPU's memory (0 to 1)")
 
     @property
     def arguments(self) -> list[str]:
@@ -133,7 +133,7 @@ class Serve:
             ways = ", ".join(name for name, one in ENGINES if one == route)
             raise ValueError(f"serve: {self.engine} has no {PATHS[route]}; {ways} and `command` have")
         if self.memory is not None and not row.memory:
-            raise ValueError(f"serve: {self.engine} takes the memory that it needs; leave out `memory`")
+            raise ValueError(f"serve: {self.engine} takes the memory it needs; leave out `memory`")
         if self.batch_invariant and not (row.invariant or row.invariant_variables):
             raise ValueError(f"serve: {self.engine} offers no batch invariance; leave out `batch_invariant`")
         return row

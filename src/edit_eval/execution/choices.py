@@ -153,7 +153,7 @@ def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
 def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, str]:
     """`together` where edit models share GPUs with judges, and all are known to fit there at once; else `swap`."""
     if not any(len({one.model.kind for one in models}) > 1 for models in _shared(wanted).values()):
-        return "swap", "edit models and judges have devices of their own, and none has to make room"
+        return "swap", "edit models and judges have their own devices, and none has to make room"
     room = _room(wanted, visible)
     return "together" if room.answer == "enough" else "swap", room.reason
 
@@ -177,18 +177,18 @@ def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
     free = {gpu.name: gpu.free for gpu in visible}
     if all(free.get(device) is None for device in shared):
         known = [need for device, models in shared.items() if (need := need_together(models, device)) is not None]
-        takes = f"takes about {gib(max(known))} a GPU" if known else "takes nobody knows how much memory"
-        return Room("unknown", f"keeping all models there {takes}, and the memory of these devices is not known")
+        takes = f"takes about {gib(max(known))} a GPU" if known else "needs an unknown amount of memory"
+        return Room("unknown", f"keeping all models there {takes}, and the memory of these devices is unknown")
     for model in (model for models in shared.values() for model in models):
         if model.section.placement.offload != "none":
-            return Room("unknown", f"{model.who} is offloaded for want of memory")
+            return Room("unknown", f"{model.who} is offloaded to save memory")
         if need_together([model], model.places[0][0]) is None:
-            return Room("unknown", f"nothing is known of the memory that {model.who} takes")
+            return Room("unknown", f"how much memory {model.who} needs is unknown")
     rooms = []
     for device, models in shared.items():
         need, room = need_together(models, device) or 0, free.get(device)
         if room is None:
-            return Room("unknown", f"the driver does not tell how much memory is free on {device}")
+            return Room("unknown", f"the driver does not report the free memory of {device}")
         rooms.append((room - need, need, room, device))
         if need > (1 - MARGIN) * room:
             what = "edit model and judge" if len(models) == 2 else f"all {len(models)} models"
@@ -214,7 +214,7 @@ def _room_by_itself(
             if finding.level == "warning" and model.on_gpu:  # on the CPU it warns of the time that it takes
                 found = Room("unknown", finding.text)
         if not model.on_gpu and model.weights.parts and host_free is None:
-            found = Room("unknown", f"{model.who} runs on the CPU, and how much host memory is free is not known")
+            found = Room("unknown", f"{model.who} runs on the CPU, and free host memory is unknown")
     return found
 
 
@@ -225,11 +225,11 @@ def _load_concurrency(wanted: Sequence[Wanted], host_free: int | None) -> tuple[
     """How many loads at once the host has memory for."""
     loads = sum(len(model.places) for model in wanted)
     if host_free is None:
-        return None, "how much host memory is free is not known"
+        return None, "free host memory is unknown"
     each, what = max((_host_need(model) for model in wanted), default=(IMPORTS, "libraries"))
     fitting = max(1, int(HOST_SHARE * host_free // each))
     room = f"{gib(host_free)} of host memory are free, and a load takes up to {gib(each)} of it ({what})"
-    return (loads, f"room for all of them at once: {room}") if fitting >= loads else (fitting, room)
+    return (loads, f"there is room for all of them at once: {room}") if fitting >= loads else (fitting, room)
 
 
 def _host_need(wanted: Wanted) -> tuple[int, str]:
@@ -238,5 +238,5 @@ def _host_need(wanted: Wanted) -> tuple[int, str]:
     if not weights.parts:
         return IMPORTS, "libraries"
     if wanted.on_gpu and wanted.section.placement.offload == "none":
-        return IMPORTS + weights.largest, "libraries, and a file of weights on its way to the GPU"
+        return IMPORTS + weights.largest, "libraries, and one file of weights at a time"
     return IMPORTS + weights.loaded, "libraries and all weights"

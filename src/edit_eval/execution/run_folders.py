@@ -11,7 +11,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def _refuse_code_that_came_with_it(plain: Mapping[str, Any], run: Path) -> None:
         if source is not None and source.resolve().is_relative_to(run.resolve()):
             raise RunDirectoryError(
                 f"{source} lies in the run directory, and code that came with a run is not executed; "
-                "if you trust it, put it elsewhere and run again with a configuration that names it there"
+                "if you trust it, copy it elsewhere and rerun with a configuration that names the copy"
             )
 
 
@@ -71,7 +71,7 @@ def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
     """What is said of a run whose description cannot be what a start has written."""
     problem = " ".join(f"{type(error).__name__}: {error}".split())
     return RunDirectoryError(
-        f"{directory.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it anew"
+        f"{directory.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it again"
     )
 
 
@@ -95,6 +95,8 @@ class Place:
     """Whether nobody named it, and the same evaluation is in it."""
     sources: tuple[Path, ...] = ()
     """Earlier runs that have edits which this one wants."""
+    elsewhere: Mapping[Path, int] = field(default_factory=dict)
+    """Where somebody named the folder: earlier runs that have edits which it wants and nobody takes over; how many."""
     recalled: Recalled | None = None
     """What is in it, where it was read already."""
     new_for: str = ""
@@ -110,7 +112,7 @@ class Place:
             directory.begin(shard)
         except RunDirectoryError as error:
             if self.found:
-                error.add_note("it is the newest run of this evaluation; `--run-dir NEW` begins another one")
+                error.add_note("it is the newest run of this evaluation; `--run-dir NEW` starts a new one")
             raise
         return directory
 
@@ -162,22 +164,36 @@ class Place:
         if self.sources:
             runs = ", ".join(map(str, self.sources))
             taken = f"reusing matching results from earlier runs ({runs}); `--run-dir NEW` starts from scratch"
-        said = (f"run directory: {directory.path}{end}", was_another(directory, now), taken)
+        there = [
+            f"{run} already has {count} of these edits; `--reuse {run}` copies them instead of making them again"
+            for run, count in self.elsewhere.items()
+        ]
+        said = (f"run directory: {directory.path}{end}", was_another(directory, now), taken, *there)
         return [note for note in said if note]
 
 
-def find_place(named: str | Path | None, name: str, now: Experiment, retry: Callable[[Status], bool]) -> Place:
+def find_place(
+    named: str | Path | None,
+    name: str,
+    now: Experiment,
+    retry: Callable[[Status], bool],
+    *,
+    reuses: bool = False,
+) -> Place:
     """Where a run goes: the folder that was named, or else one where what was made once is not made again.
 
     That is the newest run of the configuration called `name` that is the same evaluation, finished or not. Otherwise a
-    new folder is thought of, with the earlier runs that have edits which it wants. Nothing is written.
+    new folder is thought of, with the earlier runs that have edits which it wants; of a folder that was named they are
+    only told, unless it `reuses` others already. Nothing is written.
     """
     if named is not None:
         folder = Path(named)
-        try:
-            return Place(folder, recalled=_recall(folder, Matrix(now), retry))
-        except (OSError, RunDirectoryError):  # whoever begins the run says why
-            return Place(folder)
+        recalled = None
+        with contextlib.suppress(OSError, RunDirectoryError):  # whoever begins the run says why
+            recalled = _recall(folder, Matrix(now), retry)
+        others = [run for run in runs_of(name)[:LOOKED_AT] if run.resolve() != folder.resolve()]
+        elsewhere = {} if reuses else _sources(others, recalled.matrix if recalled else Matrix(now))
+        return Place(folder, recalled=recalled, elsewhere=elsewhere)
     earlier = runs_of(name)[:LOOKED_AT]
     for folder in earlier:
         before = None
@@ -185,14 +201,14 @@ def find_place(named: str | Path | None, name: str, now: Experiment, retry: Call
             before = recorded(RunDirectory.existing(folder))
         if now.is_as(before):
             return Place(folder, found=True, recalled=_recall(folder, Matrix(now), retry))
-    return Place(new_folder(name), sources=_sources(earlier, Matrix(now)), new_for=name)
+    return Place(new_folder(name), sources=tuple(_sources(earlier, Matrix(now))), new_for=name)
 
 
 def refuse_a_python_without_utf_8() -> None:
     """Raises `ConfigurationError` where this Python cannot write every file name: a sample's id may be any text."""
     if sys.getfilesystemencoding() != "utf-8":
         raise ConfigurationError(
-            f"this Python writes file names in {sys.getfilesystemencoding()}, and a sample's id may be any text; "
+            f"this Python writes file names in {sys.getfilesystemencoding()}, but sample ids may be any text; "
             "start it with PYTHONUTF8=1"
         )
 
@@ -246,20 +262,20 @@ def _stem(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name)
 
 
-def _sources(runs: Sequence[Path], matrix: Matrix) -> tuple[Path, ...]:
-    """The runs that have edits which are wanted; of several with the same ones, the newest."""
+def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, int]:
+    """The runs that have edits which are wanted, and how many; of several with the same ones, the newest."""
     wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
-    sources = []
-    for run in runs:
+    sources = {}
+    for run in runs if wanted else ():
         try:
             recorded = RunDirectory.existing(run).read("edits")
             there = {r["key"] for r in recorded if r["status"] == Status.OK.value} & wanted
         except (OSError, RunDirectoryError):  # somebody else's, or damaged: no reason not to begin
             continue
         if there:
-            sources.append(run)
+            sources[run] = len(there)
             wanted -= there
-    return tuple(sources)
+    return sources
 
 
 def was_another(directory: RunDirectory, now: Experiment) -> str:
@@ -267,13 +283,13 @@ def was_another(directory: RunDirectory, now: Experiment) -> str:
     try:
         before = recorded(RunDirectory(directory.path))  # whoever reads it for good counts the damage
     except RunDirectoryError as error:
-        return f"what this run directory was until now is not known: {error}"
+        return f"what this run directory held until now is unknown: {error}"
     if before is None or now.is_as(before):
         return ""
     found = before.differences(now)
     more = f" and {len(found) - DESCRIBED_BEFORE} more" if len(found) > DESCRIBED_BEFORE else ""
     said = "; ".join(found[:DESCRIBED_BEFORE]) or "other samples"
     return (
-        f"until now this run directory was another evaluation ({said}{more}); results that no longer belong to it stay "
+        f"until now this run directory held another evaluation ({said}{more}); results that no longer belong stay "
         "in the records and are not shown"
     )

@@ -77,7 +77,7 @@ def read_shard(text: str, environment: Mapping[str, str]) -> Shard:
 
 def _checked(shard: Shard, said: str) -> Shard:
     if not 1 <= shard.number <= shard.count:
-        raise ConfigurationError(f"{said}: there is no shard {shard.number} of {shard.count}; they count from 1")
+        raise ConfigurationError(f"{said}: there is no shard {shard.number} of {shard.count}; shards count from 1")
     return shard
 
 

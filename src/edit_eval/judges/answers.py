@@ -159,7 +159,7 @@ def read_answer(text: str, form: str = "score", lowest: float = 0.0, highest: fl
         return Reading(status=Status.UNPARSEABLE, reason=f"different scores in one answer: {listed}")
     score = distinct[0] + 0.0  # -0.0 becomes 0.0
     if not lowest <= score <= highest:
-        outside = f"the score {score:.10g} is outside of {lowest:g} to {highest:g}"
+        outside = f"the score {score:.10g} is outside {lowest:g} to {highest:g}"
         return Reading(status=Status.OUT_OF_RANGE, reason=outside)
     return Reading(values={"score": score}, reason=words)
 
@@ -229,7 +229,7 @@ def _without_thoughts(text: str) -> str:
     # a score in front of it is no line of its own.
     rest = "\v".join(pieces)
     if closing in rest:
-        raise NoAnswer("a </think> without its <think>: what is thought and what is answer cannot be told")
+        raise NoAnswer("a </think> without a <think>: thinking and answer cannot be told apart")
     return rest
 
 
@@ -323,7 +323,7 @@ def _find_in_json(body: str, form: str, highest: float) -> tuple[list[float], st
         lines = {line.strip() for part in outside for line in part.splitlines()}
         scores += [stated[0] for line in lines if (stated := _stated(line, highest)) is not None]
     elif any(character.isdigit() for part in outside for character in part):
-        raise NoAnswer(f"other numbers stand beside the JSON object: {excerpt(body)}")
+        raise NoAnswer(f"there are other numbers beside the JSON object: {excerpt(body)}")
     around = "".join(outside).strip("*_`~[] \t\r\n")
     return scores, "\n".join(part for part in (around, words) if part)
 
@@ -357,7 +357,7 @@ def json_objects(
             pairs, position = decoder.raw_decode(body, begin)
         except (ValueError, RecursionError):
             # From None: the decoder's own trace would keep a whole hostile text alive.
-            raise NoAnswer(f"braces that hold no whole JSON object: {excerpt(body[begin:])}") from None
+            raise NoAnswer(f"braces without a complete JSON object: {excerpt(body[begin:])}") from None
         found = [value for name, value in pairs if name == key]
         if not found:
             raise NoAnswer(f"a JSON object without `{key}`: {excerpt(body[begin:position])}")
@@ -372,7 +372,7 @@ def _number(value: Any, highest: float) -> float:
         return value
     stated = _stated(value.strip(), highest) if isinstance(value, str) else None
     if stated is None or stated[1]:
-        raise NoAnswer(f"`score` in the JSON object is no number: {excerpt(repr(value))}")
+        raise NoAnswer(f"`score` in the JSON object is not a number: {excerpt(repr(value))}")
     return stated[0]
 
 

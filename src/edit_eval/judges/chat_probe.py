@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from edit_eval.endpoints.client import Ask, Client
-from edit_eval.endpoints.failures import Failure
+from edit_eval.endpoints.failures import Failure, plain
 from edit_eval.errors import LoadError
 from edit_eval.judges import label_tokens
 from edit_eval.judges.chat_servers import (
@@ -149,7 +149,7 @@ class Probe:
         if fields is None:
             if not on:
                 return {}
-            raise LoadError("thinking: this server takes no switch for it; leave it out, or set it with `call`")
+            raise LoadError("thinking: this server has no switch for it; leave it out, or set it with `call`")
         for name, way in THINKING_BUDGETS.items() if on else ():
             budget = way.asks(self._thinking_tokens)
             if self._tried(ONE_WORD, 1, {**fields, **budget}) is not None:
@@ -192,8 +192,8 @@ class Probe:
         if isinstance(found, tuple):
             return found
         others = [kind for kind in (LOGPROBS_ROAD, *DECISIONS) if kind != road and self._can(kind)]
-        remedy = f"write `probabilities: {others[0]}`" if others else "have the judge write its answer"
-        raise LoadError(f"this server gives no probabilities by {road} ({found}); {remedy}")
+        remedy = f"write `probabilities: {others[0]}`" if others else "let the judge write its answer"
+        raise LoadError(f"this server gives no probabilities through {road} ({found}); {remedy}")
 
     def _can(self, kind: str) -> bool:
         two = ("A", "B")
@@ -236,7 +236,8 @@ class Probe:
                 continue
             body = {"model": self._client.served.model, "prompt": text, "add_special_tokens": False}
             got = self._client.tried(self._client.posted("/tokenize", body, above=True))
-            ids = got.get("tokens") if isinstance(got, Mapping) else None
+            said = None if isinstance(got, Failure) else plain(got)
+            ids = said.get("tokens") if isinstance(said, Mapping) else None
             if not (isinstance(ids, list) and ids and all(type(one) is int for one in ids)):
                 return None
             self._tokenised[text] = ids

@@ -224,5 +224,5 @@ def _at(document: Any, path: Sequence[str]) -> Any:
 
 def _probability(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e-6 <= value <= 1.01:
-        raise ValueError(f"{str(value)[:40]} is no probability")
+        raise ValueError(f"{str(value)[:40]} is not a probability")
     return max(0.0, float(value))

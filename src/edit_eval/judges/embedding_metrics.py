@@ -124,7 +124,7 @@ class EmbeddingMetrics:
             if parameters.text_similarity:
                 if not hasattr(model, "get_text_features"):
                     kind = type(model).__name__
-                    raise LoadError(f"text_similarity: {name} ({kind}) embeds no texts; take a CLIP or a SigLIP")
+                    raise LoadError(f"text_similarity: {name} ({kind}) does not embed text; use a CLIP or a SigLIP")
                 self._tokenizer = AutoTokenizer.from_pretrained(location.name, **location.keywords)
         self._side = int(getattr(model.config, "vision_config", model.config).image_size)
         self._device = "cpu" if on_cpu(devices) else devices[0]
@@ -163,7 +163,7 @@ class EmbeddingMetrics:
                 if self._tokenizer is not None and request.user.strip():
                     text, cut = self._text(request.user)
                     values["text_similarity"] = _cosines(text, edit[None])[0]
-                    words += "; the caption was cut off: it is longer than the encoder reads" if cut else ""
+                    words += "; the caption was cut off: it is too long for the encoder" if cut else ""
                 replies.append(Reply(text=words, values=values))
         return replies
 
@@ -185,7 +185,9 @@ class EmbeddingMetrics:
         else:
             found = self._model(pixel_values=pixels).last_hidden_state[:, 0]
         if found.ndim != 2:
-            raise ModelError(f"{type(self._model).__name__} gives no embedding of a picture, but {tuple(found.shape)}")
+            raise ModelError(
+                f"{type(self._model).__name__} does not give an embedding of a picture, but {tuple(found.shape)}"
+            )
         return found.double()
 
     def _text(self, text: str) -> tuple[Any, bool]:

@@ -56,5 +56,8 @@ def _try(layer: Any) -> None:
     numbers = torch.linspace(-3, 3, TOKENS * weight.numel(), device=weight.device).to(weight.dtype)
     numbers = numbers.view(TOKENS, weight.numel())
     kind = type(layer).__name__
-    with trial(f"fused_norms: {kind} of this model is not the norm of that name", "set it to false"), torch.no_grad():
+    with (
+        trial(f"fused_norms: {kind} of this model is not the usual norm of that name", "set it to false"),
+        torch.no_grad(),
+    ):
         check_near(_norm(layer, numbers), layer(numbers), FURTHEST)

@@ -30,7 +30,7 @@ class Family:
     frames: int = 0
     """An area in pixels limits its pictures, counted in so many frames of a picture; 0: something else does."""
     settings: tuple[str, ...] = ()
-    """The image processor's settings that decide how many tokens a picture has."""
+    """The image processor's settings that decide how many tokens per picture has."""
     tokens: str
     """How many these are."""
     nested: bool = False

@@ -118,7 +118,7 @@ def _paths(tokenizer: Any, tail: str, label: str) -> tuple[Tokens, ...]:
         if tokens and written.strip() == label.strip() and label.strip():
             found.append(tuple(tokens))
     if not found:
-        raise ModelError(f"the label `{label}` cannot be written by this judge's tokenizer; take another word for it")
+        raise ModelError(f"the label `{label}` cannot be written with this judge's tokenizer; use another word for it")
     return tuple(dict.fromkeys(found))
 
 

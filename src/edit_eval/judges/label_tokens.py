@@ -59,7 +59,7 @@ def refuse_ambiguous(labels: Sequence[str]) -> None:
     """Raises `ValueError` for labels that cannot be told by their first token where nobody knows the tokens."""
     for one, other in permutations(labels, 2):
         if other.startswith(one):
-            text = f"the labels `{one}` and `{other}` begin alike, and the server does not tell its tokens"
+            text = f"the labels `{one}` and `{other}` begin the same way, and the server does not show its tokens"
             raise ValueError(f"{text}; {REMEDY}")
 
 
@@ -102,5 +102,5 @@ def _probability(entry: Any) -> float:
     """Raises `ValueError` for a logprob that is none."""
     value = entry["logprob"]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value) or value > 0.01:
-        raise ValueError(f"{str(value)[:40]} is no logprob")
+        raise ValueError(f"{str(value)[:40]} is not a log probability")
     return math.exp(value)

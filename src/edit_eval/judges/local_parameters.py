@@ -57,7 +57,7 @@ class LocalParameters:
         check_value("dtype", self.dtype, (*DTYPES, "auto"))
         check_call(self.call, (*TAKEN_BY_CALL, *(TAKEN_BY_TEMPERATURE if self.temperature else ())))
         if clash := sorted(set(self.load) & set(TAKEN_BY_LOAD)):
-            raise ValueError(f"load: {', '.join(clash)} cannot be given there")
+            raise ValueError(f"load: {', '.join(clash)} cannot be set there")
         if self.experts_implementation is not None:
             check_value("experts_implementation", self.experts_implementation, EXPERTS)
         if not 0 <= self.temperature < math.inf:

@@ -191,7 +191,7 @@ def _reach(now: int, then: int) -> int:
 def _values(maps: _Maps, where: Any, suffix: str = "") -> tuple[dict[str, float], list[str]]:
     """The values over the pixels `where` (bool, at least one of them for any value), and why others are left out."""
     if not where.any():
-        return {}, ["the mask, and a window's radius around it, leaves nothing outside"]
+        return {}, ["the mask, and a window's radius around it, leave nothing outside"]
     values = {"l1": float(maps.absolute[where].mean()), "l2": float(maps.squared[where].mean())}
     reasons = []
     if values["l2"] > 0:

@@ -33,7 +33,7 @@ def judge_processor(location: Location, family: Family | None, parameters: Trans
     if not getattr(processor, "chat_template", None):
         raise LoadError(
             f"{parameters.model_name} has no chat template (chat_template.jinja or chat_template.json), so nobody "
-            "knows how it wants to be asked; take an instruction-tuned model"
+            "knows how to prompt it; use an instruction-tuned model"
         )
     tokenizer = processor.tokenizer
     tokenizer.padding_side = "left"  # all rows end where their answers begin
@@ -53,7 +53,9 @@ def _settings(location: Location, family: Family, areas: dict[str, int], given: 
     if not areas:
         return given
     if not family.frames:
-        raise LoadError(f"{min(areas)}: no area limits pictures for {family.models}; use image_settings: {known}")
+        raise LoadError(
+            f"{min(areas)}: pictures are not limited by area for {family.models}; use image_settings: {known}"
+        )
     stored, _ = images.get_image_processor_dict(location.name, **location.keywords)
     size = {**images.size, **(stored.get("size") or {}), **given.get("size", {})}
     for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):

@@ -94,7 +94,7 @@ class Recorded:
             raise LoadError(f"path: {self._path} cannot be read ({error.strerror})") from error
         digest = hashlib.sha256(data).hexdigest()
         if _SEEN.get(self._path, digest) != digest:
-            raise ChangedError(f"{self._path} has changed since the run began; run the same command again")
+            raise ChangedError(f"{self._path} has changed since the run began; rerun the same command")
         places: dict[Address, str] = {}
         self._replies = {}
         for place, row in _rows(data, self._path):
@@ -108,7 +108,7 @@ class Recorded:
                 )
             places[address], self._replies[address] = place, reply
         if not self._replies:
-            raise LoadError(f"{self._path} holds no reply")
+            raise LoadError(f"{self._path} has no replies")
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
         """The reply to each request. Raises `ModelError` that names the address of which the file has none."""
@@ -130,9 +130,7 @@ class Recorded:
     def _read(self, row: Row) -> tuple[Address, Reply]:
         """Raises `ValueError` for a row that is none."""
         if None in row:  # where `csv` puts what no column is for
-            raise ValueError(
-                "it has more cells than the first line has names; is a comma in a cell that is not quoted?"
-            )
+            raise ValueError("it has more cells than the first line has names; is there an unquoted comma in a cell?")
         columns = {name: self.parameters.fields.get(name, name) for name in FIELDS}
         for name in NAMES:
             if not _text(row.get(columns[name])):
@@ -162,7 +160,7 @@ def _rows(data: bytes, path: Path) -> Iterator[tuple[str, Row]]:
         if suffix == ".json":
             rows = json.loads(text)
             if not isinstance(rows, list):
-                raise LoadError(f"{path} is to be a list of objects, not {type(rows).__name__}")
+                raise LoadError(f"{path} must be a list of objects, not {type(rows).__name__}")
             yield from ((f"row {number}", _object(row, path, number)) for number, row in enumerate(rows, 1))
         elif suffix == ".jsonl":
             lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
@@ -177,7 +175,7 @@ def _rows(data: bytes, path: Path) -> Iterator[tuple[str, Row]]:
 
 def _object(row: Any, path: Path, number: int) -> Row:
     if not isinstance(row, dict):
-        raise LoadError(f"{path}, {number}: a reply is to be an object, not {type(row).__name__}")
+        raise LoadError(f"{path}, {number}: a reply must be an object, not {type(row).__name__}")
     return row
 
 
@@ -210,7 +208,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def _hint(name: str, column: str) -> str:
-    return f" (say which column it is: `fields: {{{name}: ...}}`)" if name == column else ""
+    return f" (name the column: `fields: {{{name}: ...}}`)" if name == column else ""
 
 
 def _words(address: Address) -> str:

@@ -250,7 +250,7 @@ def _object(request: JudgeRequest, assessed: Assessed) -> str:
         elif entry["type"] == "string":
             said[name] = _wording(request.category, assessed.shares, language).rpartition("\n")[0]
         else:
-            raise ModelError(f"{NAME} does not know what to write under `{name}`: it knows the rubrics alone")
+            raise ModelError(f"{NAME} does not know what to write under `{name}`: it only knows the rubrics")
     return json.dumps(said, ensure_ascii=False)
 
 

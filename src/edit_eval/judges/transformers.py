@@ -79,7 +79,7 @@ class TransformersJudge:
             if self.thinking is not None:
                 check_value("thinking", self.thinking, THINKING)
             if self.thinking_tokens < 1:
-                raise ValueError(f"thinking_tokens: {self.thinking_tokens}, but a thought needs at least 1")
+                raise ValueError(f"thinking_tokens: {self.thinking_tokens}; thinking needs at least 1")
 
     probabilities = True
 
@@ -147,7 +147,7 @@ class TransformersJudge:
 
             self._family = family_of_type(str(location.index.get("model_type")))
             if parameters.shared_prefix and not (self._family and self._family.shared_prefix):
-                raise LoadError(f"shared_prefix: nobody has tried it with {name}; set it to false")
+                raise LoadError(f"shared_prefix: it is untested with {name}; set it to false")
             self._processor = judge_processor(location, self._family, parameters)
             self._control_tokens = control_tokens(self._processor)
             thinking = self._settle_thinking()
@@ -305,7 +305,8 @@ class TransformersJudge:
         schemas = [request.schema for request in requests]
         if self._holds_to_schemas and any(schemas):
             begins = progress.see if self._thinks else lambda row, last, length: 0
-            processors.append(self._grammar().holding(schemas, start, begins))
+            opening = progress.opening if self._thinks else ()
+            processors.append(self._grammar().holding(schemas, start, begins, opening))
         if temperature:
             processors.append(drawing([seed_of(request) for request in requests], temperature))
         return {**call, "logits_processor": [*call.get("logits_processor", ()), *processors]} if processors else call
@@ -394,7 +395,7 @@ class TransformersJudge:
         self._thinks = self._always_thinks or wanted == "on"
         if not self._thinks:
             return f"off ({self._switch})" if self._switch else "off: its chat template has no switch"
-        how = self._switch or "its chat template has no switch; whether it thinks, it decides itself"
+        how = self._switch or "its chat template has no switch; it decides itself whether to think"
         if self._always_thinks:
             how = "its chat template has no switch to turn it off"
         return f"on ({how}), at most {self.parameters.thinking_tokens} tokens"

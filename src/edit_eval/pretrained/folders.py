@@ -119,7 +119,7 @@ def locate(name: str, revision: str | None, index_file: str, kind: str) -> Locat
     folder = local_folder(name)
     if folder:
         if not (folder / index_file).is_file():
-            raise LoadError(f"model_name: {folder} holds no {index_file}, so it is not {kind}")
+            raise LoadError(f"model_name: {folder} has no {index_file}, so it is not {kind}")
         return Location(str(folder), "", read_index(folder / index_file))
     if not is_hub_name(name):
         raise LoadError(_no_folder(name, kind))
@@ -158,11 +158,11 @@ def _from_hub(name: str, revision: str | None, index_file: str, kind: str) -> Pa
         return Path(hf_hub_download(name, index_file, revision=revision))
     except errors.GatedRepoError as error:
         raise LoadError(
-            f"model_name: {name} asks for an account: accept its terms on the Hub and run `hf auth login`"
+            f"model_name: {name} needs an account: accept its terms on the Hub and run `hf auth login`"
         ) from error
     except errors.RepositoryNotFoundError as error:
         raise LoadError(
-            f"model_name: the Hub has no {name}, or your account may not see it; is it spelt right?"
+            f"model_name: the Hub has no {name}, or your account may not see it; is the name right?"
         ) from error
     except errors.RevisionNotFoundError as error:
         raise LoadError(f"revision: {name} has no revision {revision}") from error
@@ -170,10 +170,11 @@ def _from_hub(name: str, revision: str | None, index_file: str, kind: str) -> Pa
         download = f"hf download {name}" + (f" --revision {revision}" if revision else "")
         raise LoadError(
             f"model_name: there is no folder {name} here, and {at} is not in this machine's Hugging Face cache "
-            f"while the Hub cannot be reached; where there is a network run `{download}`, or give the path of a folder"
+            f"while the Hub cannot be reached; on a machine with a network, run `{download}`, or give the path "
+            "of a folder"
         ) from error
     except errors.EntryNotFoundError as error:
-        raise LoadError(f"model_name: {at} holds no {index_file}, so it is not {kind}") from error
+        raise LoadError(f"model_name: {at} has no {index_file}, so it is not {kind}") from error
 
 
 # -- the Hugging Face cache --

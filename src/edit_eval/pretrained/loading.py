@@ -57,7 +57,7 @@ def prepare_devices(devices: Sequence[str], offload: str) -> None:
         )
     if offload != "none" and len(devices) > 1:
         raise LoadError(
-            f"offload: {offload} is for one device a replica; set devices_per_replica to 1 or offload to none"
+            f"offload: {offload} needs one device per replica; set devices_per_replica to 1 or offload to none"
         )
 
 
@@ -88,7 +88,7 @@ def load_errors(model: str) -> Iterator[None]:
         if torchvision := next((cause for cause in causes if "torchvision::" in cause), ""):
             versions = {"torchvision": "", "torch": "", **library_versions("torchvision", "torch")}
             raise LoadError(
-                f"torchvision {versions['torchvision']} in this environment does not go with torch "
+                f"torchvision {versions['torchvision']} in this environment does not match torch "
                 f"{versions['torch']}: uninstall it (edit-eval needs none) or install the one built for this torch "
                 f"({_cut(torchvision)})"
             ) from error
@@ -121,8 +121,7 @@ def check_complete(report: Mapping[str, Any], part: str) -> None:
         if keys:
             more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
             raise LoadError(
-                f"{len(keys)} weights {what} the files of {part} ({', '.join(keys[:3])}{more}); "
-                "they would be random numbers"
+                f"{len(keys)} weights {what} the files of {part} ({', '.join(keys[:3])}{more}); they would be random"
             )
 
 

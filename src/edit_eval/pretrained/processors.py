@@ -140,7 +140,7 @@ def check_processor(processor: Any, model: str) -> Any:
     """Returns the processor; raises `LoadError` for a tokenizer, to which `AutoProcessor` falls back in silence."""
     if getattr(processor, "image_processor", None) is None or getattr(processor, "tokenizer", None) is None:
         raise LoadError(
-            f"{model}: transformers finds no processor for its pictures, only a {type(processor).__name__}; "
+            f"{model}: transformers finds no image processor for it, only a {type(processor).__name__}; "
             "preprocessor_config.json or processor_config.json of the model is missing or names an unknown class"
         )
     return processor

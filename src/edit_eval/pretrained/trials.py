@@ -26,4 +26,4 @@ def check_near(ours: Any, stock: Any, furthest: float) -> None:
     """Raises `ValueError` where two tensors are further apart than `furthest` times the largest number of `stock`."""
     apart = float((ours - stock).abs().max() / stock.abs().max().clamp(min=1e-6))
     if not apart <= furthest:  # nor NaN
-        raise ValueError(f"its outcome is {apart:.2g} apart from the stock layer's")
+        raise ValueError(f"its output differs by {apart:.2g} from the stock layer's")

@@ -37,7 +37,7 @@ def checks_of(sample: Sample) -> list[Check]:
     """The sample's checks, from `facts`. Raises `LookupError` that says what is wrong with them."""
     listed = sample.facts.get("checks")
     if not isinstance(listed, list) or not listed:
-        raise LookupError("its facts have no `checks`, a list of {ask: TEXT, expect: yes or no}")
+        raise LookupError("its facts need `checks`, a list of {ask: TEXT, expect: yes or no}")
     return [_check(number, item) for number, item in enumerate(listed, 1)]
 
 
@@ -96,7 +96,9 @@ class Checklist:
 
         def __post_init__(self) -> None:
             if self.answer == PROBABILITIES and self.asked == "together":
-                raise ValueError("answer: probabilities takes `asked: one_by_one`; a list of answers has none")
+                raise ValueError(
+                    "answer: probabilities needs `asked: one_by_one`; a list of answers has no probabilities"
+                )
 
     headline = "share"
     scores: ClassVar[Mapping[str, Score]] = {

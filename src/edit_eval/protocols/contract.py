@@ -171,7 +171,7 @@ def fault(protocol: Protocol, sample: Sample) -> str:
         if twice := next((name for name in shown if shown.count(name) > 1), ""):
             return f"its question `{question.name}` shows `{twice}` twice; give one of the views a `label`"
         if question.form == PROBABILITIES and (len({*question.labels}) < 2 or "" in question.labels):
-            return f"its question `{question.name}` asks for probabilities and has no two `labels`"
+            return f"its question `{question.name}` asks for probabilities but has fewer than two `labels`"
         if any(_alike(order) != _alike(question) for order in question.orders):
             return f"its question `{question.name}` is not the same in all its `orders`"
     counts = getattr(protocol, "counts", None)

@@ -199,7 +199,9 @@ class Criteria(Asked):
         try:
             found = yaml.safe_load(read_text(file, "rubric"))
         except yaml.YAMLError as error:
-            raise ConfigurationError(f"protocol.rubric: {file} is no YAML ({' '.join(str(error).split())})") from None
+            raise ConfigurationError(
+                f"protocol.rubric: {file} is not valid YAML ({' '.join(str(error).split())})"
+            ) from None
         if not isinstance(found, dict) or not isinstance(found.get("questions"), dict):
             raise ConfigurationError(f"protocol.rubric: {file} has no `questions`")
         return found
@@ -221,7 +223,7 @@ def worded(rubric: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return {name: _worded(rubric, one) for name, one in rubric["questions"].items()}
     except (KeyError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"protocol.rubric: it lacks a part ({type(error).__name__}: {error})") from None
+        raise ConfigurationError(f"protocol.rubric: a part is missing ({type(error).__name__}: {error})") from None
 
 
 def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
@@ -269,7 +271,7 @@ def _views(text: Mapping[str, Any], sample: Sample) -> Iterator[View]:
 
 def _whole(value: float) -> float:
     if value != int(value):
-        raise NoAnswer(f"{value:.10g} is no whole number")
+        raise NoAnswer(f"{value:.10g} is not a whole number")
     return value
 
 

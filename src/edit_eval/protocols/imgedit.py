@@ -66,7 +66,7 @@ def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
         if reading is None or not reading.text:
             raise Missing(one.status, f"the authors' script stops at `{one.sample_id}`: {one.reason}")
         if WHOLE in one.readings[0] and one.category != "uge":
-            raise Missing(Status.UNDEFINED, "the authors have people judge edits of several turns")
+            raise Missing(Status.UNDEFINED, "the authors let people judge edits of several turns")
         numbers = _numbers(reading.text) if official and WHOLE not in one.readings[0] else [*reading.values.values()]
         if numbers:
             types.setdefault(one.category, []).append(round(sum(numbers) / len(numbers), 2))

@@ -64,7 +64,7 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
     if reply.ended is Status.CUT_OFF:
         line = whole_before_the_cut(text) if question.form == "score" else None
         if line is None:
-            stop = f"the judge did not stop: {reply.length:,} characters, of which the beginning is kept"
+            stop = f"the judge did not stop: {reply.length:,} characters; only the beginning is kept"
             reason = stop if reply.length else WAS_CUT_OFF
             return Reading(status=Status.CUT_OFF, reason=reason, text=text, asked=count)
         reply = replace(reply, text=line, ended=Status.OK)  # it was whole before it was cut
@@ -75,7 +75,7 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
         total = math.fsum(reply.values.values())
         mass = "unknown" if reply.normalised else min(total, 1.0)
         if mass != "unknown" and mass < LEAST_MASS:
-            wrong = f"the judge would say something else: the legal answers have {mass:.3g} of the probability"
+            wrong = f"the judge would rather say something else: the allowed answers have {mass:.3g} of the probability"
             return Reading(status=Status.UNPARSEABLE, reason=wrong, text=text, mass=mass, asked=count)
         reply = replace(reply, values={label: reply.values[label] / total for label in question.labels})
     try:
@@ -97,7 +97,7 @@ def _no_distribution(question: Question, reply: Reply) -> str:
         return f"the probability of `{unlike[0]}` is {'not known' if unlike[0] in question.labels else 'not asked for'}"
     total = math.fsum(reply.values.values())
     if min(reply.values.values()) < 0 or not 0 < total < 1 + ROUNDING:
-        return f"its probabilities are none: they sum up to {total:.6g}"
+        return f"its probabilities are invalid: they add up to {total:.6g}"
     return ""
 
 

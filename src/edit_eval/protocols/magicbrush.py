@@ -67,7 +67,7 @@ def _mean(measure: str, judgements: Sequence[Judgement]) -> float:
     counted = [one for one in settled(judgements) if one.category != EARLIER]
     numbers = []
     for one in counted:
-        status, reason = one.outcome(measure) or (Status.UNDEFINED, "its benchmark lacks what that needs")
+        status, reason = one.outcome(measure) or (Status.UNDEFINED, "its benchmark does not have what that needs")
         if status is not Status.OK:
             raise Missing(status, f"the authors' script stops at `{one.sample_id}`: {reason}")
         numbers.append(one.scores[measure])

@@ -37,14 +37,14 @@ class Numbers:
         def __post_init__(self) -> None:
             for name, what in self.measures.items():
                 if unknown := sorted({*what} - {*OF_A_SCALE, "needs"}):
-                    raise ValueError(f"measures: `{name}` has `{unknown[0]}`, which is no property of a measure")
+                    raise ValueError(f"measures: `{name}` has `{unknown[0]}`, which is not a property of a measure")
             if self.headline and self.measures and self.headline not in self.measures:
                 known = ", ".join(self.measures)
                 raise ValueError(f"headline: the judge does not measure `{self.headline}`, but {known}")
 
     def __init__(self, parameters: Parameters) -> None:
         if not parameters.measures:
-            raise ConfigurationError("protocol: `numbers` is for a judge that measures; this one is to be asked")
+            raise ConfigurationError("protocol: `numbers` is for a judge that measures; this judge is asked questions")
         self._needs = {name: tuple(what.get("needs", ())) for name, what in parameters.measures.items()}
         self.scores = {
             name: Score(scale=Scale(**{key: what[key] for key in OF_A_SCALE if key in what}), needs=(name,))

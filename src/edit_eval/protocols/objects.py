@@ -62,7 +62,7 @@ def read_object(body: str, schema: str) -> tuple[dict[str, float | str], str]:
     if not values:
         raise NoAnswer(f"the answer has no JSON object: {excerpt(body)}")
     if len(values) != len(others):
-        raise NoAnswer(f"`{first}` stands twice in one JSON object: {excerpt(body)}")
+        raise NoAnswer(f"`{first}` occurs twice in one JSON object: {excerpt(body)}")
     found: list[dict[str, float | str]] = []
     words: list[str] = []
     for value, pairs in zip(values, others, strict=True):
@@ -71,7 +71,7 @@ def read_object(body: str, schema: str) -> tuple[dict[str, float | str], str]:
             wrong = "lacks" if unlike in entries else "has another entry,"
             raise NoAnswer(f"the JSON object {wrong} {excerpt(unlike)}")
         if len(given) != 1 + len(pairs):
-            raise NoAnswer(f"a name stands twice in one JSON object: {excerpt(body)}")
+            raise NoAnswer(f"a name occurs twice in one JSON object: {excerpt(body)}")
         words += [text for name, text in given.items() if entries[name] == WORDS and isinstance(text, str)]
         found.append({name: _read(name, given[name], one) for name, one in entries.items() if one != WORDS})
     if any(other != found[0] for other in found):

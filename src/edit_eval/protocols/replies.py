@@ -50,11 +50,11 @@ def read_list(body: str, key: str, count: int) -> tuple[list[Any], str]:
         except (ValueError, RecursionError):
             raise NoAnswer(f"the answer has no JSON object: {excerpt(body)}") from None
     elif _OTHER_LIST.search("\v".join(outside)):
-        raise NoAnswer(f"another list stands beside the JSON object: {excerpt(body)}")
+        raise NoAnswer(f"there is another list beside the JSON object: {excerpt(body)}")
     if any(other != lists[0] for other in lists):
         raise NoAnswer(f"different lists in one answer: {excerpt(body)}")
     if not isinstance(lists[0], list) or len(lists[0]) != count:
-        raise NoAnswer(f"`{key}` is no list of {count}: {excerpt(body)}")
+        raise NoAnswer(f"`{key}` is not a list of {count}: {excerpt(body)}")
     words = [value for pairs in others for _, value in pairs if isinstance(value, str)]
     return lists[0], "\n".join(dict.fromkeys(words))
 
@@ -64,9 +64,9 @@ def read_number(entry: Any, lowest: float, highest: float) -> float:
     if isinstance(entry, str) and _NUMBER.fullmatch(entry.strip()):
         entry = float(entry)
     if not isinstance(entry, float):
-        raise NoAnswer(f"{excerpt(repr(entry))} is no number")
+        raise NoAnswer(f"{excerpt(repr(entry))} is not a number")
     if not lowest <= entry <= highest:
-        raise Missing(Status.OUT_OF_RANGE, f"{entry:.10g} is outside of {lowest:g} to {highest:g}")
+        raise Missing(Status.OUT_OF_RANGE, f"{entry:.10g} is outside {lowest:g} to {highest:g}")
     return entry + 0.0  # -0.0 becomes 0.0
 
 

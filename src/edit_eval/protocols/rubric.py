@@ -84,11 +84,11 @@ class Rubric:
             if strangers or "edited" not in self.images or len({*self.images}) != len(self.images):
                 raise ValueError(f"images: {self.images} is neither [edited] nor source and edited in either order")
             if self.asked == "one_by_one" and self.answer != PROBABILITIES:
-                raise ValueError(f"asked: one_by_one takes `answer: probabilities`; this is `answer: {self.answer}`")
+                raise ValueError(f"asked: one_by_one needs `answer: probabilities`; this is `answer: {self.answer}`")
             if len({*self.orders}) != len(self.orders):
                 raise ValueError(f"orders: {self.orders} names one twice")
             if "pictures" in self.orders and len(self.images) == 1:
-                raise ValueError("orders: pictures takes two `images`, source and edited")
+                raise ValueError("orders: pictures needs two `images`, source and edited")
 
         @property
         def by_item(self) -> bool:
@@ -266,12 +266,12 @@ def _unfit(parameters: Rubric.Parameters, rubric: loading.Rubric) -> str:
     written = f"`answer: {parameters.answer}`" if parameters.answer in BY_ITEM else f"`asked: {parameters.asked}`"
     if (parameters.by_item or "criteria" in parameters.orders) and not rubric.criteria:
         wanted = written if parameters.by_item else "`orders: criteria`"
-        return f"{wanted} is about our criteria, which this system_prompt replaces; leave one of the two out"
+        return f"{wanted} is about the built-in criteria, which this system_prompt replaces; leave out one of them"
     if parameters.asked == "one_by_one" and not rubric.one:
         return f"{written} takes `rubric: {loading.RUBRICS[-1]}`"
     if "pictures" in parameters.orders and f"{{{loading.IMAGES}}}" not in rubric.user_prompt_template:
         return (
-            "`orders: pictures` takes a wording that says which image is which: write "
+            "`orders: pictures` needs wording that says which image is which: write "
             f"`rubric: {loading.RUBRICS[-1]}`, and {{{loading.IMAGES}}} into a user_prompt_template of your own"
         )
     return ""

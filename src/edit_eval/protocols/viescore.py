@@ -180,7 +180,7 @@ def _side(judgement: Judgement, side: str, seed: int | None) -> float:
     if seed is None:
         raise Missing(
             reading.status,
-            f"the reply about {side} of `{judgement.sample_id}` cannot be read, and the authors guess a number there; "
+            f"the reply about {side} of `{judgement.sample_id}` cannot be read, where the authors guess a number; "
             "set `protocol.guess_seed` for theirs",
         )
     place = f"{seed} {judgement.sample_id} {judgement.edit_seed} {judgement.repeat} {side}"

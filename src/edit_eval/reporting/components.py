@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from edit_eval.config.components import KINDS, WORDS, Description, Kind, describe, known
-from edit_eval.config.shipped import FOLDER, shipped, summary
+from edit_eval.config.shipped import shipped, summary
 from edit_eval.reporting.terminal_text import one_line, padded, print_beside, stdout_console
 
 _SECTIONS: dict[Kind, str] = {
@@ -61,7 +61,7 @@ def print_components(console: Console | None = None) -> None:
         print_beside(console, Text(f"  {padded(name, width)}  ", style="cyan"), Text(summary(path)))
     console.print()
     console.print(Text("`edit-eval describe TYPE` prints the parameters of one.", style="dim"))
-    console.print(Text(f"Copy a configuration from {FOLDER}", style="dim"), soft_wrap=True)
+    console.print(Text("`edit-eval init --from NAME` writes a copy of a configuration.", style="dim"))
 
 
 # -- edit-eval describe --
@@ -100,7 +100,7 @@ def _print(description: Description, console: Console) -> None:
     console.print()
     if description.problem:
         print_beside(console, "  ", Text(one_line(description.problem), style="yellow"))
-        print_beside(console, "  ", Text("Its parameters are known where it can be imported.", style="dim"))
+        print_beside(console, "  ", Text("Its parameters can only be shown where it can be imported.", style="dim"))
     elif not description.parameters:
         print_beside(console, "  ", Text("It has no parameters."))
     for parameter in description.parameters:
@@ -128,7 +128,7 @@ def _print(description: Description, console: Console) -> None:
         print_beside(console, "      ", line.append(f"  {said}", style="default"))
     if description.placement_keys:
         console.print()
-        print_beside(console, "  ", Text("Where and how it runs, beside these in `params`:", style="dim"))
+        print_beside(console, "  ", Text("Also in `params`, where and how it runs:", style="dim"))
         print_beside(console, "      ", Text(", ".join(description.placement_keys), style="dim"))
 
 

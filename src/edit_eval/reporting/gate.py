@@ -27,7 +27,7 @@ def gate_lines(gate: Gate, *, language: str = "en") -> list[str]:
 def drift_lines(comparison: Comparison) -> list[str]:
     """Why runs are not to be compared: judges that have drifted between them."""
     drifted = [str(note) for note in comparison.notes if isinstance(note, Note) and note.kind == "drift"]
-    return [f"{one_line(note)}; `--allow-drift` compares all the same" for note in drifted]
+    return [f"{one_line(note)}; `--allow-drift` compares anyway" for note in drifted]
 
 
 def _reason(candidate: Candidate, reason: Reason, language: str) -> str:

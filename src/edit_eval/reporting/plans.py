@@ -11,13 +11,13 @@ from edit_eval.records import counted
 from edit_eval.reporting.formats import duration, short_duration
 from edit_eval.reporting.terminal_text import numbers, one_line, plain_table, print_beside, whole
 
-BOUND = "Bound: the makespan over what all work and loads, spread evenly, would take"
+BOUND = "Bound: makespan divided by the time that perfectly even work and loading would take"
 
 
 def print_plan(plan: Plan, console: Console) -> None:
     """Where the times come from, then every combination, the best one marked."""
     what = f"{counted(plan.samples, 'sample')} on {counted(plan.devices, 'device')}"
-    console.print(f"{what}, simulated by the scheduler of a real run")
+    console.print(f"{what}, simulated with the scheduler of a real run")
     for key, known in plan.durations.items():
         kind, _, name = key.partition(":")
         text = f"{one_line(name)}: {duration(known.unit)} {'an edit' if kind == 'edit' else 'a pair'}, "
@@ -46,7 +46,7 @@ def print_plan(plan: Plan, console: Console) -> None:
         console.print()
         console.print(_sizes(plan))
         if not all(size.simulated for size in plan.sizes):
-            console.print("~ from the bound, as far above it as on all machines")
+            console.print("~ estimated from the bound, not simulated")
 
 
 def _sizes(plan: Plan) -> Table:

@@ -13,6 +13,7 @@ from rich.text import Text
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Reading, Results, Sample, Status
+from edit_eval.reporting.chinese.spoken import said
 from edit_eval.reporting.formats import duration
 from edit_eval.reporting.terminal_text import lines_of, one_line, print_beside, print_facts, readable, stdout_console
 
@@ -64,7 +65,7 @@ def _sample(results: Results, sample_id: str) -> Sample:
     hint = did_you_mean(sample_id, [sample.id for sample in results.samples])
     if not hint and results.samples:
         hint = f"; it has {len(results.samples)}, the first is `{results.samples[0].id}`"
-    raise ConfigurationError(one_line(f"`{one_line(sample_id, 80)}` is no sample of {results.directory}{hint}"))
+    raise ConfigurationError(one_line(f"`{one_line(sample_id, 80)}` is not a sample of {results.directory}{hint}"))
 
 
 def _edits(results: Results, sample: Sample) -> list[Edit]:
@@ -101,40 +102,41 @@ def _sample_facts(sample: Sample) -> Facts:
         if picture.digest:
             yield "SHA-256", picture.digest
     if sample.fault:
-        yield "skipped", one_line(sample.fault)
+        yield "skipped", said(one_line(sample.fault))
 
 
 def _edit_facts(results: Results, edit: Edit) -> Facts:
     yield "seed", str(edit.seed)
-    yield "key", edit.key
+    yield "cache key", edit.key
     if edit.reason:
-        yield "reason", one_line(edit.reason)
+        yield "reason", said(one_line(edit.reason))
     if edit.image:
         yield "image", one_line(Path(results.directory) / edit.image)
-        yield "size", f"{edit.width} x {edit.height}, {edit.file_bytes:,} bytes"
+        yield "size", said(f"{edit.width} x {edit.height}, {edit.file_bytes:,} bytes")
         yield "pixels", edit.pixels
     if edit.flags:
         yield "flags", one_line(", ".join(edit.flags))
     if edit.seconds:
-        yield "time", f"{duration(edit.seconds)} on {one_line(edit.device)}"
+        yield "time", said(f"{duration(edit.seconds)} on {one_line(edit.device)}")
 
 
 def _judgement_facts(judgement: Judgement) -> Facts:
     for name, score in judgement.scores.items():
         spread = f", {judgement.spread[name]:.3f} between its readings" if name in judgement.spread else ""
-        yield one_line(name), f"{score:.3f}{spread}"
+        yield one_line(name), said(f"{score:.3f}{spread}")
     for name, (status, reason) in judgement.missing.items():
         if name != judgement.headline:  # of which the title and `reason` say it
-            yield one_line(name), one_line(f"{status}: {reason}")
+            yield one_line(name), said(one_line(f"{status}: {reason}"))
     if judgement.reason:
-        yield "reason", one_line(judgement.reason)
+        scored = judgement.status is Status.OK  # then it is what the judge says
+        yield "reason", one_line(judgement.reason) if scored else said(one_line(judgement.reason))
     several = sum(map(len, judgement.readings)) > 1
     for number, reading in enumerate(judgement.readings, 1):
         for question, answer in reading.items():
             of = f" {number}" if len(judgement.readings) > 1 else ""
             yield from _answer_facts(f" ({one_line(question)}{of})" if several else "", answer, judgement)
     if judgement.seconds:
-        yield "time", f"{duration(judgement.seconds)} on {one_line(judgement.device)}"
+        yield "time", said(f"{duration(judgement.seconds)} on {one_line(judgement.device)}")
 
 
 def _answer_facts(which: str, answer: Reading, judgement: Judgement) -> Facts:
@@ -145,8 +147,8 @@ def _answer_facts(which: str, answer: Reading, judgement: Judgement) -> Facts:
         yield f"values{which}", one_line(", ".join(f"{name} {value:.4g}" for name, value in answer.values.items()))
     if answer.mass is not None:
         known = answer.mass if isinstance(answer.mass, str) else f"{answer.mass:.3f}"
-        yield f"mass{which}", f"{known} (of the probability, on the answers that were asked for)"
+        yield f"mass{which}", said(f"{known} (probability of the allowed answers together)")
     if answer.reason and answer.reason != judgement.reason:
-        yield f"reason{which}", one_line(answer.reason)
+        yield f"reason{which}", said(one_line(answer.reason))
     if answer.asked > 1:
-        yield f"asked{which}", f"{answer.asked} times"
+        yield f"asked{which}", said(f"{answer.asked} times")

@@ -21,7 +21,7 @@ from rich.text import Text
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status
-from edit_eval.reporting.failures import JUDGE_FAILED, failures
+from edit_eval.reporting.chinese.spoken import said, spoken
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
 from edit_eval.reporting.page.texts import scale_words
@@ -38,6 +38,7 @@ from edit_eval.reporting.terminal_text import (
     readable,
     stdout_console,
 )
+from edit_eval.statistics.failures import JUDGE_FAILED, failures
 from edit_eval.store.run_directory import RunDirectory
 
 IDS_SHOWN = 8
@@ -151,7 +152,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
         _print_failure(console, failure)
     if document["skipped"]:
         console.print(Text("\nskipped samples", style="bold yellow"))
-        print_facts(console, ((one_line(s["sample"], 30), one_line(s["reason"])) for s in document["skipped"]))
+        print_facts(console, ((one_line(s["sample"], 30), said(one_line(s["reason"]))) for s in document["skipped"]))
     for note in document["notes"]:
         console.print()
         print_beside(console, "note: ", Text(one_line(note)))
@@ -169,11 +170,11 @@ def _print_live(console: Console, live: Live) -> None:
     console.print()
     console.print(Text(how_far(live)))
     shown = live.devices if len(live.devices) <= IDS_SHOWN else live.devices[: IDS_SHOWN - 1]
-    print_facts(console, ((one_line(view.device), one_line(device_words(view))) for view in shown))
+    print_facts(console, ((one_line(view.device), said(one_line(device_words(view)))) for view in shown))
     if rest := live.devices[len(shown) :]:
         console.print(Text(f"  {more_devices(rest)}", style="dim"))
     if (silent := time.time() - live.at) > SILENT:
-        console.print(Text(f"not heard of for {duration(silent)}", style="yellow"))
+        console.print(Text(f"no sign of life for {duration(silent)}", style="yellow"))
 
 
 def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
@@ -181,9 +182,9 @@ def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
     held = directory.is_held()
     yield "in", one_line(document["directory"])
     if document["starts"]:
-        yield "started", _starts(document, at_work=held)
+        yield "started", said(_starts(document, at_work=held))
     if held:
-        yield "at work", one_line(directory.holder())
+        yield "at work", said(one_line(directory.holder()))
 
 
 def _starts(document: dict[str, Any], *, at_work: bool) -> str:
@@ -200,7 +201,7 @@ def _counts(document: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("")
     refused = document["edits"].get(Status.EDIT_REFUSED.value, 0)
-    columns = ("done", "failed", "set aside", *(("refused",) if refused else ()))
+    columns = ("done", "failed", "given up", *(("refused",) if refused else ()))
     for title in (*columns, "skipped", "pending", "total"):
         table.add_column(title, justify="right")
     for name in ("edits", "judgements", "controls"):
@@ -220,8 +221,10 @@ def _counts(document: dict[str, Any]) -> Table:
 def _mean(mean: MeanSoFar) -> tuple[str, str]:
     """Whose, by whom; and the headline with its scale."""
     words = f"{mean.score} {score_text(mean.mean, decimals(mean.scale, mean.mean))}"
-    scale = scale_words(mean.scale, "en", mean=mean.scale.mean_over == "categories")
-    return one_line(f"{mean.edit_model} · {mean.judge}"), f"{one_line(words)}, {scale}, {mean.scored} scored"
+    scale = scale_words(mean.scale, spoken(), mean=mean.scale.mean_over == "categories")
+    return one_line(f"{mean.edit_model} · {mean.judge}"), f"{one_line(words)}, {scale}, " + said(
+        f"{mean.scored} scored"
+    )
 
 
 def _category_table(document: dict[str, Any], results: Results) -> Table:
@@ -256,13 +259,13 @@ def _count(number: int, style: str) -> Text:
 def _print_failure(console: Console, failure: dict[str, Any]) -> None:
     things = ("score" if failure["judge"] else "edit") + ("s" if failure["count"] != 1 else "")
     who = " · ".join(one_line(name) for name in (failure["edit_model"], failure["judge"]) if name)
-    aside = ", set aside" if failure["set_aside"] else ""
+    aside = ", given up" if failure["set_aside"] else ""
     console.print()
     head = Text(failure["status"].replace("_", " "), style="bold red").append(f"  {failure['count']} {things}{aside}  ")
     print_beside(console, head, Text(who, style="dim"))
     ids = [one_line(sample) for sample in failure["samples"]]
     more = f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else ""
-    print_beside(console, "  ", Text(failure["reason"] or "no reason was recorded"))
+    print_beside(console, "  ", Text(one_line(failure["reason"]) or "no reason recorded"))
     print_beside(console, "  ", Text(", ".join(ids[:IDS_SHOWN]) + more, style="dim"))
 
 
@@ -273,7 +276,7 @@ def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
         return found
     again = one_line(going_on(Path(document["directory"])))
     if document["status"] == "incomplete":
-        found.append(("to go on:", again))
+        found.append(("to resume:", again))
     failed = dict.fromkeys(failure["status"] for failure in document["failures"])
     statuses = ",".join(status for status in failed if status != Status.EDIT_REFUSED)  # that was an answer
     if statuses:

@@ -14,6 +14,9 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
+from edit_eval.reporting.chinese.renderables import Spoken, told, wrapped
+from edit_eval.reporting.chinese.spoken import said_word, spoken
+
 _LONGEST = 10_000
 _LONGEST_SHORTENED = 2_000
 """Characters of a text that are looked at, whole or to be shortened: more than a terminal shows, whatever they are."""
@@ -122,22 +125,26 @@ def readable(document: Any) -> Any:
 
 def stdout_console() -> Console:
     """Where the verbs that read print to: the terminal's width (80 without one), colours only on a terminal."""
-    return Console(markup=False, emoji=False, highlight=False)
+    return Spoken(markup=False, emoji=False, highlight=False)
 
 
-def print_beside(console: Console, head: Text | str, body: Text) -> None:
+def print_beside(console: Console, head: Text | str, body: Text, *, as_is: bool = False) -> None:
     """Prints `body` beside `head`, wrapped within the columns that are left; nothing stands behind a line's end.
+
+    With `as_is` neither is put into the language that is spoken: they are data, or have been.
 
     A word that does not fit, such as a path, is left to the terminal to wrap, so that it can be copied whole.
     """
-    head = Text(head) if isinstance(head, str) else head
-    room = max(1, console.width - head.cell_len)
+    start = Text(head) if isinstance(head, str) else head
+    if not as_is:
+        start, body = told(start), told(body)
+    room = max(1, console.width - start.cell_len)
     too_long = any(cell_len(word) > room and ("/" in word or word.isascii()) for word in body.plain.split())
-    for line in [body] if too_long else body.wrap(console, room):
-        line = head + line
+    for line in [body] if too_long else wrapped(body, room) if spoken() == "zh" else body.wrap(console, room):
+        line = start + line
         line.rstrip()
-        console.print(line, soft_wrap=True)
-        head = Text(" " * head.cell_len)
+        Console.print(console, line, soft_wrap=True)  # it has been told already
+        start = Text(" " * start.cell_len)
 
 
 def print_dim(console: Console, words: str) -> None:
@@ -164,13 +171,16 @@ def numbers(*headings: str) -> list[Column]:
 
 
 def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:
-    """Names and values. Text is wrapped in its column; what cannot be, a path, stays whole so that it can be copied."""
-    rows = [(name, [value] if isinstance(value, str) else list(value)) for name, value in facts]
+    """Names and values: names in the language that is spoken, values as they are.
+
+    Text is wrapped in its column; what cannot be, a path, stays whole so that it can be copied.
+    """
+    rows = [(said_word(name), [value] if isinstance(value, str) else list(value)) for name, value in facts]
     column = max((cell_len(name) for name, _ in rows), default=0)
     for name, lines in rows:
         head = Text(" " * (indent + 2)).append(padded(name, column), style="dim").append("  ")
         for line in lines or [""]:
-            print_beside(console, head, Text(line))
+            print_beside(console, head, Text(line), as_is=True)
             head = Text(" " * head.cell_len)
 
 

@@ -21,9 +21,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-import yaml
-
 from edit_eval.benchmarks.categories import CATEGORIES, SUBSETS, canonical, title
+from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError
 
 RUBRICS = ("five_dimensions.v1", "five_dimensions.v2")
@@ -171,7 +170,7 @@ def packaged(name: str, language: str) -> Any:
     if language not in LANGUAGES:
         raise ConfigurationError(f"no rubrics in the language `{language}`; there are {' and '.join(LANGUAGES)}")
     file = resources.files("edit_eval.rubrics") / f"{name}.{language}.yaml"
-    return yaml.safe_load(file.read_text(encoding="utf-8"))
+    return parse_ours(file.read_text(encoding="utf-8"))
 
 
 def _ours(name: str, category: str, language: str) -> Rubric:

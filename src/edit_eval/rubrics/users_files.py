@@ -21,7 +21,9 @@ def own_prompts(path: str, questions: Collection[str]) -> dict[str, Any]:
     try:
         found = yaml.safe_load(read_text(file, "prompts"))
     except yaml.YAMLError as error:
-        raise ConfigurationError(f"protocol.prompts: {file} is no YAML ({' '.join(str(error).split())})") from None
+        raise ConfigurationError(
+            f"protocol.prompts: {file} is not valid YAML ({' '.join(str(error).split())})"
+        ) from None
     if not isinstance(found, dict):
         raise ConfigurationError(f"protocol.prompts: {file} must be a mapping with {' and '.join(questions)}")
     return found

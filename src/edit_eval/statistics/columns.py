@@ -212,7 +212,9 @@ def refuse_incomparable(columns: Sequence[Column]) -> None:
     asked alike (another source image, instruction, rubric, ...), and not one sample in common.
     """
     if len(columns) < 2:
-        raise ConfigurationError("a comparison needs two runs or more, or one run with several edit models")
+        raise ConfigurationError(
+            "a comparison needs two runs or more, or one run with several edit models: `edit-eval compare RUN RUN`"
+        )
     for a, b in combinations(columns, 2):
         reasons = differences(_whole_identity(a), _whole_identity(b))
         if reasons:
@@ -220,7 +222,7 @@ def refuse_incomparable(columns: Sequence[Column]) -> None:
         common = [sample for sample in a.scores if sample in b.scores]
         if not common:
             raise ConfigurationError(
-                f"{a.name} and {b.name} cannot be compared: not one sample has the same id in both; "
+                f"{a.name} and {b.name} cannot be compared: no sample has the same id in both; "
                 "are they of one benchmark?"
             )
         for sample in common:
@@ -232,7 +234,7 @@ def refuse_incomparable(columns: Sequence[Column]) -> None:
         if asked:
             raise incomparable(a.name, b.name, asked)
         if a.name == b.name:
-            raise ConfigurationError(f"two columns to compare have the same name, {a.name!r}; rename one run")
+            raise ConfigurationError(f"two columns have the same name, {a.name!r}; rename one run")
 
 
 def _whole_identity(column: Column) -> dict[str, object]:

@@ -83,7 +83,7 @@ def bridge_document(
         if name not in series:
             raise ConfigurationError(f"--bridge {old} {new}: no judge {name!r} here; there are: {', '.join(series)}")
     if old == new:
-        raise ConfigurationError(f"--bridge {old} {new}: name two judges, the old one and the new one")
+        raise ConfigurationError(f"--bridge {old} {new}: name two judges, the old one and then the new one")
     # As if more were better with either: the map must rise. What is given out is turned back.
     turned = gain(series[old].scale) * gain(series[new].scale)
     before = {
@@ -117,7 +117,7 @@ def bridge_document(
     if found is None:
         raise ConfigurationError(
             f"--bridge {old} {new}: both have scored {len(pairs)} edits of {len(set(pairs.clusters.tolist()))} source "
-            f"images here; a bridge takes {FEWEST_CLUSTERS} source images and scores that differ"
+            f"images here; a bridge needs {FEWEST_CLUSTERS} source images and scores that differ"
         )
     samples = Samples([before], sources, resamples=resamples)
     between = Between(before, after, samples)

@@ -117,9 +117,13 @@ def people_measures(
     one, between = found[name], found[name]["between_models"]
     images = len({sample.cluster for sample in results.samples})
     as_one = _measure(
-        "as_one_person", one["as_one_person"], one["n"], images, "these edits do not show that two people agree"
+        "as_one_person",
+        one["as_one_person"],
+        one["n"],
+        images,
+        "on these edits, agreement between two people is not shown",
     )
-    apart = "people do not tell any two edit models apart"
+    apart = "people's scores do not separate any two edit models"
     ordered = _measure("pairs_ordered", between["pairs_ordered"], between["separated"], images, apart)
     return {"as_one_person": as_one, "pairs_ordered": ordered}
 
@@ -148,13 +152,14 @@ def _nothing_matches(
     people: Sequence[PersonScore], known: Collection[tuple[str, str, int]], names: Collection[str]
 ) -> str:
     if not people:
-        return "there is not one score of people"
+        return "there are no scores by people"
     row, (edit_model, sample, edit_seed) = people[0], min(known, default=("", "", 0))
     if any((one.edit_model, one.sample_id, one.edit_seed) in known for one in people):
         theirs, ours = (", ".join(sorted(some)) for some in ({one.score_name for one in people}, names))
-        return f"not one of {len(people)} scores of people is about {ours}; they are about {theirs}"
+        return f"not one of {len(people)} of people's scores is about {ours}; they are about {theirs}"
     return (
-        f"not one of {len(people)} scores of people is about an edit of this run; the first is about {row.sample_id!r} "
+        f"not one of {len(people)} of people's scores is about an edit of this run; the first is about "
+        f"{row.sample_id!r} "
         f"by {row.edit_model!r} (edit seed {row.edit_seed}), an edit of this run is {sample!r} by {edit_model!r} "
         f"(edit seed {edit_seed})"
     )

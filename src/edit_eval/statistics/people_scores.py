@@ -58,7 +58,7 @@ def read_people_file(path: Path) -> list[PersonScore]:
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: is not UTF-8 ({error.reason}); save it as CSV in UTF-8") from error
     except csv.Error as error:
-        raise ConfigurationError(f"{path}: is no CSV ({error})") from error
+        raise ConfigurationError(f"{path}: is not a CSV file ({error})") from error
 
 
 def read_people_scores(lines: Iterable[str], where: str = "the people's scores") -> list[PersonScore]:
@@ -81,7 +81,7 @@ def read_people_scores(lines: Iterable[str], where: str = "the people's scores")
                 f"{place}: score {row['score']!r} and edit seed {row.get('edit_seed')!r} must be numbers"
             ) from None
         if not math.isfinite(score):
-            raise ConfigurationError(f"{place}: the score {row['score']!r} is no finite number")
+            raise ConfigurationError(f"{place}: the score {row['score']!r} is not a finite number")
         entry = PersonScore(
             sample_id=row["sample_id"] or "",
             edit_model=row["edit_model"] or "",

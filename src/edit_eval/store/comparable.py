@@ -23,9 +23,9 @@ from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.examined import Examined, drift_between
 
 NOTES = {
-    "left_out": "{run}: judge {judge} is left out, not every run has it with the same parameters",
-    "unfinished": "{run} is not finished: {pending} of {total} judgements still to come",
-    "samples": "not the same samples ({sizes}): every pair is compared on those that both have",
+    "left_out": "{run}: judge {judge} is left out: not every run has it with the same parameters",
+    "unfinished": "{run} is not finished: {pending} of {total} judgements are still to come",
+    "samples": "not the same samples ({sizes}): each pair is compared on the samples that both have",
     "passport": "judge {judge}: {line}",
     "passport_of_run": "judge {judge}, in {run}: {line}",
     "drift": "judge {judge} has drifted between {first} and {run}: the anchor edits score {mean} on average and "
@@ -80,7 +80,9 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
     model alone. A judge is known by its parameters, whatever the runs call it; it has its name in the first run.
     """
     if not runs:
-        raise ConfigurationError("a comparison needs two runs or more, or one run with several edit models")
+        raise ConfigurationError(
+            "a comparison needs two runs or more, or one run with several edit models: `edit-eval compare RUN RUN`"
+        )
     names = run_names([run.results.directory for run in runs])
     shared, notes = _shared_judges(runs, names)
     first = _edit_model(runs[0], runs[0].results.edit_models[0])
@@ -117,7 +119,7 @@ def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
     asked = [{sample.id: _look(sample) for sample in run.results.samples} for run in runs]
     samples = tuple(s for s in first.samples if all(of.get(s.id) == _look(s) for of in asked))
     if not samples:
-        raise ConfigurationError("the runs have no sample in common; compare runs of one benchmark")
+        raise ConfigurationError("the runs have no sample in common; compare runs of the same benchmark")
     kept = {sample.id for sample in samples}
     edits: list[Edit] = []
     judgements: list[Judgement] = []

@@ -94,7 +94,8 @@ def _take_samples(samples: dict[str, Sample], results: Results, run: str) -> Non
         ):
             if one != other:
                 raise ConfigurationError(
-                    f"{run}: sample {sample.id!r} has {what} there; name runs of one benchmark in one language"
+                    f"{run}: sample {sample.id!r} has {what} there; name runs of the same benchmark in the same "
+                    "language"
                 )
 
 

@@ -111,7 +111,7 @@ class Segment:
             except FileNotFoundError:
                 there = False
             if not there:
-                raise FileNotFoundError(errno.ENOENT, "its journals were moved or removed", str(self._path))
+                raise FileNotFoundError(errno.ENOENT, "its journals were moved or deleted", str(self._path))
 
     def close(self) -> None:
         """Syncs and closes."""

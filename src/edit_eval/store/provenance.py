@@ -65,7 +65,7 @@ def unlike_machines(environment: Mapping[str, Any]) -> list[str]:
         if found := [
             f"{name} {its.get(name) or 'none'}, not {most[name]}" for name in most if its.get(name) != most[name]
         ]:
-            notes.append(f"{one['name']} is not as the other machines: {'; '.join(found)}")
+            notes.append(f"{one['name']} differs from the other machines: {'; '.join(found)}")
     return notes
 
 
@@ -78,7 +78,7 @@ def several_kinds(environment: Mapping[str, Any]) -> list[str]:
         if len(kinds) > 1:
             notes.append(
                 f"{model.partition(':')[2]} runs on GPUs of {len(kinds)} kinds ({', '.join(kinds)}): "
-                "only on one kind does the same seed give the same pixels"
+                "the same seed gives the same pixels only on one kind"
             )
     return notes
 
@@ -111,21 +111,21 @@ class ModelsSay:
         where, first = self._first[model]
         if not (found := list(_differences(first, about))):
             return []
-        unlike = f"{model.partition(':')[2]} on {place} is not as on {where}: {'; '.join(found)}"
+        unlike = f"{model.partition(':')[2]} on {place} differs from {where}: {'; '.join(found)}"
         if self._strict:
-            raise RunDirectoryError(f"{unlike}; take one of them out of device_ids, or leave out --strict-environment")
+            raise RunDirectoryError(f"{unlike}; remove one of them from device_ids, or leave out --strict-environment")
         if unlike not in self.unlike:  # it may be loaded more than once
             self.unlike.append(unlike)
-        return [f"{unlike}; the results of the two may differ in more than chance"]
+        return [f"{unlike}; their results may differ for that reason"]
 
 
 def _told(found: list[str], strict: bool) -> list[str]:
     if not found:
         return []
-    text = f"not as at the last start of this run: {'; '.join(found)}"
+    text = f"different from the last start of this run: {'; '.join(found)}"
     if strict:
-        raise RunDirectoryError(f"{text}; go back to that, or leave out --strict-environment")
-    return [f"{text}; results made before and after may differ in more than chance"]
+        raise RunDirectoryError(f"{text}; restore it, or leave out --strict-environment")
+    return [f"{text}; results from before and after may differ for that reason"]
 
 
 def mixed_environments(directory: RunDirectory) -> list[str]:

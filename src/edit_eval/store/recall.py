@@ -112,7 +112,7 @@ def recall(
         matrix.judgement(number)  # all at once, while nobody looks for garbage among a million objects
     noticed = []
     if missing := len(made) - len(there):
-        noticed.append(f"{_pictures(missing)} gone or of another size: made again")
+        noticed.append(f"{_pictures(missing)} missing or of the wrong size: made again")
     if altered:
         noticed.append(f"{_pictures(len(altered))} not what was recorded ({min(altered.values())}): made again")
     return noticed

@@ -82,7 +82,7 @@ class RunDirectory:
     def existing(cls, path: Path) -> RunDirectory:
         """Opens a run for reading. Raises `RunDirectoryError` when there is none, or where it leads elsewhere."""
         if not (path / "config").is_dir():
-            what = "is no run directory (it has no config/)" if path.exists() else "does not exist"
+            what = "is not a run directory (it has no config/)" if path.exists() else "does not exist"
             raise RunDirectoryError(f"{path} {what}; `edit-eval run CONFIG` makes one")
         refuse_what_leads_elsewhere(path)
         return cls(path)
@@ -133,7 +133,7 @@ class RunDirectory:
         if strange := next((one for one in shards_at_work(self.path / SHARDS) if not one.endswith(shard.stem[4:])), ""):
             raise RunDirectoryError(
                 f"{self.path} is in use by {int(strange[-4:])} shards, and --shard {shard} is of another number; stop "
-                "them first, or give theirs"
+                "them first, or use their number"
             )
         (self.path / SHARDS).mkdir(exist_ok=True)
         own = FileLock(self.path / SHARDS / f"{shard.stem}.lock")
@@ -141,7 +141,7 @@ class RunDirectory:
             own.acquire(timeout=0)
         except Timeout:
             holder = who(read_holder(self.path / SHARDS / f"{shard.stem}.json"))
-            raise RunDirectoryError(f"shard {shard} of {self.path} is at work already: {holder}") from None
+            raise RunDirectoryError(f"shard {shard} of {self.path} is already running: {holder}") from None
         self._own, self._holder_file = own, self.path / SHARDS / f"{shard.stem}.json"
 
     @property
@@ -318,7 +318,7 @@ class RunDirectory:
         except (OSError, ValueError, yaml.YAMLError) as error:
             found = error
         if not isinstance(found, dict):
-            raise RunDirectoryError(f"{file} is damaged; `edit-eval run CONFIG` writes it anew")
+            raise RunDirectoryError(f"{file} is damaged; `edit-eval run CONFIG` writes it again")
         return found
 
     def says(self, configuration: dict[str, Any], resolved: dict[str, Any], samples: tuple[Sample, ...]) -> bool:
@@ -421,7 +421,7 @@ def refuse_what_leads_elsewhere(run: Path) -> None:
     if found is not None:
         what = "link" if found.is_symlink() else "pipe or a device"
         raise RunDirectoryError(
-            f"{found.path} is a {what}: a run directory holds files and folders of its own only; remove it"
+            f"{found.path} is a {what}: a run directory must contain only its own files and folders; remove it"
         )
 
 
@@ -449,5 +449,6 @@ def _writing(path: Path) -> Iterator[None]:
 
 def _cannot_write(path: Path, error: OSError) -> CannotWrite:
     return CannotWrite(
-        f"{path} cannot be written ({error.strerror or error}); all that was done is kept, and the same command goes on"
+        f"{path} cannot be written ({error.strerror or error}); all finished work is kept; rerun the same "
+        "command to resume"
     )

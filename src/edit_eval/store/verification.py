@@ -23,7 +23,7 @@ def altered_pictures(edits: Iterable[Edit], folder: Path) -> dict[str, str]:
             found = pixel_digest(open_picture(folder / edit.image))
         except PictureError as error:
             return edit.key, str(error)
-        return edit.key, "" if found == edit.pixels else f"{edit.image}: the pixels are not those that were recorded"
+        return edit.key, "" if found == edit.pixels else f"{edit.image}: the pixels differ from those recorded"
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return {key: wrong for key, wrong in threads.map(fault, edits) if wrong}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edit_eval.command_line import answer, verb, wants_json
+from edit_eval.reporting.chinese.spoken import said
 from edit_eval.verbs.arguments import Config
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def list_() -> None:
 def describe(
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="A registered name, or a class path.")],
 ) -> None:
-    """Show the parameters of a benchmark, an edit model, a judge or a protocol; and a protocol's scores."""
+    """Show the parameters of a benchmark, edit model, judge or protocol, and a protocol's scores."""
     from edit_eval.reporting.components import description_document, print_description
 
     answer(lambda: description_document(type_), lambda: print_description(type_))
@@ -39,7 +40,7 @@ def describe(
 def fetch(config: Config, *, options: Options) -> None:
     """Download the benchmark, weights and prompts of a configuration into their caches (HF_HOME, XDG_CACHE_HOME).
 
-    A machine without a network that has the same caches runs it with HF_HUB_OFFLINE=1.
+    A machine without a network that has the same caches can run it with HF_HUB_OFFLINE=1.
     """
     from edit_eval.evaluation import fetch as fetch_all
     from edit_eval.reporting.formats import memory
@@ -48,5 +49,5 @@ def fetch(config: Config, *, options: Options) -> None:
     for each in fetch_all(config, **options):
         found.append(each)
         if not wants_json():
-            print(f"{each.what}: {each.name}: {memory(each.bytes)} in {each.path}")
+            print(said(f"{each.what}: {each.name}: {memory(each.bytes)}, in {each.path}"))
     answer(lambda: [each.as_plain() for each in found], lambda: None)

@@ -10,6 +10,7 @@ import typer
 
 from edit_eval.command_line import answer, say_how_to_go_on, verb
 from edit_eval.errors import RunInterrupted
+from edit_eval.reporting.chinese.spoken import spoken
 from edit_eval.verbs.arguments import Config, RunDir
 
 judging = typer.Typer()
@@ -18,14 +19,14 @@ judging = typer.Typer()
 def print_audited(made: Any) -> None:
     from edit_eval.reporting.audit import places_of, print_audit
 
-    places = places_of(made.run.path, made.page, made.file, made.run.language)
-    answer(made.as_plain, lambda: print_audit(made.passport, places, language=made.run.language))
+    places = places_of(made.run.path, made.page, made.file, spoken(made.run.language))
+    answer(made.as_plain, lambda: print_audit(made.passport, places, language=spoken(made.run.language)))
 
 
-@verb(judging, short_help="How far judges agree with each other and with people.")
+@verb(judging, short_help="How well judges agree with each other and with people.")
 def agreement(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="A run directory; more add their judges of the same edits.")
+        list[Path], typer.Argument(metavar="RUN...", help="A run; further runs add their judges of the same edits.")
     ],
     people: Annotated[
         Path | None,
@@ -36,36 +37,34 @@ def agreement(
     ] = None,
     bridge: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="OLD NEW", help="Map scores of judge OLD to the scale of judge NEW."),
+        typer.Option(metavar="OLD NEW", help="Map scores of judge OLD to those of judge NEW."),
     ] = None,
-    score: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Look at this score instead of the headline.")
-    ] = None,
+    score: Annotated[str | None, typer.Option(metavar="NAME", help="Use this score instead of the headline.")] = None,
 ) -> None:
-    """How far the judges agree with themselves, with each other and with people, and how often they give no score."""
+    """How well judges agree with themselves, each other and people, and how often they give no score."""
     from edit_eval.reporting.agreement import print_agreement
     from edit_eval.run import Run
 
     made, *others = [Run(run) for run in runs]
     document = made.agreement(people, score, others=others, bridge=bridge)
-    answer(lambda: document, lambda: print_agreement(document, language=made.language))
+    answer(lambda: document, lambda: print_agreement(document, language=spoken(made.language)))
 
 
-@verb(judging, short_help="Examine a judge with edits of known worth.")
+@verb(judging, short_help="Examine a judge with edits of known quality.")
 def audit(
     config: Config,
     *,
-    judge: Annotated[str | None, typer.Option(metavar="NAME", help="Examine this one of several judges.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Draw other scenes.")] = 0,
-    scenes: Annotated[int, typer.Option(metavar="N", help="Scenes a category; fewer show less.")] = 40,
+    judge: Annotated[str | None, typer.Option(metavar="NAME", help="Examine this judge, if there are several.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed for drawing the scenes.")] = 0,
+    scenes: Annotated[int, typer.Option(metavar="N", help="Scenes per category; more give a surer verdict.")] = 40,
     size: Annotated[int, typer.Option(metavar="PIXELS", help="Width of the scenes.")] = 512,
     run_dir: RunDir = None,
     passports: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the passport there. Default: the user's cache.")
     ] = None,
-    people: Annotated[Path | None, typer.Option(metavar="FILE|vie", help="Hold it against people, too.")] = None,
+    people: Annotated[Path | None, typer.Option(metavar="FILE|vie", help="Also compare with people's scores.")] = None,
     judged: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="With --people: its scores of these edits.")
+        Path | None, typer.Option(metavar="RUN", help="With --people: a run in which it scored those edits.")
     ] = None,
     devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace the judge's devices.")] = None,
     set_: Annotated[
@@ -73,11 +72,11 @@ def audit(
         typer.Option("--set", metavar="KEY=VALUE", help="Replace one value of the YAML, by dotted key."),
     ] = None,
 ) -> None:
-    """Show a judge edits of known worth, asked as the configuration asks it. Its edit models are not run.
+    """Examine a judge with edits of known quality, asked as the configuration asks it. Edit models are not run.
 
-    Exit with 3 if the judge did not pass everything. Rerun the same command to resume.
+    Exit with 3 unless the judge passes every test. Rerun the same command to resume.
     """
-    from edit_eval.audit import audit as examine
+    from edit_eval.auditing import audit as examine
 
     try:
         made = examine(

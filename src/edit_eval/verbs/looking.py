@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from edit_eval.command_line import answer, verb
+from edit_eval.reporting.chinese.spoken import said, speak
 from edit_eval.verbs.arguments import RunFolder
 
 looking = typer.Typer()
@@ -23,14 +24,16 @@ def status(
     from edit_eval.reporting.status import print_status, status_document
     from edit_eval.run import Run
 
-    results = Run(run).results
+    made = Run(run)
+    results = made.results
+    speak(made.language)
     if sample is None:
         answer(lambda: status_document(results), lambda: print_status(results))
     else:
         answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
 
 
-@verb(looking, short_help="Look at runs in a browser, also while they are at work.")
+@verb(looking, short_help="View runs in a browser, also while they are running.")
 def view(
     runs: Annotated[
         list[Path] | None,
@@ -38,37 +41,35 @@ def view(
     ] = None,
     *,
     host: Annotated[
-        str, typer.Option(metavar="HOST", help="Listen on this address; any but this machine's own needs a token.")
+        str, typer.Option(metavar="HOST", help="Listen on this address; any other than localhost needs a token.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Listen on this port; 0 takes a free one.")
+        int, typer.Option(metavar="N", min=0, max=65535, help="Listen on this port; 0 picks a free one.")
     ] = 7860,
     token: Annotated[
         str,
-        typer.Option(
-            metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Answer nothing without this token; auto makes one."
-        ),
+        typer.Option(metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Require this token; auto makes one."),
     ] = "",
 ) -> None:
-    """Look at runs in a browser, also while they are at work; compare them, and vote on edits.
+    """View runs in a browser, also while they are running; compare them, and vote on edits.
 
-    Behind a connection such as `ssh -L 7860:localhost:7860 MACHINE` it works as it does here.
+    On a remote machine, connect with `ssh -L 7860:localhost:7860 MACHINE`.
     """
     from edit_eval.execution.run_folders import RUNS
     from edit_eval.viewer.server import serve
 
-    serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(line, flush=True))
+    serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(said(line), flush=True))
 
 
-@verb(looking, short_help="Write a report that can be sent: one page, a folder or a zip.")
+@verb(looking, short_help="Write a report to send: one page, a folder or a zip.")
 def export(
     run: RunFolder,
     target: Annotated[Path, typer.Argument(metavar="FILE.html|FOLDER|FILE.zip", help="Where to write it.")],
     *,
-    size: Annotated[int, typer.Option(metavar="PIXELS", help="The longest side of the pictures in it.")] = 1024,
+    size: Annotated[int, typer.Option(metavar="PIXELS", help="Longest side of the pictures in it.")] = 1024,
     samples: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Only the samples in this CSV.")] = None,
 ) -> None:
-    """Write a report with its sources and edits in it, from the records alone; no link leads out of it.
+    """Write a report with all its pictures inside, from the records; it needs no other file.
 
     With --samples it is about those in the column sample_id alone: the report's gallery saves such a CSV (Export).
     """
@@ -79,4 +80,4 @@ def export(
     made = Run(run)
     ids = None if samples is None else ids_in(samples)
     written = write(made.results, made.summary, target, language=made.language, side=size, samples=ids)
-    answer(lambda: {"written": str(written)}, lambda: print(f"report: {written}"))
+    answer(lambda: {"written": str(written)}, lambda: print(said(f"report: {written}")))

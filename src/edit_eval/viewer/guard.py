@@ -92,9 +92,9 @@ class Guard:
     def _of_host(self, headers: Mapping[str, str]) -> Refusal | None:
         host = _HOST.fullmatch(headers.get("host", ""))
         if host is None:
-            return Refusal(400, "no Host, or none that can be read")
+            return Refusal(400, "the Host header is missing or unreadable")
         if not self._anywhere and not is_loopback(host["name"]):
-            return Refusal(403, "this server answers for localhost alone; forward its port, or start it with --host")
+            return Refusal(403, "this server only answers on localhost; forward its port, or start it with --host")
         return None
 
     def _of_origin(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
@@ -103,12 +103,12 @@ class Guard:
             f"http://{headers['host']}".lower(),
             f"https://{headers['host']}".lower(),
         ):
-            return Refusal(403, "another site's page asks")
+            return Refusal(403, "the request comes from another site's page")
         visits = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not (
             visits and scope["method"] == "GET"
         ):
-            return Refusal(403, "another site's page asks")
+            return Refusal(403, "the request comes from another site's page")
         return None
 
     def _of_token(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
@@ -120,7 +120,7 @@ class Guard:
         if any(hmac.compare_digest(one.encode("utf-8", "replace"), self._token.encode()) for one in told if one):
             return None
         return Refusal(
-            401, "open the address that `edit-eval view` printed, with its token", {"WWW-Authenticate": "Bearer"}
+            401, "open the address that `edit-eval view` printed, including its token", {"WWW-Authenticate": "Bearer"}
         )
 
     def _without_token(self, scope: Scope) -> str:
@@ -146,14 +146,14 @@ def _of_method(scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
         return Refusal(404, "there is no such page")
     sends = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
     if method in ("GET", "HEAD"):
-        return Refusal(400, "nothing is to be sent here") if sends else None
+        return Refusal(400, "nothing can be sent here") if sends else None
     if method != "POST" or not _VOTE.fullmatch(path):
-        return Refusal(405, "this can only be looked at", {"Allow": "GET, HEAD"})
+        return Refusal(405, "this can only be read", {"Allow": "GET, HEAD"})
     if headers.get("content-type", "").lower() not in ("application/json", "application/json; charset=utf-8"):
         return Refusal(415, "a vote is sent as application/json")
     length = headers.get("content-length", "")
     if "transfer-encoding" in headers or not re.fullmatch(r"\d{1,9}", length):
-        return Refusal(411, "say how long it is")
+        return Refusal(411, "its length is missing")
     if int(length) > LONGEST_BODY:
         return Refusal(413, "too long for a vote")
     if "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":

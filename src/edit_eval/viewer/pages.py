@@ -10,10 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import yaml
 from markupsafe import Markup
 
 from edit_eval import __version__
+from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Sample
 from edit_eval.reporting.page.export import export
@@ -30,7 +30,6 @@ from edit_eval.reporting.page.page import (
 )
 from edit_eval.reporting.page.rendering import template_environment
 from edit_eval.reporting.page.texts import LANGUAGES
-from edit_eval.reporting.page.verdict import verdict_html
 from edit_eval.statistics.summary import summarise
 from edit_eval.store.comparable import compare_runs, together
 from edit_eval.store.run_directory import refuse_what_leads_elsewhere
@@ -50,7 +49,7 @@ def own(name: str) -> str:
 @cache
 def texts() -> dict[str, dict[str, str]]:
     """The viewer's own words: `{key: {"en": ..., "zh": ...}}`."""
-    loaded: dict[str, dict[str, str]] = yaml.safe_load(own("texts.yaml"))
+    loaded: dict[str, dict[str, str]] = parse_ours(own("texts.yaml"))
     return loaded
 
 
@@ -115,13 +114,13 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
     language = runs[0].language
     served = Served(
         _OfSeveral(compared[0].pictures, {name: compared[place].pictures for name, place in of_run.items()}),
-        above=verdict_html(compare_runs(runs), language),
         style=own("live.css"),
         script=own("compared.js"),
         data={"runs": [{"name": watched.path.name, "address": watched.base} for watched in compared]},
         texts=texts(),
     )
-    return served_page(one, summarise(one), served, language=language)
+    summary = {**summarise(one), "comparison": compare_runs(runs).document()}
+    return served_page(one, summary, served, language=language)
 
 
 @dataclass(frozen=True)

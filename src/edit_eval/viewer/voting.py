@@ -50,7 +50,7 @@ class Ticket:
 def rater_name(name: object) -> str:
     """A rater's name as it is kept. Raises `NotAVote` for what is none."""
     if not isinstance(name, str) or not _NAME.fullmatch(name.strip()):
-        raise NotAVote(400, "say who votes: a name of 1 to 60 letters")
+        raise NotAVote(400, "say who votes: a name of 1 to 60 characters")
     return name.strip()
 
 
@@ -104,9 +104,9 @@ class Voting:
         try:
             sent = json.loads(body)
         except (ValueError, RecursionError):
-            raise NotAVote(400, "that is no JSON") from None
+            raise NotAVote(400, "that is not JSON") from None
         if not isinstance(sent, dict):
-            raise NotAVote(400, "that is no vote")
+            raise NotAVote(400, "that is not a vote")
         rater, choice, seconds = rater_name(sent.get("rater")), sent.get("choice"), sent.get("seconds")
         if choice not in CHOICES:
             raise NotAVote(400, f"the choices are {', '.join(CHOICES)}")
@@ -186,17 +186,18 @@ def _disagreement(following: Following, a: str, b: str, items: Sequence[tuple[st
     """Of each item, 0 to 1: how close the two are to their judges, and how far apart the judges are about them."""
     matrix = following.matrix
     assert matrix is not None
-    scales = {judge.name: judge.scoring.scale for judge in matrix.judges}
+    scoring = {judge.name: judge.scoring for judge in matrix.judges}
     found = []
     for sample, seed in items:
         by_judge: dict[str, dict[str, float]] = {}
         for edit, judgements in following.of_sample(sample)[1]:
             if edit.edit_seed == seed and edit.edit_model in (a, b):
                 for one in judgements:
-                    if one.score is not None and scales[one.judge].span:
-                        by_judge.setdefault(one.judge, {})[edit.edit_model] = one.score
+                    score = one.scores.get(scoring[one.judge].headline)
+                    if score is not None and scoring[one.judge].scale.span:
+                        by_judge.setdefault(one.judge, {})[edit.edit_model] = score
         apart = [
-            gain(scales[judge]) * (of[a] - of[b]) / (scales[judge].span or 1.0)
+            gain(scoring[judge].scale) * (of[a] - of[b]) / (scoring[judge].scale.span or 1.0)
             for judge, of in by_judge.items()
             if len(of) == 2
         ]

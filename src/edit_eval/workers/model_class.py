@@ -97,15 +97,15 @@ def refuse_changed(revision: str, class_path: str, model_class: type[Any], param
     if not revision or revision == getattr(loader, "digest", ""):
         return
     if not hasattr(model_class, "revision"):
-        raise ChangedError(f"{file} has changed since the run began; run the same command again")
+        raise ChangedError(f"{file} has changed since the run began; rerun the same command")
     try:
         found = str(model_class.revision(parameters))
     except Exception as error:
-        raise ChangedError(f"its revision cannot be told any more ({error}); run the same command again") from error
+        raise ChangedError(f"its revision can no longer be determined ({error}); rerun the same command") from error
     if found != revision:
         raise ChangedError(
-            "what decides its results has changed since the run began "
-            f"(revision {revision[:16]!r}, now {found[:16]!r}); run the same command again"
+            "what determines its results has changed since the run began "
+            f"(revision {revision[:16]!r}, now {found[:16]!r}); rerun the same command"
         )
 
 

@@ -29,11 +29,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from PIL import Image
-
-from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.judges.contract import Form
-from edit_eval.pictures import check_edit, keep_small_copy, own_copy, write_png
+from edit_eval.pictures import check_edit, formats, keep_small_copy, own_copy, write_png
 from edit_eval.privacy import secrets_of
 from edit_eval.workers.failures import kind_of, one_line
 from edit_eval.workers.lacking import lacking
@@ -176,17 +173,21 @@ class Worker:
         refuse_changed(order["revision"], order["class_path"], model_class, parameters)
         self._model = model_class(parameters)
         self._devices = order["devices"]
-        self._server = ServerEnvironment(**order.get("server", {}))
+        self._server = order.get("server", {})
         self._forms = [Form(form, tuple(labels), schema) for form, labels, schema in order.get("forms", ())]
         if hasattr(self._model, "prepare"):
             self._model.prepare()
-        Image.init()  # Pillow's formats are imports, too, and else come with the first picture
+        formats()  # they are imports, too, and else come with the first picture
         self.send(event="prepared")
 
     def _load(self, order: Message) -> None:
         begin = time.monotonic()
         taken = inspect.signature(self._model.load).parameters
-        more = {"offload": order.get("offload", "none"), "server": self._server, "forms": self._forms}
+        more = {"offload": order.get("offload", "none"), "forms": self._forms}
+        if "server" in taken:
+            from edit_eval.endpoints.serving import ServerEnvironment  # no other model waits for its imports
+
+            more["server"] = ServerEnvironment(**self._server)
         self._model.load(self._devices, **{name: value for name, value in more.items() if name in taken})
         about: dict[str, object] = getattr(self._model, "about", dict)()
         self._capacity = max(1, int(getattr(self._model, "capacity", 1)))
@@ -295,6 +296,8 @@ class Worker:
             batch = batches.pop(0)
             if inputs is not None and batch == places:
                 judge = partial(self._model.judge, [opened[i] for i in batch], inputs=inputs)
+            elif getattr(self._model, "only_looks", False):
+                judge = partial(self._model.judge, [opened[i] for i in batch])
             else:
                 judge = partial(self._judge_copies, [opened[i] for i in batch])
             try:

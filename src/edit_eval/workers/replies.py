@@ -26,7 +26,7 @@ def as_results(replies: Any, count: int) -> list[Message]:
     texts or `Reply`s, or have values that are no finite numbers.
     """
     if not isinstance(replies, (list, tuple)):  # a text is a sequence, too: of characters that may be digits
-        raise ModelError(f"the judge returned {type(replies).__name__}, not a list with one text a request")
+        raise ModelError(f"the judge returned {type(replies).__name__}, not a list with one text per request")
     if len(replies) != count:
         raise ModelError(f"the judge gave {len(replies)} answers to {count} requests")
     return [_result(reply) for reply in replies]
@@ -73,5 +73,5 @@ def _number(name: str, value: object) -> float:
     except OverflowError:  # an integer or a fraction
         number = math.inf
     if not math.isfinite(number):
-        raise ModelError(f"the judge's value `{name}` is {number}; leave out what is not defined")
+        raise ModelError(f"the judge's value `{name}` is {number}; leave out undefined values")
     return number

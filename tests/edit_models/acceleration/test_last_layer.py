@@ -1,4 +1,4 @@
-"""The last layer for the noise alone against the whole one: the same up to rounding, with half of the arithmetic."""
+"""The last layer only for the noise against the whole one: the same up to rounding, with half of the arithmetic."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def most_apart(one: QwenImageEdit, other: QwenImageEdit) -> int:
 def test_edits_are_the_same_up_to_rounding(modulation: str, name: str, tiny_models: Path) -> None:
     settings: dict[str, Any] = {**PLAIN, "modulation": modulation, "num_inference_steps": 3}
     short = loaded(tiny_models / name, short_last_layer=True, **settings)
-    assert short.about()["last_layer"] == "for the noise alone"
+    assert short.about()["last_layer"] == "only for the noise"
     whole = loaded(tiny_models / name, **settings)
     assert whole.about()["last_layer"] == ""
     assert most_apart(short, whole) <= 1
@@ -107,7 +107,7 @@ def test_with_rotary_positions_in_real_numbers_all_is_compiled_once(
 @pytest.mark.parametrize("offload", ["model", "group"])
 def test_with_offload(offload: str, tiny_models: Path) -> None:
     model = loaded(tiny_models / "qwen-image-edit", offload, short_last_layer=True)
-    assert model.about()["last_layer"] == ("for the noise alone" if offload == "model" else "")
+    assert model.about()["last_layer"] == ("only for the noise" if offload == "model" else "")
     assert levels_apart(edited(model), edited(loaded(tiny_models / "qwen-image-edit", offload))) <= 1
 
 
@@ -122,12 +122,12 @@ def test_layers_that_compute_something_else_are_found_out(tiny_models: Path, mon
         return text, made * 1.1
 
     monkeypatch.setattr(block, "forward", newer)
-    said = r"short_last_layer: the layers of this diffusers .* apart from the stock layer's; set it to false"
+    said = r"short_last_layer: this version of diffusers has layers .* from the stock layer's;  set it to false"
     with pytest.raises(LoadError, match=said):
         loaded(tiny_models / "qwen-image-edit", short_last_layer=True)
     monkeypatch.setattr(block, "forward", stock)
     monkeypatch.delattr(block, "_modulate")
-    with pytest.raises(LoadError, match=r"short_last_layer: the layers of this diffusers .* '_modulate'"):
+    with pytest.raises(LoadError, match=r"short_last_layer: this version of diffusers has layers .* '_modulate'"):
         loaded(tiny_models / "qwen-image-edit", short_last_layer=True)
 
 

@@ -248,7 +248,7 @@ class TestEnvironments:
         findings = self.foreign(load, uv=["transformers==4.57.1"])
         notes = [finding for finding in findings if finding.level == "note"]
         assert [note.text for note in notes] == [
-            "judge testing: an environment with transformers==4.57.1 will be made by the first run, once"
+            "judge testing: an environment with transformers==4.57.1 will be made once, by the first run"
         ]
         assert not (tmp_path / "cache" / "edit-eval" / "environments").exists()
 

@@ -66,7 +66,7 @@ def refusal(raw: dict[str, Any], **options: Any) -> str:
 
 NO_GPU = (
     "diffusion_model.params.device_ids: no GPU is visible to this command, and qwen_image_edit has 53.7 GiB of weights;"
-    " to run it on the CPU all the same, write `device: cpu` in its `params`, or give `--devices cpu`"
+    " to run it on the CPU anyway, write `device: cpu` in its `params`, or give `--devices cpu`"
 )
 
 
@@ -74,7 +74,7 @@ def test_without_a_gpu_a_large_model_is_refused_by_run_plan_and_doctor(tmp_path:
     assert refusal(big(tmp_path)) == NO_GPU
     with pytest.raises(ConfigurationError) as caught:
         plan(big(tmp_path))
-    assert str(caught.value) == f"{NO_GPU}; `plan --gpus N` imagines GPUs"
+    assert str(caught.value) == f"{NO_GPU}; `plan --gpus N` simulates GPUs"
     (found,) = [f for f in examine(big(tmp_path)) if f.area == "devices" and f.stops]
     assert f"{found.text}; {found.advice}" == f"edit model qwen_image_edit: {NO_GPU}"
 
@@ -116,7 +116,8 @@ def test_weights_that_cannot_be_had_are_said_at_once(tmp_path: Path, monkeypatch
     cache = tmp_path / "huggingface" / "hub"
     assert refusal(big(tmp_path, revision="v2")) == (
         f"model_name: the weights of Qwen/Qwen-Image-Edit are not in the cache {cache}, and http://127.0.0.1:9 cannot"
-        " be reached; where there is a network run `hf download Qwen/Qwen-Image-Edit --revision v2`, or give a folder"
+        " be reached; on a machine with a network, run `hf download Qwen/Qwen-Image-Edit --revision v2`, or "
+        "give a folder"
     )
     assert time.monotonic() - begin < 60
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -136,7 +137,7 @@ def test_half_a_download_needs_the_hub_too(tmp_path: Path) -> None:
     snapshot.mkdir(parents=True)
     (snapshot / "model_index.json").write_text('{"vae": ["diffusers", "AutoencoderKLQwenImage"]}')
     found = no_weights(editor(tmp_path), {"HF_HOME": str(tmp_path / "huggingface"), **OFFLINE})
-    assert f"are not whole in the cache ({snapshot / 'vae'} is missing), and http" in str(found)
+    assert f"are incomplete in the cache ({snapshot / 'vae'} is missing), and http" in str(found)
 
 
 def test_an_address_that_lets_us_in() -> None:

@@ -103,7 +103,7 @@ class TestRealEnvironments:
     def test_the_module_itself_is_not_there(self, tmp_path: Path) -> None:
         (finding,) = examined(question(tmp_path, "package_of_mine.judges"))
         assert finding.stops
-        assert "finds no module `package_of_mine.judges`" in finding.text
+        assert "cannot find the module `package_of_mine.judges`" in finding.text
 
     def test_the_class_is_not_one_of_its_kind(self, tmp_path: Path) -> None:
         write(tmp_path, mine="class Judge: pass")
@@ -266,7 +266,7 @@ class TestLibraries:
         )
         (finding,) = environment_findings(self.asked(), words, ())
         assert finding.stops
-        assert "torchvision 0.28.0 does not go with torch 2.13.0+cpu in /e/bin/python" in finding.text
+        assert "torchvision 0.28.0 does not match torch 2.13.0+cpu in /e/bin/python" in finding.text
         assert "edit-eval needs none" in finding.advice
 
     def test_libraries_older_than_the_models_are_made_for(self) -> None:

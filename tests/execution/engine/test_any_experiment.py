@@ -13,6 +13,7 @@ from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import View
 from edit_eval.records import Judgement, Sample, Status
 from edit_eval.store.matrix import Matrix
+from examples_of import examples
 from execution.engine.imagined_workers import Journals, Start
 from small_matrix import Asking, ask, asked_judge, small_experiment, small_samples
 
@@ -68,7 +69,7 @@ def said(matrix: Matrix) -> list[list[str]]:
     return [[reply.text for reply in replies] for replies in matrix.replies]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(experiments(), st.integers(0, 2**30), st.integers(1, 3), st.booleans())
 def test_every_cell_comes_to_an_end_and_the_journals_say_it_all(
     experiment: Experiment, seed: int, size: int, by_category: bool
@@ -91,7 +92,7 @@ def test_every_cell_comes_to_an_end_and_the_journals_say_it_all(
         assert came_to(other) == came_to(done), "in another order, in other company"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(experiments(), st.integers(0, 2**30), st.integers(1, 3), st.booleans(), st.lists(st.floats(0, 1), max_size=3))
 def test_a_run_that_is_ended_anywhere_comes_to_the_same_whatever_happens_to_it(
     experiment: Experiment, seed: int, size: int, by_category: bool, ends: list[float]

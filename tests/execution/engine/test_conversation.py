@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from edit_eval.execution.engine.conversation import EVENTS, Conversation
 from edit_eval.workers import messages
 from edit_eval.workers.messages import Lines, Message, encode
+from examples_of import examples
 
 EDITED = {"pixels": "ab", "width": 4, "height": 3, "file_bytes": 90, "flags": ["identical_to_source"]}
 GOOD: dict[str, Message] = {
@@ -134,14 +135,14 @@ def refusal(data: bytes) -> str:
     return ""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(sorted(GOOD)), st.data())
 def test_whatever_stands_in_a_message_there_is_one_kind_of_error(event: str, data: st.DataObject) -> None:
     changed = data.draw(st.dictionaries(st.sampled_from([*GOOD[event], "event", "else"]), JSON, max_size=3))
     assert "\n" not in refusal(encode({"event": event, **GOOD[event], **changed}))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.binary(max_size=200))
 def test_whatever_bytes_come_there_is_one_kind_of_error(data: bytes) -> None:
     assert "\n" not in refusal(data + b"\n")

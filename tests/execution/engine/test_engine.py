@@ -392,7 +392,7 @@ def test_a_load_that_nobody_needs_any_more_is_not_waited_for() -> None:
     assert sorted(case.notes.finished) == list(range(4))
     assert case.engine.now < 10
     loads = [(a.device, a.end - a.begin, a.what) for a in case.notes.activities if a.kind == "loading"]
-    assert loads == [("gpu:0", 1.0, ""), ("gpu:1", pytest.approx(5.0), "not needed any more")]
+    assert loads == [("gpu:0", 1.0, ""), ("gpu:1", pytest.approx(5.0), "no longer needed")]
     assert not [name for name, _ in case.notes.events if name in ("died", "retired")]
 
 

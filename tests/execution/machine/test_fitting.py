@@ -104,7 +104,7 @@ class TestFit:
         (finding,) = fit_findings(wanted(EDITOR, "cuda:0", "cuda:1"), gpus, None)
         assert finding.level == "ok"
         assert finding.text.endswith("which fits on each of its 2 places")
-        assert "by its published configuration" in finding.text
+        assert "from its published configuration" in finding.text
 
     def test_a_gpu_in_use_is_named_with_its_users_and_the_others_are_offered(self) -> None:
         busy = gpu(1, 12, 80, users=("1234 python (68.0 GiB)",))
@@ -112,7 +112,7 @@ class TestFit:
         (finding,) = fit_findings(wanted(EDITOR, "cuda:0", "cuda:1"), gpus, None)
         assert finding.level == "warning"
         assert "only 12.0 GiB free on cuda:1, used by 1234 python (68.0 GiB)" in finding.text
-        assert finding.advice == "it will be dropped; device_ids: [0, 2] have room"
+        assert finding.advice == "it will not be used; device_ids:  [0, 2] have room"
 
     def test_where_it_fits_nowhere_the_run_would_stop(self) -> None:
         gpus = [gpu(0, 47), gpu(1, 47)]
@@ -275,13 +275,13 @@ class TestServed:
         (finding,) = fit_findings(*served("cuda:0", free=70.0), None)
         assert finding.level == "problem"
         assert finding.text == (
-            "judge m: 73.6 GiB a GPU, which its server takes at its start, but only 70.0 GiB free on cuda:0"
+            "judge m: 73.6 GiB a GPU, which its server takes when it starts, but only 70.0 GiB free on cuda:0"
         )
         assert finding.advice == "serve: {memory: 0.86}"
 
     def test_a_share_that_is_smaller_than_its_weights(self) -> None:
         (finding,) = fit_findings(*served("cuda:0", memory=0.5), None)
-        text = "judge m: its server may take 40.0 GiB of each GPU, and its weights take more: 57.9 GiB"
+        text = "judge m: its server may take 40.0 GiB of each GPU, but its weights need more: 57.9 GiB"
         assert (finding.level, finding.text) == ("problem", text)
         (finding,) = fit_findings(*served("cuda:0", memory=0.5, args=["--quantization", "fp8"]), None)
         assert finding.level == "ok"

@@ -68,7 +68,7 @@ class TestGpus:
 
     def test_an_entry_that_ends_the_list_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, gpu(0), gpu(1), visible="1,7,0")
-        assert "names `7`, which is not there" in findings()[1].text
+        assert "names `7`, which does not exist" in findings()[1].text
 
     def test_gpus_of_two_kinds_and_another_order_are_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, gpu(0), gpu(1, title="NVIDIA A100"))
@@ -79,7 +79,7 @@ class TestGpus:
 
     def test_memory_that_is_not_told_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, {"uuid": "GPU-1", "title": "NVIDIA GB10"})
-        assert [f.text for f in findings()] == ["cuda:0 NVIDIA GB10: the driver does not tell its memory"]
+        assert [f.text for f in findings()] == ["cuda:0 NVIDIA GB10: the driver does not report its memory"]
 
 
 class TestHost:

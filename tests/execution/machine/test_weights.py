@@ -92,7 +92,7 @@ class TestOneFile:
     )
     def test_something_else_is_refused(self, tmp_path: Path, content: bytes) -> None:
         (tmp_path / "a.safetensors").write_bytes(content)
-        with pytest.raises(ValueError, match="is no safetensors file"):
+        with pytest.raises(ValueError, match="is not a safetensors file"):
             loaded_bytes(tmp_path / "a.safetensors", "bfloat16")
 
     def test_a_pointer_of_git_lfs_is_recognised(self, tmp_path: Path) -> None:

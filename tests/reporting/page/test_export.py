@@ -49,7 +49,7 @@ def test_one_page_has_all_pictures_in_it(made: Results, tmp_path: Path, browser:
     tab.locator(".card a").first.click()
     tab.locator("#stage img").first.wait_for()
     tab.wait_for_function("() => [...document.querySelectorAll('#stage img')].every((one) => one.naturalWidth === 96)")
-    assert tab.locator("#detail-words a[target]").count() == 0, "no link to a file that is not there"
+    assert tab.locator("#detail-words a[target]").count() == 0, "no link to a file that does not exist"
     assert [url for url in asked if not url.startswith("data:")] == [page.as_uri()]
     tab.close()
 
@@ -103,7 +103,7 @@ def test_a_page_of_some_samples_has_their_numbers_and_says_so(made: Results, tmp
 def test_what_is_there_is_not_written_over(made: Results, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
-    with pytest.raises(ConfigurationError, match="is there already"):
+    with pytest.raises(ConfigurationError, match="already exists"):
         export(made, summarise(made), tmp_path / "full", language="en")
     with pytest.raises(ConfigurationError, match="--size 9: must be from 64 to 4096 pixels"):
         export(made, summarise(made), tmp_path / "new", language="en", side=9)

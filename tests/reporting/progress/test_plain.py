@@ -36,9 +36,9 @@ def test_a_run_with_every_kind_of_trouble(tmp_path: Path) -> None:
         "   0 schedule: pull, a free device takes the next sample",
         "   0 edits by qwen_image_edit on cuda:0: 6, first 0, 1, 2, 3, 4, …",
         "   0 scores by qwen3_vl on cuda:0: 6, score of rubric, out of 10",
-        "  15 progress: 0 %, edits 0/6, scores 0/6, time left not known yet",
+        "  15 progress: 0 %, edits 0/6, scores 0/6, time left unknown",
         "  35 loaded: edit model qwen_image_edit on cuda:0 in 30 s (1 of 1)",
-        "  45 progress: 0 %, edits 0/6, scores 0/6, time left not known yet; cuda:0 at step 2/10",
+        "  45 progress: 0 %, edits 0/6, scores 0/6, time left unknown; cuda:0 at step 2/10",
         " 105 progress: 8 %, edits 1/6 (0.86/min), scores 0/6, 3 min 12 s left for the edits",
         " 135 progress: 16 %, edits 2/6 (1.2/min), scores 0/6, 2 min 40 s left for the edits",
         " 175 progress: 25 %, edits 3/6 (1.3/min), scores 0/6, 2 min 00 s left for the edits",
@@ -49,7 +49,7 @@ def test_a_run_with_every_kind_of_trouble(tmp_path: Path) -> None:
         " 280 progress: 50 %, edits 4/6 (1.2/min), scores 0/6, 1 failed, 40 s left for the edits",
         " 290 failed: 00004_环境_hard: no edit: failed 2 times; the last time: its process was killed by SIGKILL",
         " 290 died: edit model qwen_image_edit on cuda:0: its process was killed by SIGKILL",
-        " 295 progress: 66 %, edits 4/6, scores 0/6, 2 failed, time left not known yet",
+        " 295 progress: 66 %, edits 4/6, scores 0/6, 2 failed, time left unknown",
         " 350 loaded: judge qwen3_vl on cuda:0 in 1 min 00 s (1 of 1)",
         " 353 progress: 75 %, edits 4/6, scores 1/6 (20/min), 2 failed, 15 s left",
         " 362 category Environmental: mean 6.50, min 6.50, max 6.50, 2/3 scored",
@@ -64,7 +64,7 @@ def test_batch_sync_deals_out_and_counts_batches(tmp_path: Path) -> None:
     assert "edits by qwen_image_edit on cuda:0: 4, first 0, 2, 4, 6" in log
     assert "edits by qwen_image_edit on cuda:1: 3, first 1, 3, 5" in log
     assert [line[5:] for line in log.splitlines() if " batch: " in line] == [
-        f"batch: {n}/4 in 40 s" for n in (1, 2, 3, 4)
+        f"batch: {n}/4 done in 40 s" for n in (1, 2, 3, 4)
     ]
     assert [part for part in log.split(", ") if part.startswith("batch")] == [f"batch {n}/4" for n in (1, 1, 2, 3, 4)]
 

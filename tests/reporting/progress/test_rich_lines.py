@@ -87,7 +87,7 @@ def test_lines() -> None:
     RichProgress(terminal(file)).write(LINES)
     assert [line.rstrip() for line in file.getvalue().splitlines()] == [
         "",
-        "schedule  round_robin  edit i belongs to device i mod N",
+        "schedule  round_robin  edit i goes to device i mod N",
         "                                    device     count  first samples",
         "          edits by qwen_image_edit  cuda:0        45  0, 6, 12, 18, 24, …",
         "                                    cuda:1        45  1, 7, 13, 19, 25, …",
@@ -105,7 +105,7 @@ def test_lines() -> None:
         "    died  qwen_image_edit on cuda:1: its process was killed by SIGKILL (the",
         "          kernel may have run out of memory)",
         "    note  cuda:1 is 12 % slower than the others at editing with qwen_image_edit",
-        "          (12 lines were left out)",
+        "          (12 lines skipped)",
     ]
 
 
@@ -281,7 +281,7 @@ def test_a_flood_of_lines_is_cut() -> None:
     file = io.StringIO()
     RichProgress(terminal(file)).write([Said("note", str(n)) for n in range(LINES_AT_ONCE + 30)])
     lines = file.getvalue().splitlines()
-    assert lines[0].strip() == "(30 lines were left out)"
+    assert lines[0].strip() == "(30 lines skipped)"
     assert lines[-1].strip() == f"note  {LINES_AT_ONCE + 29}"
 
 

@@ -61,7 +61,7 @@ def test_the_end_agrees_with_the_records(tmp_path: Path, schedule: str, by_categ
     assert len(unscored) == 16
     lost = {line.about.partition(" ")[0] for line in display.of(Said) if line.words.startswith("no edit: ")}
     assert lost == {"00002_物理_hard", "00007_环境_hard"}
-    assert not [words for words in display.said("note") if "set aside" in words]
+    assert not [words for words in display.said("note") if "given up" in words]
 
 
 def test_each_category_is_summed_up_once_when_its_last_score_has_come(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_batch_under_way(tmp_path: Path) -> None:
     display = watch(SimulatedRun(tmp_path, count=7, schedule="batch_sync"))
     batches = list(dict.fromkeys(s.batch for s in display.snapshots))
     assert batches == [(1, 4), (2, 4), (3, 4), (4, 4), None]
-    assert display.said("batch") == [f"{n}/4 in 40 s" for n in (1, 2, 3, 4)]
+    assert display.said("batch") == [f"{n}/4 done in 40 s" for n in (1, 2, 3, 4)]
     assert {s.batch for s in watch(SimulatedRun(tmp_path / "pull", count=7)).snapshots} == {None}
 
 

@@ -55,11 +55,11 @@ def test_rate(per_minute: float, shown: str) -> None:
 @pytest.mark.parametrize(
     ("snapshot", "shown"),
     [
-        (Snapshot(), "time left not known yet"),
+        (Snapshot(), "time left unknown"),
         (Snapshot(left=3720), "1 h 02 min left"),
         (Snapshot(left=60, left_without=("judge",)), "1 min 00 s left for the edits"),
         (Snapshot(left=60, left_without=("edit",)), "1 min 00 s left for the scores"),
-        (Snapshot(edits=Count(total=4)), "time left not known yet"),
+        (Snapshot(edits=Count(total=4)), "time left unknown"),
     ],
 )
 def test_left(snapshot: Snapshot, shown: str) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import PIL
@@ -140,6 +141,7 @@ def example_pictures() -> dict[str, Image.Image]:
     return {"source": picture_of(planned.scene), "edit": picture_of(apply(planned.scene, planned.edit))}
 
 
+@cache
 def drawing_digest() -> str:
     """Twelve hexadecimal digits of the code that draws, Pillow's version included."""
     digest = hashlib.sha256(PIL.__version__.encode())

@@ -1,4 +1,4 @@
-"""The transformer's last layer for the noise alone: what it makes of the text and of the source nobody reads.
+"""The transformer's last layer only for the noise: what it makes of the text and of the source nobody reads.
 
 Of the last layer's output the pipelines keep the tokens of the noise, fewer than half of all. The others are needed as
 keys and values of its attention, but not as queries, and not behind it: that is half of the layer's arithmetic, 1.7 of
@@ -26,7 +26,9 @@ def use_last_layer_for_noise(transformer: Any) -> None:
     Before any other measure takes parts out of the layers. Raises `LoadError` where this diffusers' layers compute
     something else than this file knows.
     """
-    with trial("short_last_layer: the layers of this diffusers are others than edit-eval knows", "set it to false"):
+    with trial(
+        "short_last_layer: this version of diffusers has layers that edit-eval does not know", "set it to false"
+    ):
         _try(transformer)
     layers = transformer.transformer_blocks
     layers[-1] = _class()(layers[-1])

@@ -80,7 +80,7 @@ class ModulationTables:
         times = [(time.expand(given.shape[0]).to(given.dtype) / 1000).to(given.device) for time in timesteps]
         if not torch.equal(times[step], given):
             raise EditEvalError(
-                "modulation: this version of diffusers gives the transformer other times than its schedule has; "
+                "modulation: this version of diffusers gives the transformer different times from its schedule; "
                 "set modulation to live"
             )
         embeddings = self._embeddings(times, keywords)

@@ -35,7 +35,9 @@ def short_limits(configuration: Configuration, experiment: Experiment) -> list[F
             tokens = section.parameters.get(limit)
             if form and isinstance(tokens, int) and tokens < TOKENS_NEEDED[form]:
                 what = WANTED.get(form, "its answers")
-                text = f"judge {name}: `{limit}: {tokens}` is short for {what}; an answer that is cut off is no score"
+                text = (
+                    f"judge {name}: `{limit}: {tokens}` is too low for {what}; an answer that is cut off gives no score"
+                )
                 advice = f"set it to {TOKENS_GIVEN[form]}, or leave it out"
                 found.append(Finding("models", "warning", text, advice))
     return found
@@ -47,7 +49,9 @@ def short_thoughts(configuration: Configuration) -> list[Finding]:
     for name, section in configuration.judges.items():
         tokens = section.parameters.get("thinking_tokens")
         if section.parameters.get("thinking") == "on" and isinstance(tokens, int) and tokens < THOUGHT_NEEDED:
-            text = f"judge {name}: `thinking_tokens: {tokens}` is short for a thought; one that is cut off is no answer"
+            text = (
+                f"judge {name}: `thinking_tokens: {tokens}` is too low for thinking; cut off there, it gives no answer"
+            )
             found.append(Finding("models", "warning", text, f"set it to {THOUGHT_GIVEN}, or leave it out"))
     return found
 

@@ -19,7 +19,7 @@ SAID = {
     "canvas_rule": "size: {}",
     "sources": "sources: {}",
     "prompt_rewriting": "prompt rewriting: {}",
-    "pictures": "tokens a picture: {}",
+    "pictures": "tokens per picture: {}",
     "thinking": "thinking: {}",
 }
 

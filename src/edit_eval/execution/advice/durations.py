@@ -58,7 +58,7 @@ def durations_of(
             duration = Duration(load, unit, source, published=True)
         if duration is None:
             raise ConfigurationError(
-                f"nothing is known of how long {section.name} takes: run a few samples with it (`edit-eval run CONFIG "
+                f"how long {section.name} takes is unknown: run a few samples (`edit-eval run CONFIG "
                 "--limit 8 --run-dir RUN`), then plan with `--from RUN`"
             )
         found[key] = duration
@@ -109,7 +109,7 @@ def _known(section: ModelSection, asked: float) -> Duration | None:
         return Duration(JUDGE_BYTES / LOAD_BYTES_A_SECOND, asked * unit, "estimated for an H100", published=True)
     if section.type in ("scene_editor", "scene_judge"):
         unit = asked * (0.2 + float(parameters.get("seconds", 0.0)))
-        return Duration(0.5, unit, "the embedded models on one processor")
+        return Duration(0.5, unit, "the built-in models on one CPU core")
     if section.type in ("copy_source", "blank", "image_folder"):
-        return Duration(0.3, 0.05, "they only write a picture")
+        return Duration(0.3, 0.05, "it only writes a picture")
     return None

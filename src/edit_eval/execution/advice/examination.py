@@ -123,7 +123,7 @@ def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
     """An error as findings that stop: its line, and its further faults one by one."""
     faults = [*getattr(error, "faults", ()), *getattr(error, "__notes__", ())]
     if isinstance(error, BenchmarkError) and faults:
-        advice = "mend it, or set benchmark.on_bad_sample: skip"
+        advice = "fix it, or set benchmark.on_bad_sample: skip"
         more = len(faults) - MOST_NAMED
         rest = [f"and {more} more bad sample{'s' if more > 1 else ''}"] if more > 0 else []
         return [Finding(area, "problem", fault, advice) for fault in (*faults[:MOST_NAMED], *rest)]
@@ -132,7 +132,7 @@ def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
 
 def _configuration_findings(configuration: Configuration | None) -> list[Finding]:
     if configuration is None:
-        return [Finding("configuration", "note", "none was given: only the machine is looked at")]
+        return [Finding("configuration", "note", "none was given: only the machine is checked")]
     names = [*configuration.edit_models, "judged by", *configuration.judges]
     findings = [Finding("configuration", "ok", f"{configuration.name}: {' '.join(names)}")]
     return findings + [Finding("configuration", "note", note) for note in configuration.notes]
@@ -174,7 +174,7 @@ def _question(
     """What the model's environment is to be asked; nothing where there is none yet, and `findings` get why."""
     section, requirements = wanted.section, wanted.section.placement.uv
     if requirements and not uv_is_made(uv_folder(requirements)):
-        text = f"{wanted.who}: an environment with {', '.join(requirements)} will be made by the first run, once"
+        text = f"{wanted.who}: an environment with {', '.join(requirements)} will be made once, by the first run"
         findings.append(Finding("environments", "note", text))
         return []
     try:
@@ -205,8 +205,8 @@ def _question(
         return [client, Question(f"{wanted.who}: its server", python, packages=(engine.package, *engine.needs))]
     program = served.command[0]
     if "{python}" not in program and shutil.which(program) is None:
-        text = f"{wanted.who}: there is no program {program}"
-        findings.append(Finding("environments", "problem", text, "serve.command begins with a program on the PATH"))
+        text = f"{wanted.who}: program not found: {program}"
+        findings.append(Finding("environments", "problem", text, "start serve.command with a program on the PATH"))
     return [client]
 
 
@@ -271,7 +271,9 @@ def _path_findings(configuration: Configuration, environment: Mapping[str, str])
     models = configuration.models.values()
     if not environment.get("PYTHONPATH") or not any(section.placement.foreign for section in models):
         return []
-    text = "PYTHONPATH is set, and reaches the models' own environments: it may bring them libraries of another one"
+    text = (
+        "PYTHONPATH is set and also applies in the models' own environments, where it may bring in the wrong libraries"
+    )
     return [Finding("environments", "warning", text, "unset PYTHONPATH for this command")]
 
 
@@ -318,20 +320,22 @@ def _weight_findings(
         size = f" ({gb(weights.stored)})" if weights.stored else " (of unknown size)"
         text = f"{who}: {weights.name}{size} is not in the cache {cache}"
         if variable:
-            advice = f"where there is a network: {command}; {variable} forbids it here"
+            advice = f"on a machine with a network: {command}; {variable} forbids it here"
             return [Finding("models", "problem", text, advice)]
         before = downloads.get(cache, 0)
         downloads[cache] = before + weights.stored if weights.stored and before is not None else None
-        return [Finding("models", "warning", f"{text}: the first run would download it", f"do it before: {command}")]
+        return [
+            Finding("models", "warning", f"{text}: the first run would download it", f"do it beforehand: {command}")
+        ]
     if weights.faults:
         cached = cache in weights.folder.parents
         level: Any = "warning" if cached and not variable else "problem"
-        advice = f"{command} fetches what is missing" if cached else "copy or download the model's files again"
+        advice = f"{command} downloads what is missing" if cached else "copy or download the model's files again"
         return [Finding("models", level, f"{who}: {fault}", advice) for fault in weights.faults]
     if not weights.stored:
-        text = f"{who}: no weights of a known form (safetensors) in {weights.folder}: their size is not known"
+        text = f"{who}: no safetensors weights in {weights.folder}: their size is unknown"
         return [Finding("models", "note", text)]
-    return [Finding("models", "ok", f"{who}: {gb(weights.stored)} of weights in {weights.folder}, whole")]
+    return [Finding("models", "ok", f"{who}: {gb(weights.stored)} of weights in {weights.folder}, complete")]
 
 
 # -- benchmark and keys --
@@ -378,7 +382,7 @@ def _key_findings(configuration: Configuration, environment: Mapping[str, str]) 
                 findings.append(Finding("keys", "ok", f"{section.name}: {name} is set"))
             elif section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL"):
                 text = f"{section.name}: the variable {name} ({key}) is not set"
-                findings.append(Finding("keys", "note", text, "a server of your own may need none"))
+                findings.append(Finding("keys", "note", text, "your own server may not need one"))
             else:
                 text = f"{section.name}: the variable {name} ({key}) is not set"
                 findings.append(Finding("keys", "problem", text, f"export {name}=..."))

@@ -71,7 +71,7 @@ def claimed_twice(models: Sequence[Laid]) -> Obstacle | None:
             if other is not section and (shared := sorted(device for device in both if device.startswith("cuda"))):
                 return Obstacle(
                     f"{section.named('serve')}: the server of {section.name} takes {share:.0%} of {shared[0]} at its "
-                    f"start, and {other.name} is to stay loaded there (placement: together)",
+                    f"start, where {other.name} is to stay loaded (placement: together)",
                     "give it less (`serve: {memory: 0.4}`), or write `execution: {placement: swap}`",
                 )
     return None
@@ -91,7 +91,7 @@ def no_gpu(
     return Obstacle(
         f"{section.named('device_ids')}: no GPU is visible to this command{why}, and {section.name} has {gib(size)} of "
         "weights",
-        "to run it on the CPU all the same, write `device: cpu` in its `params`, or give `--devices cpu`",
+        "to run it on the CPU anyway, write `device: cpu` in its `params`, or give `--devices cpu`",
     )
 
 
@@ -110,11 +110,11 @@ def no_weights(section: ModelSection, environment: Mapping[str, str]) -> Obstacl
     variable = offline(environment)
     if not variable and hub_answers(environment):
         return None
-    missing = f"not whole in the cache ({weights.faults[0]})" if weights.faults else f"not in the cache {cache}"
+    missing = f"incomplete in the cache ({weights.faults[0]})" if weights.faults else f"not in the cache {cache}"
     reason = f"{variable} forbids asking the Hub" if variable else f"{_hub(environment)} cannot be reached"
     return Obstacle(
         f"{section.named(checkpoint_of(section)[0])}: the weights of {weights.name} are {missing}, and {reason}",
-        f"where there is a network run `{download_command(section)}`, or give a folder",
+        f"on a machine with a network, run `{download_command(section)}`, or give a folder",
     )
 
 

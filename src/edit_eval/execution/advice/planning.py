@@ -233,7 +233,7 @@ def make_plan(
         categories = [canonical(name) for name in configuration.benchmark.filters.categories] or CATEGORIES
         path = configuration.benchmark.parameters.get("data_path", "the benchmark")
         several = f"{len(categories)} categories of equal size are" if len(categories) > 1 else "one category is"
-        notes.append(f"{path} is not there: {several} taken for it")
+        notes.append(f"{path} does not exist: {several} assumed instead")
     if samples is not None:
         categories = _stretched(categories if chosen is None else [categories[n] for n in chosen], samples)
         chosen = None
@@ -375,7 +375,7 @@ def _place(section: ModelSection, machine: Machine) -> tuple[Place, ...]:
     """A model's replicas on a machine. Raises `ConfigurationError` where a run would be refused for it."""
     chosen = places(section, machine)[0]
     if obstacle := no_gpu(section, chosen, machine, os.environ):
-        raise ConfigurationError(f"{obstacle}; `plan --gpus N` imagines GPUs")
+        raise ConfigurationError(f"{obstacle}; `plan --gpus N` simulates GPUs")
     return chosen
 
 

@@ -153,11 +153,11 @@ def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
         module = question.class_path.rpartition(":")[0]
         if f"{module}.".startswith(f"{missing_class}."):
             advice = f"put it beside the configuration ({question.folder}), or install it there"
-            return [problem(f"{python} finds no module `{module}`", advice)]
+            return [problem(f"{python} cannot find the module `{module}`", advice)]
         text = f"{python} has no {missing_class}, which {question.class_path} imports"
         return [problem(text, install_line(python, [missing_class], has_pip))]
     if found.get("class_error"):
-        return [problem(f"{question.class_path} cannot be used in {python}: {found['class_error']}", "mend the class")]
+        return [problem(f"{question.class_path} cannot be used in {python}: {found['class_error']}", "fix the class")]
     findings = []
     needs = [need for need in found.get("needs", ()) if question.class_path]
     missing = list(dict.fromkeys(str(need["missing"]).partition(".")[0] for need in needs if need["missing"]))
@@ -166,7 +166,7 @@ def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
     torchvision = str(found.get("torchvision", ""))
     if torchvision:
         versions = found.get("libraries", {})
-        text = f"torchvision {versions.get('torchvision', '')} does not go with torch {versions.get('torch', '')}"
+        text = f"torchvision {versions.get('torchvision', '')} does not match torch {versions.get('torch', '')}"
         advice = f"uninstall torchvision in {python} (edit-eval needs none), or install the one built for this torch"
         findings.append(problem(f"{text} in {python}: {torchvision}", advice))
     for need in needs:
@@ -223,13 +223,13 @@ def _torch_findings(question: Question, found: Mapping[str, Any], gpus: Sequence
         said = f" ({cuda['error']})" if cuda["error"] else ""
         worst: Level = "problem" if question.class_path else "warning"
         if not cuda["devices"] and not cuda["built"]:
-            findings.append(finding(worst, f"{where} is built without CUDA", "install a CUDA build of torch there"))
+            findings.append(finding(worst, f"{where} was built without CUDA", "install a CUDA build of torch there"))
         elif not cuda["devices"]:
             advice = "install a torch built for this driver (`nvidia-smi` shows up to which CUDA), or update the driver"
             findings.append(finding(worst, f"{where} (CUDA {cuda['built']}) sees no GPU{said}", advice))
         elif cuda["devices"] < len(gpus):
             text = f"{where} sees {cuda['devices']} of {len(gpus)} GPUs{said}"
-            findings.append(finding("warning", text, "a GPU that it does not see is dropped"))
+            findings.append(finding("warning", text, "a GPU that it cannot see is not used"))
         for title in dict.fromkeys(g.title for g in gpus if not _has_kernels(g, cuda["architectures"])):
             text = f"{where} has no kernels for {title} (only {', '.join(cuda['architectures'])})"
             findings.append(finding("warning", text, "install a torch built for this GPU"))

@@ -17,9 +17,9 @@ SHOWN = 80  # characters of an answer
 def edit_finding(who: str, examined: Mapping[str, Any]) -> Finding:
     """One line: the server is down, or what it made. `examined`: see the probe."""
     if error := examined.get("error"):
-        return Finding("servers", "problem", f"{who}: {error}", "no run gets an edit from it as it is")
+        return Finding("servers", "problem", f"{who}: {error}", "a run would get no edits from it like this")
     about, size = examined["about"], " x ".join(map(str, examined["size"]))
-    made = f" with a picture of {size} pixels" if size else "; no edit was asked for (probe: false)"
+    made = f" with a picture of {size} pixels" if size else "; no edit was requested (probe: false)"
     where = f"{who}: {about.get('server', 'its server')} answered in {examined['seconds']:.1f} s"
     return Finding("servers", "ok", where + made)
 
@@ -27,7 +27,7 @@ def edit_finding(who: str, examined: Mapping[str, Any]) -> Finding:
 def server_finding(who: str, examined: Mapping[str, Any], judge: AskedJudge, question: Question) -> Finding:
     """One line: the server is down, or what it answered, and whether that can be read. `examined`: see the probe."""
     if error := examined.get("error"):
-        return Finding("servers", "problem", f"{who}: {error}", "no run gets a score from it as it is")
+        return Finding("servers", "problem", f"{who}: {error}", "a run would get no scores from it like this")
     text, about = str(examined["text"]), examined["about"]
     where = f"{who}: {about.get('server', 'its server')} answered in {examined['seconds']:.1f} s"
     said = " ".join(text.split())
@@ -46,13 +46,13 @@ def server_finding(who: str, examined: Mapping[str, Any], judge: AskedJudge, que
     advice = "see which model answers there, and what its prompt asks for"
     if question.form == "score":
         advice = "for a judge that answers in words: `protocol: {answer: reason_then_score}`"
-    return Finding("servers", "warning", f"{where} what is no score ({reading.reason})", advice)
+    return Finding("servers", "warning", f"{where} without a score ({reading.reason})", advice)
 
 
 ABILITIES = {
-    "schema": ("not held", "holds no answer to a schema", "holds an answer to a schema ({})"),
+    "schema": ("not held", "does not enforce a schema", "enforces a schema ({})"),
     "probabilities": ("none", "gives no probabilities", "gives probabilities ({})"),
-    "thinking": ("no switch", "takes no switch for thinking", "takes a switch for thinking ({})"),
+    "thinking": ("no switch", "has no switch for thinking", "has a switch for thinking ({})"),
 }
 """What a judge says about its server -> what it says where there is no such thing, that in words, and the opposite."""
 

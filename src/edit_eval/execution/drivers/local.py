@@ -34,7 +34,7 @@ CLOSE_SECONDS = 5.0  # how long killed processes may take to be gone
 SHORT_OF = {
     errno.EMFILE: "this process may open no more files; `ulimit -n` raises the limit",
     errno.ENFILE: "this machine can open no more files",
-    errno.EAGAIN: "no more processes may be started; `ulimit -u` raises the limit, if no container sets it",
+    errno.EAGAIN: "no more processes can be started; `ulimit -u` raises the limit, unless a container sets it",
     errno.ENOMEM: "this machine has no memory for another process",
 }
 """What the machine lacks when a process cannot be started, and what to do."""
@@ -217,7 +217,7 @@ class LocalDriver:
                     self._events.append(Event(process.number, message))
                 process.heard = True
         except ValueError as error:  # a model that writes into every descriptor, or an answer without end
-            process.fault = f"it was killed, because it wrote into the pipe that is reserved for edit-eval ({error})"
+            process.fault = f"it was killed because it wrote into the pipe reserved for edit-eval ({error})"
             self.kill(process.number)
         return True
 

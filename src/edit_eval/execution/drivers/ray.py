@@ -165,7 +165,7 @@ class RayDriver(LocalDriver):
             self._wait(deadline)
         if self._all_taken:
             self.close()
-            raise ConfigurationError("execution.driver: ray: other jobs have reserved every GPU of the cluster")
+            raise ConfigurationError("execution.driver: ray: other jobs have reserved all GPUs of the cluster")
         for _, node in sorted(self._nodes.items()):
             self._number(node)
         return self
@@ -244,7 +244,7 @@ class RayDriver(LocalDriver):
                 else:
                     raise ValueError("a stranger")
         except (ValueError, KeyError, TypeError) as error:
-            self._lose(node, f"it said what no agent of ours would say ({error})")
+            self._lose(node, f"it sent a message that no edit-eval agent sends ({error})")
         if node.unsent:
             self._send_node(node)
 
@@ -290,7 +290,7 @@ class RayDriver(LocalDriver):
         elif "lacking" in message:
             self._lacking[node.name] = message["lacking"]
         elif message.get("shared") is False:
-            self._note(f"{node.name} does not see the run directory: its pictures come and go over the network")
+            self._note(f"{node.name} cannot see the run directory: its pictures are sent over the network")
 
     def _offered(self, node: Node) -> Iterator[tuple[tuple[str, str], Message]]:
         """The pictures that its workers were told of, and no others."""
@@ -404,7 +404,8 @@ class RayDriver(LocalDriver):
         """Waits for messages and deaths. Raises `Stopped` when the cluster itself is gone."""
         if self._failure:
             raise Stopped(
-                f"the Ray cluster is gone: {self._failure}; all that was done is kept, and the same command goes on "
+                f"the Ray cluster is gone: {self._failure}; all finished work is kept; rerun the same command "
+                "to resume "
                 "as soon as there is a cluster"
             )
         return super().poll(seconds)

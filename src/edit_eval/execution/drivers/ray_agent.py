@@ -154,7 +154,7 @@ def _sweep() -> None:
 def lacking(name: str, revision: str | None, dtype: str, environment: Mapping[str, str]) -> list[str]:
     """What is wrong with the weights of that name here; nothing where they are whole."""
     weights = find_weights(name, revision, dtype, environment)
-    return [f"{name} is not there"] if weights.folder is None else [f"{name}: {fault}" for fault in weights.faults]
+    return [f"{name} does not exist"] if weights.folder is None else [f"{name}: {fault}" for fault in weights.faults]
 
 
 class Meters:

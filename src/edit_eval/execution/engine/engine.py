@@ -30,7 +30,7 @@ from edit_eval.scheduling.replicas import Command, Replica, State
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.run_directory import CannotWrite
 
-UNRELIABLE = "its model or its device can be relied on no more"  # why a worker is replaced that nobody blames
+UNRELIABLE = "its model or device is no longer reliable"  # why a worker is replaced that nobody blames
 TASK_FAILURES = 2
 SLOT_FAILURES = 5
 LOAD_ATTEMPTS = 2
@@ -141,7 +141,7 @@ class Engine:
             self._end_or_explain()
             whole = True
         except OSError as error:
-            raise CannotWrite(f"{error}; all that was done is kept, and the same command goes on") from error
+            raise CannotWrite(f"{error}; all finished work is kept; rerun the same command to resume") from error
         finally:
             self._driver.close()
             # A disk that is full refuses this as well; then what is under way already says why.
@@ -155,7 +155,7 @@ class Engine:
         if not self._work.finished:
             self._explain()
         if left := self._again.left:
-            raise Stopped(f"{left}; all else is done: make sure that it can be read, then run the same command again")
+            raise Stopped(f"{left}; all else is done: make sure that it can be read, then rerun the same command")
 
     def _explain(self) -> None:
         for model in self._unprepared:
@@ -165,7 +165,9 @@ class Engine:
                 "`edit-eval doctor CONFIG` says what is missing"
             )
         reasons = [f"{model_title(model)}: {error}" for model, error in self._first_load_error.items()]
-        raise Stopped("no device is left to do the rest; " + ("; ".join(reasons) or "every replica failed too often"))
+        raise Stopped(
+            "no device is left to finish the run; " + ("; ".join(reasons) or "every replica failed too often")
+        )
 
     def _look(self) -> None:
         if self._now - self._looked < LOOK_EVERY or self._simulated:
@@ -176,7 +178,7 @@ class Engine:
             raise KeyboardInterrupt
         if wanted == "drain" and not self._draining:
             self._draining = True
-            self._watch.note("stopping: what is under way is finished first; interrupt again to stop at once")
+            self._watch.note("stopping: running tasks finish first; interrupt again to stop at once")
             self._do(self._policy.drain())
         if due := self._again.due(self._now):
             for ticket in due:
@@ -204,9 +206,7 @@ class Engine:
         if self._first_load_error:
             self._explain()
         held = ", ".join(w.replica.name for w in self._workers.values()) or "nobody"
-        raise Stopped(
-            f"no progress: work is left, and {held} cannot do it; this is a fault of edit-eval, please report it"
-        )
+        raise Stopped(f"no progress: work is left that {held} cannot do; this is a bug in edit-eval, please report it")
 
     def _kill(self, worker: Worker, reason: str) -> None:
         worker.killed = reason
@@ -268,7 +268,7 @@ class Engine:
             self._failed(worker, message)
         elif kind in ("prepared", "loaded"):
             if worker.stopping:
-                return  # said before it heard that it is not needed any more
+                return  # said before it heard that it is no longer needed
             if kind == "loaded":
                 self._loaded(worker, message)
             else:
@@ -350,7 +350,7 @@ class Engine:
         reason, kind = str(message["error"]), str(message["kind"])
         if kind == "disk":
             self._return(worker.replica, task)
-            raise CannotWrite(f"{reason}; all that was done is kept, and the same command goes on")
+            raise CannotWrite(f"{reason}; all finished work is kept; rerun the same command to resume")
         self._records.event(
             "failed", replica=worker.replica.name, what=self._records.about(task), error=reason, trace=message["trace"]
         )
@@ -393,7 +393,7 @@ class Engine:
             if worker.loaded:
                 self._activity(replica, "unloading", worker.since, self._now, "")
             elif worker.loading_since is not None:
-                self._activity(replica, "loading", worker.loading_since, worker.since, "not needed any more")
+                self._activity(replica, "loading", worker.loading_since, worker.since, "no longer needed")
             self._watch.replica(replica, "ended", {})
             for task in list(replica.hands.values()):
                 self._return(replica, task)
@@ -490,8 +490,8 @@ class Engine:
         signature, count = Counter(r for r in self._recent if r).most_common(1)[0] if any(self._recent) else ("", 0)
         if count > SAME_FAILURE_WINDOW // 2:
             raise Stopped(
-                f"{count} of the last {SAME_FAILURE_WINDOW} tasks failed in the same way ({signature}); "
-                "mend that and run the same command again"
+                f"{count} of the last {SAME_FAILURE_WINDOW} tasks failed the same way ({signature}); "
+                "fix that, then rerun the same command"
             )
 
     def _activity(self, replica: Replica, kind: str, begin: float, end: float, what: str) -> None:

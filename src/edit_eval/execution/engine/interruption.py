@@ -17,7 +17,7 @@ ANNOUNCED = (signal.SIGTERM, signal.SIGUSR1)
 """Signals after which the end comes by itself."""
 
 
-ENDED = "SIGUSR1: all that was done is kept, and the same command goes on"
+ENDED = "SIGUSR1: all finished work is kept; rerun the same command to resume"
 
 
 @contextlib.contextmanager

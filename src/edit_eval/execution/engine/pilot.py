@@ -123,9 +123,9 @@ class Pilot:
         judged = [one for one in failed if isinstance(one, Judgement)]
         way = next((one.advice(judged) for one in self._matrix.judges if judged and one.name == judged[-1].judge), "")
         statuses = ",".join(dict.fromkeys(one.status.value for one in failed))
-        mend = f"{way or 'mend that'} and run again with --retry {statuses}"
+        mend = f"{way or 'fix that'}, then run again with --retry {statuses}"
         if isinstance(last, Edit):
-            what = f"every one of the first {len(failed)} edits by {last.edit_model} failed ({last.reason})"
+            what = f"all of the first {len(failed)} edits by {last.edit_model} failed ({last.reason})"
         else:
             what = f"none of the first {len(failed)} answers by {last.judge} is a score: {last.status} ({last.reason})"
         raise Stopped(f"pilot: {what}; {mend}")

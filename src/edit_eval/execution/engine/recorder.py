@@ -216,7 +216,7 @@ class Recorder:
             (number,) = task.units
             before = self._matrix.predecessor(number)
             if before is not None and self._is_altered(before):
-                self._make_again(before, "its picture is not what was reported", task)
+                self._make_again(before, "its picture differs from what was reported", task)
                 if self._matrix.edits[number].status is Status.PENDING:
                     self._work.add(task.model, task.units, after=self._pending([before]), phase=task.phase)
             else:

@@ -78,7 +78,7 @@ def layers_zip() -> Path:
     except OSError as error:
         raise ConfigurationError(
             f"{target.parent} cannot be written ({error.strerror}), and a worker in another environment needs a file "
-            "there; set XDG_CACHE_HOME to a folder that can"
+            "there; set XDG_CACHE_HOME to a writable folder"
         ) from error
     return target
 
@@ -184,7 +184,7 @@ def _conda_environments(program: str) -> list[Path]:
 def _python_of(folder: Path) -> str:
     python = folder / "bin" / "python"
     if not os.access(python, os.X_OK):
-        there = "holds no Python (`conda install python` puts one there)" if folder.is_dir() else "is not there"
+        there = "holds no Python (`conda install python` installs it)" if folder.is_dir() else "is not there"
         raise ConfigurationError(f"{folder} {there}")
     return str(python)
 
@@ -216,7 +216,7 @@ def uv_interpreter(requirements: Sequence[str], note: Note = say) -> str:
     with _alone(folder, lambda: note(f"waiting for another process to make the environment for {names}")):
         if not uv_is_made(folder):
             shutil.rmtree(folder, ignore_errors=True)
-            note(f"making the environment for {names}, once: {folder}")
+            note(f"making the environment for {names} (only once): {folder}")
             pillow = any(r.lower().startswith("pillow") for r in requirements)
             try:
                 make_environment(folder, [*requirements, *([] if pillow else ["pillow"])])
@@ -240,7 +240,7 @@ def _alone(folder: Path, when_waiting: Callable[[], None]) -> Iterator[None]:
             lock.acquire()
     except OSError as error:
         raise ConfigurationError(
-            f"{folder.parent} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a folder that can"
+            f"{folder.parent} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a writable folder"
         ) from error
     try:
         yield
@@ -263,7 +263,7 @@ def create_environment(
             raise ConfigurationError(f"--constraint {path}: no such file")
     folder = folder.expanduser().absolute()
     if folder.exists() and not (folder / "pyvenv.cfg").is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigurationError(f"{folder} is there already, and is no environment; give a folder that is not there")
+        raise ConfigurationError(f"{folder} already exists and is not an environment; give a new folder")
     made = make_environment(folder, requirements, constraints=constraints, python=python, shown=shown)
     return f"python: {made if _is_plain(made) else json.dumps(made, ensure_ascii=False)}"
 

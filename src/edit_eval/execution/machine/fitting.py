@@ -146,21 +146,21 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
     if need is None:
         if wanted.weights.parts:
             how = (
-                "its server's arguments change what its weights take"
+                "its server's arguments change the memory of its weights"
                 if wanted.section.served
                 else "quantised by `load`"
             )
             return [Finding("models", "note", f"{wanted.who}: {how}; its memory is not estimated")]
         return []
     if wanted.claim is not None and need.weights > wanted.claim:
-        text = f"{wanted.who}: its server may take {gib(wanted.claim)} of each GPU, and its weights take more"
+        text = f"{wanted.who}: its server may take {gib(wanted.claim)} of each GPU, but its weights need more"
         return [Finding("models", "problem", f"{text}: {gib(need.weights)}", "a larger `serve.memory`, or more GPUs")]
     if not wanted.on_gpu:
         return _on_host(wanted, need, host_free)
     known = {gpu.name: gpu for gpu in visible if gpu.free is not None}
     rooms = {p: min(known[d].free or 0 for d in p) for p in wanted.places if all(d in known for d in p)}
     if not rooms:
-        return [Finding("models", "note", f"{wanted.who}: {estimate(wanted, need)}; what is free is not known")]
+        return [Finding("models", "note", f"{wanted.who}: {estimate(wanted, need)}; free memory is unknown")]
     short = [place for place, room in rooms.items() if need.weights + CONTEXT > room]
     tight = [place for place, room in rooms.items() if room < need.total and place not in short]
     advice = remedies(wanted, visible, max(rooms.values()), host_free)
@@ -169,7 +169,7 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
         level = "problem"
     elif short:
         fitting = [gpu.name.partition(":")[2] for gpu in visible if (gpu.free or 0) >= need.total]
-        advice = f"it will be dropped; device_ids: [{', '.join(fitting)}] have room"
+        advice = f"it will not be used; device_ids:  [{', '.join(fitting)}] have room"
     text = f"{wanted.who}: {estimate(wanted, need)}"
     findings = []
     for (room, users), alike in _grouped(short, rooms, known).items():
@@ -202,8 +202,8 @@ def _on(places: Sequence[Place]) -> str:
 def estimate(wanted: Wanted, need: Need) -> str:
     """`about 60.2 GiB a GPU (53.7 GiB of weights, counted in FOLDER)`."""
     if wanted.claim is not None:
-        return f"{gib(need.weights)} a GPU, which its server takes at its start"
-    source = f"counted in {wanted.weights.folder}" if wanted.weights.folder else "by its published configuration"
+        return f"{gib(need.weights)} a GPU, which its server takes when it starts"
+    source = f"counted in {wanted.weights.folder}" if wanted.weights.folder else "from its published configuration"
     each = "a GPU" if wanted.on_gpu else "a worker"
     offloaded = wanted.section.placement.offload
     kept = f", offload: {offloaded}" if offloaded != "none" else ""
@@ -245,7 +245,7 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
     if wanted.model.kind == "judge" and wanted.weights.loaded > smaller and smaller + ANSWER_WORK + CONTEXT <= room:
         ways.append(f"model_name: {SMALLER_JUDGE}")
     if current is not None and any(gpu.memory is not None and gpu.memory >= current.total for gpu in visible):
-        ways.append("free the memory that others use")
+        ways.append("free the memory used by others")
     return "; or ".join(ways) or "a GPU with more memory, or a smaller model"
 
 
@@ -261,7 +261,7 @@ def _on_host(wanted: Wanted, need: Need, host_free: int | None) -> list[Finding]
         advice = f"device_ids: cpu:{fitting}" if fitting else "a GPU, a machine with more memory, or a smaller model"
         return [Finding("models", "problem", f"{text}, but {gib(host_free)} are free", advice)]
     if wanted.weights.loaded > 8 * GIB:
-        return [Finding("models", "warning", f"{text}; a model of this size takes hours a sample on a CPU")]
+        return [Finding("models", "warning", f"{text}; a model of this size takes hours per sample on a CPU")]
     return [Finding("models", "ok", text)]
 
 

@@ -49,7 +49,7 @@ def _needed() -> dict[str, tuple[str, str]]:
     try:
         lines = metadata.requires("edit-eval") or []
     except metadata.PackageNotFoundError:
-        raise ConfigurationError("edit-eval is not installed as a package, so what it needs is not known") from None
+        raise ConfigurationError("edit-eval is not installed as a package, so its requirements are unknown") from None
     found: dict[str, tuple[str, str]] = {}
     for line in lines:
         requirement, _, marker = (part.strip() for part in line.partition(";"))
@@ -102,7 +102,7 @@ def with_install_line(broken: dict[str, Any], specification: WorkerSpecification
         return broken
     python, own = specification.python or sys.executable, specification.class_path.rpartition(":")[0]
     if own.partition(".")[0] == module:
-        error = f"{python} finds no module `{own}`; put it beside the configuration, or install it there"
+        error = f"{python} cannot find the module `{own}`; put it beside the configuration, or install it there"
     else:
         error = f"{python} has no {module}; install it: {install_line(python, [module], bool(broken.get('pip')))}"
     return {**broken, "error": error}
@@ -152,7 +152,7 @@ def _run(command: Sequence[str], variables: Mapping[str, str], shown: bool) -> N
     except OSError as error:
         raise ConfigurationError(f"cannot run {command[0]}: {error.strerror or error}") from error
     if done.returncode:
-        words = " ".join(hide_secrets(done.stdout or "what it says is above").split())
+        words = " ".join(hide_secrets(done.stdout or "its output is above").split())
         words = words if len(words) <= 600 else "... " + words[-600:]
         line = " ".join([Path(command[0]).name, *command[1:]])
         raise ConfigurationError(f"`{line}` failed: {words}")

@@ -24,16 +24,19 @@ def gpu_findings(machine: Machine, environment: Mapping[str, str]) -> list[Findi
     findings = _folded(gpus)
     entries = visible(environment)
     if fault := machine.fault():
-        advice = "`nvidia-smi` says the same until the driver is in order; a restart often helps"
-        findings.append(Finding("devices", "warning", f"the NVIDIA driver cannot be asked: {fault}", advice))
+        advice = "`nvidia-smi` fails too until the driver works; a reboot often helps"
+        findings.append(Finding("devices", "warning", f"the NVIDIA driver does not answer: {fault}", advice))
     elif not gpus and entries is not None:
         text = f"no GPU is visible: CUDA_VISIBLE_DEVICES is `{environment['CUDA_VISIBLE_DEVICES']}`"
-        findings.append(Finding("devices", "note", text, "unset it to see all GPUs; models run on the CPU without"))
+        findings.append(Finding("devices", "note", text, "unset it to see all GPUs; models run on the CPU otherwise"))
     elif not gpus:
         text = "no GPU is visible: models run on the CPU, with one worker or as many as `--devices cpu:N` says"
         findings.append(Finding("devices", "note", text))
     elif entries is not None and len(entries) > len(gpus):
-        text = f"CUDA_VISIBLE_DEVICES names `{entries[len(gpus)]}`, which is not there: CUDA ends the list before it"
+        text = (
+            f"CUDA_VISIBLE_DEVICES names `{entries[len(gpus)]}`, which does not exist: CUDA ignores it and "
+            "everything after it"
+        )
         findings.append(Finding("devices", "warning", text, "`nvidia-smi -L` lists indices and UUIDs"))
     if environment.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID") != "PCI_BUS_ID" and len(gpus) > 1:
         order = environment["CUDA_DEVICE_ORDER"]
@@ -42,11 +45,13 @@ def gpu_findings(machine: Machine, environment: Mapping[str, str]) -> list[Findi
     kinds = dict.fromkeys(gpu.title for gpu in gpus)
     if len(kinds) > 1:
         text = f"GPUs of {len(kinds)} kinds ({', '.join(kinds)}): the same seed gives the same pixels only on one kind"
-        findings.append(Finding("devices", "note", text, "device_ids of one kind, for results that others can repeat"))
+        findings.append(
+            Finding("devices", "note", text, "use device_ids of one kind, for results that others can reproduce")
+        )
     free = [gpu.name.partition(":")[2] for gpu in gpus if is_free(gpu)]
     if gpus and len(free) < len(gpus):
         text = f"{len(free)} of {len(gpus)} GPUs are free"
-        advice = f"device_ids: [{', '.join(free)}]" if free else "wait, or end what uses them"
+        advice = f"device_ids: [{', '.join(free)}]" if free else "wait, or stop what uses them"
         findings.append(Finding("devices", "note", text, advice))
     return findings
 
@@ -68,7 +73,7 @@ def _folded(gpus: Sequence[Gpu]) -> list[Finding]:
 
 def _said_of(gpu: Gpu) -> tuple[str, Level]:
     if gpu.memory is None or gpu.free is None:
-        memory = "the driver does not tell its memory"
+        memory = "the driver does not report its memory"
     else:
         memory = f"{gpu.free / 2**30:.1f} of {gib(gpu.memory)} free"
     busy = f", {gpu.utilisation} % busy" if gpu.utilisation is not None else ""
@@ -81,7 +86,7 @@ def _said_of(gpu: Gpu) -> tuple[str, Level]:
 
 def host_finding(free: int | None) -> Finding:
     """Processors and memory."""
-    memory = f"{gib(free)} of memory free" if free is not None else "its free memory is not known"
+    memory = f"{gib(free)} of memory free" if free is not None else "its free memory is unknown"
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return Finding("host", "ok", f"{processors} processor{'s' * (processors > 1)}, {memory}")
 
@@ -110,7 +115,7 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
         try:
             free, disk = shutil.disk_usage(existing).free, existing.stat().st_dev
         except OSError as error:
-            findings.append(Finding("disk", "problem", f"{existing} cannot be looked at: {error.strerror}"))
+            findings.append(Finding("disk", "problem", f"{existing} cannot be inspected: {error.strerror}"))
             continue
         on_disk[disk] = on_disk.get(disk, 0) + count  # two of them may share it
         text = f"{what}: {gb(free)} free at {existing}"
@@ -121,7 +126,7 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
             advice = f"free {gb(on_disk[disk] - free)}, or use another disk (--run-dir, HF_HOME)"
             findings.append(Finding("disk", "problem", text, advice))
         elif on_disk[disk] * 1.5 > free or free < 1e9:
-            advice = "that is little; a full disk stops the run, which goes on once there is room"
+            advice = "that is little; a full disk stops the run, which can be resumed once there is space"
             findings.append(Finding("disk", "warning", text, advice))
         else:
             findings.append(Finding("disk", "ok", text))
@@ -146,4 +151,4 @@ def memory_advice(kind: str, memory: Mapping[str, int]) -> str:
     peak = memory.get("device_peak")
     figures = f" (at most {peak / 2**30:.1f} GiB were reserved)" if peak else ""
     smaller = "a smaller batch_size or max_pixels" if kind == "judge" else "a smaller canvas"
-    return f"{figures}; {smaller}, offload: model, or devices_per_replica: 2 need less"
+    return f"{figures}; {smaller}, offload: model, or devices_per_replica: 2 needs less"

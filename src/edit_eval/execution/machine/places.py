@@ -28,7 +28,8 @@ def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], 
     node = {gpu.name: gpu.node for gpu in machine.gpus() or ()} if per_replica > 1 else {}
     if apart := next((place for place in chosen if len({node.get(name) for name in place}) > 1), None):
         raise ConfigurationError(
-            f"{section.named('device_ids')}: {' and '.join(apart)} are one replica's and on different machines; "
+            f"{section.named('device_ids')}: {' and '.join(apart)} belong to one replica but are on different "
+            "machines; "
             "`device_ids: auto` keeps replicas on one"
         )
     return chosen, "as configured"
@@ -75,5 +76,5 @@ def _refuse_missing(section: ModelSection, machine: Machine) -> None:
     visible_to = f"{there or 'no'} GPU{' is' if there < 2 else 's are'} visible to this command"
     limit = machine.limit()
     why = f" ({limit})" if limit else ""
-    advice = "`doctor` lists them, `plan --gpus N` imagines them, `--devices cpu:2` runs on the CPU"
+    advice = "`doctor` lists them, `plan --gpus N` simulates them, `--devices cpu:2` runs on the CPU"
     raise ConfigurationError(f"{section.named('device_ids')}: {are}: {visible_to}{why}; {advice}")

@@ -20,7 +20,7 @@ def what_is_short(number: int | None, matrix: Matrix, folder: Path) -> str:
     if number in SHORT_OF:
         return SHORT_OF[number]
     if number == errno.ENOENT:
-        return "if it was moved, give its new place as `--run-dir`"
+        return "if it was moved, give its new location as `--run-dir`"
     try:
         place = os.statvfs(folder)
     except OSError:
@@ -28,7 +28,7 @@ def what_is_short(number: int | None, matrix: Matrix, folder: Path) -> str:
     if number == errno.EROFS or place.f_flag & os.ST_RDONLY:
         return "its file system is read-only: mount it for writing, or copy the run to another disk"
     if place.f_files and not place.f_favail:
-        return "its file system has room for no more files, of whatever size (`df -i`): remove some there"
+        return "its file system can hold no more files, whatever their size (`df -i`): remove some"
     return space_needed(matrix, folder)
 
 
@@ -50,7 +50,7 @@ def space_needed(matrix: Matrix, folder: Path) -> str:
     except OSError:
         free = ""
     what = f"{counted(len(left), 'edit')} and {counted(judgements, 'judgement')}"
-    return f"the {what} that are left need about {_shown(needed)}{free}"
+    return f"the remaining {what} need about {_shown(needed)}{free}"
 
 
 def _size(path: str) -> int:

@@ -94,7 +94,7 @@ def _files_of_parts(folder: Path, faults: list[str]) -> Iterator[tuple[str, list
     elif (folder / "config.json").is_file():
         yield "model", _weight_files(folder, faults)
     else:
-        faults.append(f"{folder} holds neither model_index.json nor config.json, so it is no model")
+        faults.append(f"{folder} has neither model_index.json nor config.json, so it is not a model")
 
 
 def _weight_files(folder: Path, faults: list[str]) -> list[Path]:
@@ -107,7 +107,7 @@ def _weight_files(folder: Path, faults: list[str]) -> list[Path]:
     found = [path for path in single if os.path.lexists(path)]
     if not found:
         pickled = any(path.suffix in (".bin", ".pt", ".pth") for path in folder.iterdir())
-        faults.append(f"{folder} has no safetensors" + (", only pickles, which are not loaded" if pickled else ""))
+        faults.append(f"{folder} has no safetensors" + (", only pickles, which are never loaded" if pickled else ""))
     return found
 
 
@@ -123,7 +123,7 @@ def loaded_bytes(file: Path, dtype: str) -> int:
         if start == b"version ":
             raise ValueError(f"{file} is a Git LFS pointer; run `git lfs pull` there")
         if len(start) < 8 or not 2 <= length <= LARGEST_HEADER:
-            raise ValueError(f"{file} is no safetensors file")
+            raise ValueError(f"{file} is not a safetensors file")
         text = opened.read(length)
     try:
         header = json.loads(text)
@@ -133,7 +133,7 @@ def loaded_bytes(file: Path, dtype: str) -> int:
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         if len(text) < length:
             raise ValueError(f"{file} is cut off") from None
-        raise ValueError(f"{file} is no safetensors file") from None
+        raise ValueError(f"{file} is not a safetensors file") from None
     if size != 8 + length + end:
         raise ValueError(f"{file} is cut off: it has {size} of {8 + length + end} bytes")
     return count

@@ -37,7 +37,7 @@ def draw_apart(run: Path) -> None:
     disk = done.returncode in (REFUSED, FULL)
     what = f"written to {run / 'report'}" if disk else "drawn"
     raise NotDrawn(
-        f"the report could not be {what} ({last}); all records are kept, and once that is mended "
+        f"the report could not be {what} ({last}); all records are kept; once that is fixed, "
         f"`edit-eval report {run}` writes it",
         run,
         done.returncode if disk else 1,

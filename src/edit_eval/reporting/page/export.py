@@ -25,6 +25,7 @@ from edit_eval.reporting.selection import selected
 from edit_eval.statistics.summary import summarise
 
 SIDE = 1024
+_OTHERS = (".pdf", ".md", ".txt", ".json", ".csv", ".png", ".docx", ".tar", ".gz", ".tgz")
 """Pixels of the longest side of a picture, where nobody says otherwise."""
 SMALLEST, LARGEST = 64, 4096
 PICTURES = "pictures"
@@ -61,7 +62,7 @@ def export(
 ) -> Path:
     """Writes the report to `target`, a `.html`, a `.zip` or a new folder, whole or not at all; returns it.
 
-    Sources and edits are in it with at most `side` pixels, and no link leads out of it. Sources are those that the
+    Sources and edits are in it with at most `side` pixels, and no link points outside it. Sources are those that the
     user's cache knows. `samples` are the ids of those that it is about, where it is not about all: then its numbers
     are made anew of these. Raises `ConfigurationError` where it cannot be written, and for an id that is not there.
     """
@@ -72,8 +73,13 @@ def export(
         raise ConfigurationError(f"--size {side}: must be from {SMALLEST} to {LARGEST} pixels")
     results = replace(results, samples=with_known_sources(results.samples))
     suffix = target.suffix.lower()
+    if suffix in _OTHERS:
+        raise ConfigurationError(
+            f"{target}: {suffix} is not supported; give a .html file (a browser can print it as PDF), a .zip file"
+            " or a folder"
+        )
     if target.is_dir() and (suffix in (".html", ".htm", ".zip") or any(target.iterdir())):
-        raise ConfigurationError(f"{target} is there already; name a new folder, or a file that ends in .html or .zip")
+        raise ConfigurationError(f"{target} already exists; name a new folder, or a file that ends in .html or .zip")
     try:
         if suffix in (".html", ".htm"):
             with _new(target) as temporary:

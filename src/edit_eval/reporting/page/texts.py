@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-import yaml
-
 from edit_eval.benchmarks.categories import SUBSETS, canonical, title
+from edit_eval.config.yaml_text import parse_ours
 from edit_eval.records import Scale, Status
 
 LANGUAGES = ("en", "zh")
@@ -18,7 +17,7 @@ LANGUAGES = ("en", "zh")
 def texts(file: str = "texts.yaml") -> dict[str, dict[str, str]]:
     """All texts of a file: `{key: {"en": ..., "zh": ...}}`."""
     source = files("edit_eval.reporting.page").joinpath(f"templates/{file}").read_text(encoding="utf-8")
-    loaded: dict[str, dict[str, str]] = yaml.safe_load(source)
+    loaded: dict[str, dict[str, str]] = parse_ours(source)
     return loaded
 
 

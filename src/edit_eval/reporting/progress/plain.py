@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
+from edit_eval.reporting.chinese.spoken import said
 from edit_eval.reporting.progress.view import CategoryDone, Judged, Line, Plan, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import (
     category_sentence,
@@ -53,7 +54,7 @@ class PlainProgress:
             self._next_reading = now + self._reading_pause
             self._reading_pause = min(2 * self._reading_pause, 60.0)
             percent = f" ({int(100 * so_far.fraction)} %)" if so_far.size else ""
-            self._put(f"reading the benchmark: {reading_words(so_far)}{percent}")
+            self._put(said(f"reading the benchmark: {reading_words(so_far)}{percent}"))
 
     def has_read(self) -> None:
         """Nothing has to be taken away."""
@@ -61,7 +62,8 @@ class PlainProgress:
     def write(self, lines: Sequence[Line]) -> None:
         """Writes lines."""
         for line in lines:
-            self._put(*sentences(line, scores=self._scores))
+            lines_of = list(sentences(line, scores=self._scores))
+            self._put(*(lines_of if isinstance(line, Judged) else map(said, lines_of)))  # a judge's words are its own
 
     def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Writes lines, and how far it is when it is time for that."""
@@ -77,12 +79,12 @@ class PlainProgress:
             settled = snapshot.edits.settled + snapshot.judgements.settled
             steps = steps_of(snapshot) if settled == self._settled else ""  # something takes long: within it, then
             self._settled = settled
-            self._put(how_far(snapshot) + steps)
+            self._put(said(how_far(snapshot) + steps))
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Writes the last lines and the end."""
         self.write(lines)
-        self._put(ending(snapshot))
+        self._put(said(ending(snapshot)))
 
     def _put(self, *lines: str) -> None:
         for line in lines:

@@ -15,6 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.execution.drivers.contract import Meter
+from edit_eval.reporting.chinese.renderables import told
+from edit_eval.reporting.chinese.spoken import said
 from edit_eval.reporting.progress.view import CategoryDone, DeviceView, Judged, Line, Plan, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import (
     asked_words,
@@ -67,7 +69,7 @@ class RichProgress:
         row = Table.grid(padding=(0, 2, 0, 0))
         bar = ProgressBar(1.0, so_far.fraction, width=BAR, complete_style="green") if so_far.size else Text("")
         row.add_row(Text("reading the benchmark"), bar, Text(reading_words(so_far)))
-        self._below().update(row, refresh=True)
+        self._below().update(told(row), refresh=True)
 
     def has_read(self) -> None:
         """Takes the bar away."""
@@ -96,7 +98,7 @@ class RichProgress:
         self._drawn = drawn
         width, height = self._console.size
         bars = bars_of(snapshot, width, height)
-        below.update(bars, refresh=not lines)  # with lines, writing those draws the bars below them
+        below.update(told(bars), refresh=not lines)  # with lines, writing those draws the bars below them
         self.write(lines)
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
@@ -161,8 +163,8 @@ def plan_table(plan: Plan) -> ConsoleRenderable:
     for row in plan.rows:
         name = ("edits by " if row.kind == "edit" else "scores by ") + row.model
         about = [*([first_samples(row)] if row.first else []), *asked_words(row)]
-        first = Text(", ".join(about) or "as they come", style="" if row.first else "dim")
-        table.add_row("" if name == before else Name(name), devices(row.devices), str(row.count), first)
+        first = Text(", ".join(about) or "in any order", style="" if row.first else "dim")
+        table.add_row("" if name == before else Name(said(name)), devices(row.devices), str(row.count), first)
         before = name
     schedule = tagged("schedule", "dim", Text.assemble(plan.schedule, (f"  {plan.explanation}", "dim")))
     return Padding(Group(schedule, Padding(table, (0, 0, 0, TAG + 2))), (1, 0))

@@ -50,8 +50,8 @@ class Plan:
         """The schedule in a sentence."""
         return {
             "pull": "a free device takes the next sample",
-            "round_robin": "edit i belongs to device i mod N",
-            "batch_sync": "edit i belongs to device i mod N, and all wait for each other after N",
+            "round_robin": "edit i goes to device i mod N",
+            "batch_sync": "edit i goes to device i mod N, and all devices wait for each other after every N edits",
         }[self.schedule]
 
 

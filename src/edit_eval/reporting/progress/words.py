@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from edit_eval.execution.drivers.contract import Meter
 from edit_eval.judges.answers import is_prose
 from edit_eval.records import Judgement, counted
+from edit_eval.reporting.chinese.spoken import spoken
 from edit_eval.reporting.formats import decimals, duration, score
 from edit_eval.reporting.page.texts import scale_words
 from edit_eval.reporting.progress.view import CategoryDone, DeviceView, PlanRow, Reading, Said, Snapshot
@@ -30,7 +31,7 @@ def asked_words(row: PlanRow) -> list[str]:
     controls = [counted(row.controls, "control")] if row.controls else []
     questions = [f"{row.questions:,} questions"] if row.questions > row.count + row.controls else []
     score_of = f"{row.scoring.headline} of {row.scoring.protocol}"
-    return [*controls, *questions, score_of, scale_words(row.scoring.scale, "en")]
+    return [*controls, *questions, score_of, scale_words(row.scoring.scale, spoken())]
 
 
 def first_samples(row: PlanRow) -> str:
@@ -53,7 +54,7 @@ def devices(names: Sequence[str]) -> str:
 
 def skipped(count: int) -> Said:
     """What stands in place of lines for which a display was too slow."""
-    return Said("", f"({count} lines were left out)")
+    return Said("", f"({count} lines skipped)")
 
 
 def failed(judgement: Judgement) -> str:
@@ -118,7 +119,7 @@ def rate(per_minute: float) -> str:
 def left(snapshot: Snapshot) -> str:
     """`12 min 05 s left`, as far as that is known."""
     if snapshot.left is None:
-        return "time left not known yet"
+        return "time left unknown"
     words = f"{duration(float(snapshot.left))} left"
     if snapshot.left_without:
         words += " for the edits" if "judge" in snapshot.left_without else " for the scores"

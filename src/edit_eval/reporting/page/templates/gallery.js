@@ -46,12 +46,12 @@ function instructionOf(sample) {
   return { en: sample.instructions.en || either, zh: sample.instructions.zh || either };
 }
 
-function showPage(number) {
-  const count = Math.max(1, Math.ceil(chosen.length / CARDS_A_PAGE));
+function showPage(number, most = CARDS_A_PAGE) {
+  const count = Math.max(1, Math.ceil(chosen.length / most));
   pageNumber = Math.min(Math.max(0, number), count - 1);
   const wanted = wantedNow();
   const { view } = wanted;
-  const shown = chosen.slice(pageNumber * CARDS_A_PAGE, (pageNumber + 1) * CARDS_A_PAGE);
+  const shown = chosen.slice(pageNumber * most, (pageNumber + 1) * most);
   cards.dataset.view = view;
   cards.style.setProperty('--tiles', Math.max(1, ...shown.map(({ edits }) => edits.length + (view === 'beside' ? 1 : 0))));
   cards.replaceChildren(...shown.map((one) => card(one, wanted)));

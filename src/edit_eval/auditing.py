@@ -1,7 +1,7 @@
 """The judge on trial: edits of known worth are drawn, a judge is asked about them as a configuration asks it, and what
 it said becomes a verdict, a page and a passport.
 
-from edit_eval.audit import audit
+from edit_eval import audit
 print(audit("config.yaml").passport.verdict)
 
 An audit is an evaluation like any other: the benchmark is `ladder`, the edit model `scene_rungs`, and the protocol asks
@@ -26,7 +26,7 @@ from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import evaluate
-from edit_eval.execution.session import Spectator
+from edit_eval.execution.spectator import Spectator
 from edit_eval.passports import Anchor, Passport, Subject
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
@@ -174,12 +174,12 @@ def _chosen(configuration: Configuration, judge: str | None) -> AskedJudge:
     if judge is None and len(asked) > 1:
         raise ConfigurationError(f"which judge? Give one of them: --judge {' | '.join(asked)}")
     if judge is not None and judge not in asked:
-        raise ConfigurationError(f"--judge {judge}: the configuration has no such judge; there are: {', '.join(asked)}")
+        raise ConfigurationError(f"--judge {judge}: the configuration has no such judge; it has: {', '.join(asked)}")
     found = asked[judge or next(iter(asked))]
     if found.replays:
         raise ConfigurationError(
-            f"{found.name} repeats answers that were given elsewhere, and has none about an audit's scenes; "
-            "examine the judge that gave them"
+            f"{found.name} replays recorded answers, and has none for an audit's scenes; "
+            "examine the judge that gave those answers"
         )
     return found
 
@@ -190,7 +190,7 @@ def _questions(judge: AskedJudge, language: str) -> Sequence[Question]:
     if problem := fault(judge.protocol, sample):
         raise ConfigurationError(
             f"{judge.name} cannot be examined with the protocol `{judge.protocol_name}`: {problem}, which a drawn "
-            "scene has not; `--set protocol.type=rubric` takes another protocol"
+            "scene does not have; `--set protocol.type=rubric` uses another protocol"
         )
     return judge.protocol.questions(sample)
 
@@ -216,11 +216,11 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
     if people is None and judged is None:
         return _BesidePeople()
     if people is None:
-        raise ConfigurationError("--judged names edits that people have scored; give their scores, too: --people FILE")
+        raise ConfigurationError("--judged names edits that people have scored; also give their scores: --people FILE")
     if judged is None:
         raise ConfigurationError(
-            "--people: nobody has scored an audit's scenes; name a run in which this judge scored the edits that "
-            "people did: --judged RUN"
+            "--people: nobody has scored an audit's scenes; name a run in which this judge scored the same "
+            "edits: --judged RUN"
         )
     run, subject = Run(judged), Subject.of(examined, language)
     subjects = [(one, Subject.of(one, run.language)) for one in run.experiment.judges]
@@ -251,7 +251,7 @@ def _no_such_judge(
         theirs = other.as_plain()
         differs.append(f"{one.name} has another {', '.join(key for key in mine if mine[key] != theirs[key])}")
     return (
-        f"--judged {run}: none of its judges is {name} as it is asked here ({'; '.join(differs)}); judge those edits "
+        f"--judged {run}: none of its judges is {name}, asked as it is here ({'; '.join(differs)}); judge those edits "
         "with the configuration that is examined"
     )
 

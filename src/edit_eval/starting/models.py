@@ -1,0 +1,187 @@
+"""What edits and what judges: a folder of finished edits, weights, a server, a class, or a name that `list` shows."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from edit_eval.config import components
+from edit_eval.config.faults import did_you_mean, nearest_path
+from edit_eval.config.sections import NAME
+from edit_eval.edit_models.image_folder import SUFFIXES
+from edit_eval.edit_models.release_table import RELEASES
+from edit_eval.errors import ConfigurationError
+from edit_eval.pictures import slug
+from edit_eval.starting.pictures import Pictures, pictures_of, stem
+from edit_eval.starting.servers import KEY, only_model
+
+Kind = Literal["edit_model", "judge"]
+FLAGS: dict[Kind, str] = {"edit_model": "--edits", "judge": "--judge"}
+_HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
+_SERVER = re.compile(r"(?:(?P<model>[^@\s]+)@)?(?P<address>https?://\S+)")
+_INDEXES = ("model_index.json", "modular_model_index.json")
+_REPLIES = (".json", ".jsonl", ".csv", ".tsv")
+_HERE = {"device_ids": "cpu:1"}
+"""Of what computes nothing on this machine."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model of a configuration."""
+
+    name: str
+    section: dict[str, Any]
+    words: str
+    wants_device: bool = False
+
+
+def look_at_model(kind: Kind, written: str, pictures: Pictures) -> Model:
+    """What `--edits` or `--judge` names, perhaps behind a name of its own (`ours=folder`).
+
+    Raises `ConfigurationError` with what to give instead.
+    """
+    flag = FLAGS[kind]
+    name, equals, rest = written.partition("=")
+    if not equals or not NAME.fullmatch(name) or os.path.lexists(written):
+        name, rest = "", written
+    if not rest.strip():
+        raise ConfigurationError(f"{flag}: it is empty; `edit-eval init -h` shows what it accepts")
+    found = _edits(rest, pictures) if kind == "edit_model" else _judge(rest)
+    if found is None:
+        found = _either(kind, flag, rest)
+    return Model(name or found.name, found.section, found.words, found.wants_device)
+
+
+def _edits(written: str, pictures: Pictures) -> Model | None:
+    if server := _SERVER.fullmatch(written):
+        return _server("image_endpoint", "--edits", server)
+    if os.path.isdir(written):
+        folder = Path(written)
+        if any((folder / index).exists() for index in _INDEXES):
+            return _weights("diffusers", written, "weights in a folder")
+        if (folder / "config.json").exists():
+            raise ConfigurationError(
+                f"--edits {written}: no {_INDEXES[0]} in it, so it is not a diffusers pipeline; for a judge give"
+                f" `--judge {written}`"
+            )
+        return _finished(folder, pictures)
+    if written in pictures.columns:
+        params = {"table": pictures.table, "column": written, **_HERE}
+        return Model(_name(written), {"type": "table_column", "params": params}, f"the column {written} of the table")
+    if os.path.isfile(written) and not written.endswith(".py"):
+        raise ConfigurationError(f"--edits {written}: that is a file; give the folder of the edits or of the weights")
+    known = [release.name for release in RELEASES]
+    if _HUB_NAME.fullmatch(written):
+        release = next((each for each in RELEASES if each.name == written), None)
+        licence = f"licence: {release.licence}" if release and release.licence else "not in our table of releases"
+        return _weights("diffusers", written, f"on the Hugging Face Hub; {licence}")
+    last = {name.rpartition("/")[2].lower(): name for name in known}
+    if written.lower() in last:
+        raise ConfigurationError(f"--edits {written}: on the Hub it is `--edits {last[written.lower()]}`")
+    return None
+
+
+def _finished(folder: Path, pictures: Pictures) -> Model:
+    """Edits that are there, each called as its sample or as its source."""
+    there = [name for name in pictures_of(folder) if name.lower().endswith(SUFFIXES)]
+    if not there:
+        raise ConfigurationError(
+            f"--edits {folder}: it has neither pictures ({', '.join(SUFFIXES)}) nor a {_INDEXES[0]}"
+        )
+    stems = {stem(name) for name in there}
+    if pictures.names and not stems & set(pictures.ids) and stems & set(pictures.names) and pictures.source_column:
+        pictures.by_their_sources()
+    count = len(stems & set(pictures.ids)) if pictures.ids else len(there)
+    if not count:
+        raise ConfigurationError(
+            f"--edits {folder}: no picture in it has the name of a sample; rename {there[0]} and the others after the"
+            f" samples: {', '.join(pictures.ids[:3])}, ..."
+        )
+    missing = [one for one in pictures.ids if one not in stems]
+    lacks = f"; without {', '.join(missing[:5])}{', ...' if missing[5:] else ''}" if missing else ""
+    of = f"{count} of {len(pictures.ids)} edits" if pictures.ids else f"{count} pictures"
+    section = {"type": "image_folder", "params": {"folder": str(folder), **_HERE}}
+    return Model(_name(folder.resolve().name), section, f"{of}, found by their names{lacks}")
+
+
+def _judge(written: str) -> Model | None:
+    if server := _SERVER.fullmatch(written):
+        return _server("chat_endpoint", "--judge", server)
+    if os.path.isdir(written):
+        if not (Path(written) / "config.json").exists():
+            raise ConfigurationError(f"--judge {written}: no config.json in it, so it is not a judge")
+        return _weights("transformers", written, "weights in a folder")
+    if os.path.isfile(written) and written.lower().endswith(_REPLIES):
+        section = {"type": "recorded", "params": {"path": written, **_HERE}}
+        return Model("recorded", section, "replies that a file holds")
+    if _HUB_NAME.fullmatch(written):
+        return _weights("transformers", written, "on the Hugging Face Hub")
+    return None
+
+
+def _either(kind: Kind, flag: str, written: str) -> Model:
+    """A registered name, or a class of one's own."""
+    if components.locate(kind, written):
+        described = next(d for d in components.describe(written) if d.kind == kind)
+        if required := [parameter.name for parameter in described.parameters if parameter.required]:
+            raise ConfigurationError(
+                f"{flag} {written}: it needs parameters ({', '.join(required)}); {_remedies(kind)}"
+            )
+        return Model(_name(written), {"type": written}, described.summary.rstrip("."), True)
+    if ".py:" in written or re.fullmatch(r"[\w.]+:\w+|\w+(\.\w+)+", written):
+        try:
+            components.import_class(kind, components.normalise_class_path(written), Path.cwd())
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{flag}: {error}") from None
+        return Model(_name(written.rpartition(":")[2].rpartition(".")[2]), {"class_path": written}, "of your own", True)
+    if os.sep in written or os.path.lexists(written):
+        raise ConfigurationError(f"{flag}: no such folder: {written}{nearest_path(written)}")
+    names = [entry.name for entry in components.known(kind)]
+    meant = did_you_mean(written, names) or nearest_path(written)
+    other = components.unknown_type(kind, written).partition(";")[0]
+    raise ConfigurationError(f"{flag}: {other}{meant}{'' if meant else '; ' + _remedies(kind)}")
+
+
+def _remedies(kind: Kind) -> str:
+    folder = "a folder of edits, " if kind == "edit_model" else ""
+    return f"give {folder}OWNER/NAME on the Hub, MODEL@http://HOST:8000/v1, or FILE.py:CLASS"
+
+
+def _server(type_: str, flag: str, server: re.Match[str]) -> Model:
+    address = server["address"].rstrip("/")
+    model = server["model"] or only_model(flag, address)
+    params = {"base_url": address, "model": model, **_HERE}
+    return Model(_name(model), {"type": type_, "params": params}, f"a server; a key for it goes into ${KEY}")
+
+
+def _weights(type_: str, written: str, words: str) -> Model:
+    return Model(_name(Path(written).name), {"type": type_, "params": {"model_name": written}}, words, True)
+
+
+def _name(text: str) -> str:
+    """A name for a model, made of what it was given as."""
+    name = re.sub(r"[^\w.-]+", "_", text.rpartition("/")[2]).strip("_.-")
+    return name if NAME.fullmatch(name) else slug(name) or "model"
+
+
+def apart(models: list[Model]) -> dict[str, Model]:
+    """Models by their names, which are made different where two are the same."""
+    found: dict[str, Model] = {}
+    for model in models:
+        name, count = model.name, 2
+        while name.lower() in {each.lower() for each in found}:
+            name, count = f"{model.name}_{count}", count + 1
+        found[name] = model
+    return found
+
+
+def on_devices(section: Mapping[str, Any], devices: str) -> dict[str, Any]:
+    """A section with the devices that were asked for."""
+    written: Any = devices
+    if re.fullmatch(r"\d+(,\d+)*", devices):
+        written = [int(number) for number in devices.split(",")]
+    return {**section, "params": {**section.get("params", {}), "device_ids": written}}

@@ -1,0 +1,263 @@
+"""What somebody's pictures are: a benchmark of ours, a table, a folder with texts, or a folder that lacks its texts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from edit_eval.benchmarks.file_tree import is_archive
+from edit_eval.benchmarks.table import Table
+from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, CsvTable, JsonTable, PictureFolder, find_table
+from edit_eval.config import components
+from edit_eval.config.faults import did_you_mean, nearest_path
+from edit_eval.errors import ConfigurationError
+from edit_eval.hub import is_address
+
+TEMPLATE = "instructions.csv"
+_HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+(@[\w.-]+)?")
+_PATH = 500
+"""Characters that a path in a table may have; what is longer is a picture in base64."""
+_LIKELY = ("pictures", "photos", "images", "source", "sources", "input", "inputs", "original", "originals", "src")
+"""What people call the folder of their pictures."""
+_OUR_FORMAT = {"src_img_b64", "original_image_path"}
+"""Columns that only a file of the benchmark `five_dimensions` has."""
+
+
+@dataclass
+class Pictures:
+    """What there is to edit."""
+
+    section: dict[str, Any]
+    """What the configuration says under `benchmark`."""
+    words: str
+    ids: tuple[str, ...] = ()
+    """Of the samples, by which finished edits are found; none where that is not known before the benchmark is read."""
+    names: tuple[str, ...] = ()
+    """The sources' file names without folder and ending, sample by sample."""
+    table: str = ""
+    columns: tuple[str, ...] = ()
+    """Those of the table which nothing is known to be in."""
+    source_column: str = ""
+    empty: int = 0
+    """Samples that have no instruction yet."""
+    template: Path | None = None
+    """The table in which they are to be written."""
+    new_file: str = field(default="", repr=False)
+    """The template's text, where it is to be made."""
+
+    def by_their_sources(self) -> None:
+        """Samples get the names of their pictures for ids, where edits are called so."""
+        self.section["fields"] = {**self.section.get("fields", {}), "id": self.source_column}
+        self.ids = self.names
+
+
+def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str, str] | None = None) -> Pictures:
+    """What `--pictures` names. `instruction` is the same for every picture of a folder that has none.
+
+    Raises `ConfigurationError` with what to give instead.
+    """
+    name, equals, path = written.partition("=")
+    if equals and components.locate("benchmark", name):
+        return _benchmark(name, path)
+    if not os.path.lexists(written) and components.locate("benchmark", written):
+        return _benchmark(written, "")
+    if is_address(written) or (not os.path.lexists(written) and _HUB_NAME.fullmatch(written)):
+        return _on_the_hub(written)
+    given = Path(written)
+    if not given.exists():
+        names = [entry.name for entry in components.known("benchmark")]
+        meant = nearest_path(given) or did_you_mean(written, names)
+        raise ConfigurationError(f"--pictures: no such file or folder: {written}{meant}")
+    found = _folder(given, instruction) if given.is_dir() else _file(given, dict(fields or {}))
+    if instruction and not found.new_file:
+        raise ConfigurationError("--instruction: these pictures already have instructions; leave it out")
+    return found
+
+
+def pictures_of(folder: Path) -> list[str]:
+    """The names of the pictures that lie in a folder, in order."""
+    try:
+        there = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+    except OSError as error:
+        raise ConfigurationError(f"{folder}: cannot be read: {error.strerror}") from None
+    return [name for name in there if name.lower().endswith(PICTURES) and not name.startswith(".")]
+
+
+def stem(name: str) -> str:
+    """`photos/cat.jpg` is `cat`."""
+    return PurePosixPath(name.replace("\\", "/")).stem
+
+
+def _benchmark(name: str, path: str) -> Pictures:
+    described = next(d for d in components.describe(name) if d.kind == "benchmark")
+    missing = [parameter.name for parameter in described.parameters if parameter.required]
+    if missing and not path:
+        raise ConfigurationError(f"--pictures {name}: it needs its data: `--pictures {name}=FILE`")
+    if path and not (is_address(path) or os.path.exists(path)):
+        raise ConfigurationError(f"--pictures: no such file or folder: {path}{nearest_path(path)}")
+    licence = f"; licence: {described.about['licence']}" if "licence" in described.about else ""
+    return Pictures(
+        {"type": name, **({"data_path": path} if path else {})}, f"{described.summary.rstrip('.')}{licence}"
+    )
+
+
+def _on_the_hub(written: str) -> Pictures:
+    address = written if is_address(written) else f"hub:{written}"
+    plain = address.removeprefix("hub:").removeprefix("hf://datasets/").partition("@")[0].lower()
+    for entry in components.known("benchmark"):
+        if plain in entry.about.get("source", "").lower().replace(",", " ").split():
+            return _benchmark(entry.name, address)
+    return Pictures({"type": "table", "data_path": address}, "a table on the Hugging Face Hub")
+
+
+def _file(path: Path, fields: dict[str, str]) -> Pictures:
+    suffix = path.suffix.lower()
+    if suffix in (".yaml", ".yml"):
+        raise ConfigurationError(f"--pictures {path}: that is already a configuration: `edit-eval doctor {path}`")
+    if suffix in PICTURES:
+        raise ConfigurationError(f"--pictures {path}: that is one picture; give its folder: `--pictures {path.parent}`")
+    if is_archive(path):
+        return Pictures({"type": "table", "data_path": str(path)}, "pictures and their table in an archive")
+    try:
+        table = find_table(path)
+        columns = table.columns()
+    except ConfigurationError as error:
+        raise _from_flag(error) from None
+    if isinstance(table, JsonTable) and set(columns) >= _OUR_FORMAT:
+        return Pictures({"type": "five_dimensions", "data_path": str(path)}, "pictures with an instruction each")
+    return _table(path, fields)
+
+
+def _table(path: Path, fields: dict[str, str]) -> Pictures:
+    section = {"type": "table", "data_path": str(path), **({"fields": fields} if fields else {})}
+    try:
+        table, found = Table(Table.Parameters(str(path), fields=fields)).looked_at()
+        columns = table.columns()
+        wanted = {found[name] for name in ("id", "source", "instruction") if name in found}
+        texts = isinstance(table, CsvTable | JsonTable | PictureFolder)
+        rows = [_texts(row, found) for row in table.rows(wanted, lambda share: None)] if texts else []
+    except ConfigurationError as error:
+        raise _from_flag(error) from None
+    if texts and not rows:
+        raise ConfigurationError(f"--pictures {path}: the table has no rows; write one for each picture")
+    unused = tuple(name for name in columns if name not in found.values())
+    if not texts:
+        return Pictures(section, "a table of pictures and instructions", table=str(path), columns=unused)
+    empty = sum(not instruction for _, _, instruction in rows)
+    return Pictures(
+        section,
+        f"{_count(len(rows), 'row')}: {', '.join(f'{ours} = {theirs}' for ours, theirs in found.items())}",
+        ids=tuple(own or f"{number:05d}" for number, (own, _, _) in enumerate(rows)),
+        names=tuple(stem(source) for _, source, _ in rows),
+        table=str(path),
+        columns=unused,
+        empty=empty,
+        template=path if empty else None,
+        source_column=found["source"],
+    )
+
+
+def _texts(row: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, str, str]:
+    """Id, source and instruction of a row; of a source in base64 nothing."""
+    texts = (str(row.get(columns.get(name, "")) or "").strip() for name in ("id", "source", "instruction"))
+    own, source, instruction = texts
+    return own, source if len(source) < _PATH else "", instruction
+
+
+def _folder(folder: Path, instruction: str) -> Pictures:
+    pictures = pictures_of(folder)
+    try:
+        table = find_table(folder)
+    except ConfigurationError as error:
+        if [name for name in _names(folder) if name.lower().endswith(TEXT_TABLES)]:  # several, and none is named
+            raise _from_flag(error) from None
+        table = None
+    if isinstance(table, PictureFolder):
+        row = [row for row in table.rows((), lambda share: None) if "instruction" in row]
+        if row:
+            without = len(pictures) - len(row)
+            said = f", {without} of them without an instruction" if without else " with an instruction each"
+            section = {"type": "table", "data_path": str(folder)}
+            ids = tuple(map(stem, pictures))
+            return Pictures(section, f"{_count(len(pictures), 'picture')}{said}", ids=ids, names=ids, empty=without)
+        table = None
+    if table is not None:
+        return _file(table.files[0], {}) if len(table.files) == 1 else _table(folder, {})
+    if not pictures:
+        inside = [name for name in sorted(_folders(folder)) if pictures_of(folder / name)]
+        has = f"; these folders in it have: {', '.join(str(folder / name) for name in inside[:5])}" if inside else ""
+        raise ConfigurationError(f"--pictures {folder}: no pictures in it ({', '.join(PICTURES[:4])}, ...){has}")
+    return _without_instructions(folder, pictures, instruction)
+
+
+def _without_instructions(folder: Path, pictures: Sequence[str], instruction: str) -> Pictures:
+    """A table to be filled in, beside the pictures; each is called by its name without the ending."""
+    stems = Counter(map(stem, pictures))
+    ids = [stem(name) if stems[stem(name)] == 1 else name.replace(".", "_") for name in pictures]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["id", "image", "instruction"])
+    writer.writerows(zip(ids, pictures, [instruction] * len(pictures), strict=True))
+    path = folder / TEMPLATE
+    return Pictures(
+        {"type": "table", "data_path": str(path)},
+        f"{_count(len(pictures), 'picture')}, the instructions in {TEMPLATE}",
+        ids=tuple(ids),
+        names=tuple(map(stem, pictures)),
+        table=str(path),
+        empty=0 if instruction else len(pictures),
+        template=path,
+        new_file=text.getvalue(),
+    )
+
+
+def likely_pictures() -> str:
+    """What in the current folder is meant in all likelihood by `my pictures`; empty where nobody can say."""
+    here = Path()
+    tables = [name for name in sorted(_names(here)) if name.lower().endswith((".csv", ".tsv", ".jsonl"))]
+    if pictures_of(here) or len(tables) == 1:
+        return "." if pictures_of(here) else tables[0]
+    folders = [name for name in sorted(_folders(here)) if pictures_of(here / name)]
+    named = [name for name in folders if name.lower() in _LIKELY]
+    return named[0] if len(named) == 1 else folders[0] if len(folders) == 1 else ""
+
+
+def likely_edits(folder: Path, names: Collection[str]) -> list[str]:
+    """The folders in a folder whose pictures are called as at least half of `names` are."""
+    wanted = set(names)
+    found = []
+    for name in sorted(_folders(folder)):
+        there = {stem(picture) for picture in pictures_of(folder / name)}
+        if wanted and len(there & wanted) * 2 >= len(wanted):
+            found.append(os.path.normpath(folder / name))
+    return found
+
+
+def _names(folder: Path) -> list[str]:
+    return [entry.name for entry in os.scandir(folder) if entry.is_file()]
+
+
+def _folders(folder: Path) -> list[str]:
+    try:
+        return [entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")]
+    except OSError:
+        return []
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (number != 1)}"
+
+
+def _from_flag(error: ConfigurationError) -> ConfigurationError:
+    """What a benchmark says of its `data_path`, said of the flag."""
+    text = re.sub(r"--set benchmark\.fields\.", "--field ", str(error))
+    return ConfigurationError(
+        text.replace("benchmark.data_path", "--pictures").replace("benchmark.fields.", "--field ")
+    )

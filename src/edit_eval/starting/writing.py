@@ -1,0 +1,119 @@
+"""A configuration, with comments, made of what somebody has; or a copy of one that comes with edit-eval."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edit_eval.config.faults import Place, did_you_mean
+from edit_eval.config.loading import load_configuration
+from edit_eval.config.placement import read_devices_flag
+from edit_eval.config.shipped import shipped
+from edit_eval.config.yaml_text import parse
+from edit_eval.config.yaml_writing import write_yaml
+from edit_eval.errors import ConfigurationError
+from edit_eval.starting.models import Model, apart, on_devices
+from edit_eval.starting.pictures import Pictures
+
+STANDARD = "evaluation.yaml"
+_HEAD = """\
+# Written by `edit-eval init`. Paths count from the folder in which you type:
+#
+#   edit-eval doctor {file}      does it all fit, is it all there?
+#   edit-eval run {file}
+#
+# `edit-eval describe TYPE` shows what else may stand beside a `type`.
+
+"""
+_FIRST_TRY = "  # limit: 2    # a first try: two samples of each category\n"
+
+
+@dataclass(frozen=True)
+class Started:
+    """What was written."""
+
+    file: Path
+    others: tuple[Path, ...]
+    """The table that is to be filled in, where one was made."""
+    pictures: Pictures | None = None
+
+
+def refuse_to_overwrite(file: Path, force: bool) -> None:
+    """Raises `ConfigurationError` for a file that is there, and for a folder."""
+    if file.is_dir():
+        raise ConfigurationError(f"{file} is a folder; for the pictures in it type `edit-eval init --pictures {file}`")
+    if file.suffix.lower() not in (".yaml", ".yml"):
+        meant = f"--from {file}" if str(file) in shipped() else f"{file}.yaml"
+        raise ConfigurationError(
+            f"{file}: a configuration's name ends with .yaml; did you mean `edit-eval init {meant}`?"
+        )
+    if os.path.lexists(file) and not force:
+        raise ConfigurationError(f"{file} already exists; `--force` replaces it, or give another name")
+
+
+def copy_shipped(name: str, file: Path) -> Started:
+    """Writes one of the configurations of `list`. Raises `ConfigurationError` where there is none of that name."""
+    known = shipped()
+    if name not in known:
+        meant = did_you_mean(name, known) or "; `edit-eval list` shows all"
+        raise ConfigurationError(f"--from {name}: no configuration of that name{meant}")
+    text = known[name].read_text(encoding="utf-8").replace(f"configs/{name}.yaml", str(file))
+    _write(file, text)
+    return Started(file, ())
+
+
+def write_configuration(
+    file: Path, pictures: Pictures, edits: Sequence[Model], judges: Sequence[Model], devices: str
+) -> Started:
+    """Writes the YAML, and a table of instructions where the pictures have none.
+
+    Raises `ConfigurationError` where that cannot be; then nothing is written.
+    """
+    try:
+        read_devices_flag(devices)
+    except ValueError as error:
+        raise ConfigurationError(f"--devices {devices}: {error}") from None
+    text = configuration_text(str(file), pictures, edits, judges, devices)
+    load_configuration(parse(text, str(file)), data_may_be_missing=True)
+    others = []
+    if pictures.template is not None and pictures.new_file:
+        _write(pictures.template, pictures.new_file)
+        others.append(pictures.template)
+    _write(file, text)
+    return Started(file, tuple(others), pictures)
+
+
+def configuration_text(
+    file: str, pictures: Pictures, edits: Sequence[Model], judges: Sequence[Model], devices: str
+) -> str:
+    """The YAML."""
+    blocks = [_block({"benchmark": pictures.section}, {("benchmark", "type"): pictures.words}) + _FIRST_TRY]
+    for key, models in (("edit_models", edits), ("judges", judges)):
+        named = apart(list(models))
+        where = {
+            name: on_devices(each.section, devices) if each.wants_device else each.section
+            for name, each in named.items()
+        }
+        words: dict[Place, str] = {
+            (key, name, which): each.words for name, each in named.items() for which in ("type", "class_path")
+        }
+        blocks.append(_block({key: where}, words))
+    return _HEAD.format(file=file) + "\n".join(blocks)
+
+
+def _block(section: dict[str, Any], words: dict[Place, str]) -> str:
+    return write_yaml(section, lambda place: words.get(place, ""))
+
+
+def _write(file: Path, text: str) -> None:
+    """Whole or not at all."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(file)
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be written: {error.strerror or error}") from None

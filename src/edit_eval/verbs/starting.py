@@ -1,0 +1,206 @@
+"""The verbs of the first hour: a configuration of what you have, and what a configuration comes to."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from edit_eval.command_line import Debug, answer, say, verb, wants_json
+from edit_eval.errors import ConfigurationError
+from edit_eval.reporting.chinese.spoken import said
+from edit_eval.verbs.arguments import Config
+
+if TYPE_CHECKING:
+    from edit_eval.config.loading import LoadingOptions as Options
+    from edit_eval.starting.models import Kind, Model
+    from edit_eval.starting.pictures import Pictures
+    from edit_eval.starting.writing import Started
+else:
+    Options = dict  # imported, it would hold up `--help`
+
+T = TypeVar("T")
+
+starting = typer.Typer()
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show what a configuration amounts to.")
+
+PICTURES = "a folder, a table (CSV, JSON, JSONL, Parquet), OWNER/NAME on the Hub, or a benchmark of `list`"
+EDITS = "a folder of finished edits or of weights, OWNER/NAME on the Hub, MODEL@http://..., FILE.py:CLASS"
+JUDGE = "MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS"
+
+
+@verb(starting, short_help="Write a configuration for your pictures and models.")
+def init(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE.yaml", help="The configuration to write. Default: evaluation.yaml.")
+    ] = None,
+    *,
+    pictures: Annotated[str | None, typer.Option(metavar="WHAT", help=f"Your pictures: {PICTURES}.")] = None,
+    edits: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[NAME=]WHAT", help=f"What edits them; several are compared: {EDITS}."),
+    ] = None,
+    judge: Annotated[list[str] | None, typer.Option(metavar="[NAME=]WHAT", help=f"What judges: {JUDGE}.")] = None,
+    devices: Annotated[
+        str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where models run: auto is every GPU here.")
+    ] = None,
+    instruction: Annotated[
+        str, typer.Option(metavar="TEXT", help="One instruction for all pictures of a folder that has none.")
+    ] = "",
+    field: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OURS=THEIRS", help="A column of your table by its name: instruction=task."),
+    ] = None,
+    from_: Annotated[
+        str | None, typer.Option("--from", metavar="NAME", help="Copy a configuration that `list` shows instead.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+) -> None:
+    """Write a configuration for your pictures and models, check it, and print the next command.
+
+    In a terminal it asks for what is not given. Pictures without instructions get a table to fill in.
+    """
+    from edit_eval.starting.writing import STANDARD, copy_shipped, refuse_to_overwrite, write_configuration
+
+    if from_ is not None:
+        if any((pictures, edits, judge, devices, instruction, field)):
+            raise ConfigurationError("--from copies a configuration as it is; leave out the other flags")
+        file = file or Path(f"{from_}.yaml")
+        refuse_to_overwrite(file, force)
+        return _say_and_check(copy_shipped(from_, file))
+    file = file or Path(STANDARD)
+    refuse_to_overwrite(file, force)
+    found, models, judges = _answers(pictures, edits or [], judge or [], instruction, _fields(field or []))
+    asked_where = devices or (
+        _asked("Where does it run? (auto: every GPU here; 0,1; cpu:2)", "auto", str)
+        if any(model.wants_device for model in (*models, *judges))
+        else "auto"
+    )
+    _say_and_check(write_configuration(file, found, models, judges, asked_where))
+
+
+def _answers(
+    pictures: str | None, edits: list[str], judges: list[str], instruction: str, fields: dict[str, str]
+) -> tuple[Pictures, list[Model], list[Model]]:
+    """What there is, by the flags, by what lies here, or as a person at a terminal says."""
+    from edit_eval.starting.models import look_at_model
+    from edit_eval.starting.pictures import likely_edits, likely_pictures, look_at_pictures
+
+    def look(written: str) -> Pictures:
+        return look_at_pictures(written, instruction=instruction, fields=fields)
+
+    def models(kind: Kind, written: list[str]) -> list[Model]:
+        return [look_at_model(kind, each, found) for each in written]
+
+    def listed(kind: Kind) -> Callable[[str], list[Model]]:
+        return lambda text: models(kind, [each.strip() for each in text.split(",")])
+
+    question = f"What are your pictures? ({PICTURES})"
+    found = look(pictures) if pictures else _asked(question, likely_pictures(), look, "--pictures")
+    beside = Path(found.table).parent if found.table else Path()
+    near = dict.fromkeys([*likely_edits(beside, found.names), *likely_edits(Path(), found.names)])
+    likely = ",".join(name for name in near if Path(name).resolve() != beside.resolve())
+    question = f"What edits them? ({EDITS}; several with commas)"
+    editing = models("edit_model", edits) if edits else _asked(question, likely, listed("edit_model"), "--edits")
+    question = f"What judges the edits? ({JUDGE})"
+    judging = models("judge", judges) if judges else _asked(question, "", listed("judge"), "--judge")
+    return found, editing, judging
+
+
+def _asked(question: str, likely: str, read: Callable[[str], T], flag: str = "") -> T:
+    """The answer of a person at a terminal, asked again until it can be read; of nobody what is likely."""
+    if wants_json() or not sys.stdin.isatty():
+        if not likely:
+            raise ConfigurationError(f"{flag} is missing. {question}")
+        return read(likely)
+    while True:
+        given = typer.prompt(said(question), default=likely or None, err=True)
+        try:
+            return read(str(given))
+        except ConfigurationError as error:
+            say(f"  {error}")
+
+
+def _fields(written: list[str]) -> dict[str, str]:
+    parts = [one.partition("=") for one in written]
+    if wrong := next(("".join(one) for one in parts if not one[0] or not one[2]), ""):
+        raise ConfigurationError(f"--field {wrong}: it takes OURS=THEIRS, such as instruction=task")
+    return {ours.strip(): theirs.strip() for ours, _, theirs in parts}
+
+
+def _say_and_check(made: Started) -> None:
+    """What was written, what keeps it from running here, and what to type next."""
+    from edit_eval.evaluation import examine
+    from edit_eval.reporting.examination import print_findings
+
+    empty = made.pictures.empty if made.pictures else 0
+    table = made.pictures.template if made.pictures and empty else None
+    findings = [] if table else examine(made.file)
+    stops = any(finding.stops for finding in findings)
+    next_ = f"edit-eval {'doctor' if stops or table else 'run'} {shlex.quote(str(made.file))}"
+    document: dict[str, Any] = {
+        "written": [str(path) for path in (*made.others, made.file)],
+        "fill_in": str(table) if table else None,
+        "findings": [finding.as_plain() for finding in findings],
+        "next": next_,
+    }
+
+    def show() -> None:
+        print("\n".join(said(f"wrote {path}") for path in document["written"]))
+        print()
+        if findings:
+            print_findings(findings)
+            print()
+        if table:
+            print(said(f"Fill in the column `instruction` of {table} ({empty} are empty), then type:"))
+        else:
+            print(said("Fix that, then type:" if stops else "Next:"))
+        print(f"  {next_}")
+
+    answer(lambda: document, show)
+    if stops:
+        sys.exit(3)
+
+
+@starting.command(short_help="Print a shell's completion script.")
+def completion(
+    shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="Which shell.")],
+    debug: Debug = False,
+) -> None:
+    """Print a shell's completion script; `edit-eval --install-completion` puts it where your shell finds it."""
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    if shell not in ("bash", "zsh", "fish"):
+        raise ConfigurationError(f"completion {shell}: there are bash, zsh and fish")
+    print(get_completion_script(prog_name="edit-eval", complete_var="_EDIT_EVAL_COMPLETE", shell=shell))
+
+
+@verb(config, name="show", short_help="Print a configuration with all that it extends.")
+def config_show(
+    config: Config,
+    *,
+    options: Options,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="Print what a run records instead: every default filled in.")
+    ] = False,
+) -> None:
+    """Print a configuration merged with what it extends and with the flags; a comment says where a value came from."""
+    from edit_eval.config.loading import as_written, load_configuration
+    from edit_eval.config.shipped import shipped
+    from edit_eval.config.yaml_writing import write_yaml
+
+    names = {str(path): name for name, path in shipped().items()}
+    if resolved:
+        plain = load_configuration(config, **options, data_may_be_missing=True).as_plain()
+        return answer(lambda: plain, lambda: print(write_yaml(plain), end=""))
+    values, origin = as_written(config, **options)
+
+    def whence(place: tuple[str, ...]) -> str:
+        found = origin(place)
+        return f"from {names.get(found, found)}" if found else ""
+
+    answer(lambda: values, lambda: print(write_yaml(values, whence), end=""))
