@@ -12,6 +12,7 @@ import typer
 
 from edit_eval.command_line import Debug, answer, verb, wants_json
 from edit_eval.errors import ConfigurationError
+from edit_eval.reporting.chinese.spoken import said
 from edit_eval.verbs.arguments import Config
 
 if TYPE_CHECKING:
@@ -117,11 +118,11 @@ def _asked(question: str, likely: str, read: Callable[[str], T], flag: str = "")
             raise ConfigurationError(f"{flag} is missing. {question}")
         return read(likely)
     while True:
-        given = typer.prompt(question, default=likely or None, err=True)
+        given = typer.prompt(said(question), default=likely or None, err=True)
         try:
             return read(str(given))
         except ConfigurationError as error:
-            print(f"  {error}", file=sys.stderr)
+            print(f"  {said(str(error))}", file=sys.stderr)
 
 
 def _fields(written: list[str]) -> dict[str, str]:
@@ -149,15 +150,15 @@ def _say_and_check(made: Started) -> None:
     }
 
     def show() -> None:
-        print("\n".join(f"wrote {path}" for path in document["written"]))
+        print("\n".join(said(f"wrote {path}") for path in document["written"]))
         print()
         if findings:
             print_findings(findings)
             print()
         if table:
-            print(f"Fill in the column `instruction` of {table} ({empty} are empty), then type:")
+            print(said(f"Fill in the column `instruction` of {table} ({empty} are empty), then type:"))
         else:
-            print("Mend that, then type:" if stops else "Next:")
+            print(said("Fix that, then type:" if stops else "Now type:"))
         print(f"  {next_}")
 
     answer(lambda: document, show)
