@@ -120,7 +120,7 @@ def _on_the_hub(written: str) -> Pictures:
 def _file(path: Path, fields: dict[str, str]) -> Pictures:
     suffix = path.suffix.lower()
     if suffix in (".yaml", ".yml"):
-        raise ConfigurationError(f"--pictures {path}: that is a configuration already: `edit-eval doctor {path}`")
+        raise ConfigurationError(f"--pictures {path}: that is already a configuration: `edit-eval doctor {path}`")
     if suffix in PICTURES:
         raise ConfigurationError(f"--pictures {path}: that is one picture; give its folder: `--pictures {path.parent}`")
     if is_archive(path):

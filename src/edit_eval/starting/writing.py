@@ -51,7 +51,7 @@ def refuse_to_overwrite(file: Path, force: bool) -> None:
             f"{file}: a configuration's name ends with .yaml; did you mean `edit-eval init {meant}`?"
         )
     if os.path.lexists(file) and not force:
-        raise ConfigurationError(f"{file} exists already; `--force` replaces it, or give another name")
+        raise ConfigurationError(f"{file} already exists; `--force` replaces it, or give another name")
 
 
 def copy_shipped(name: str, file: Path) -> Started:
