@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test models cluster docs chaos lint screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
-	$(BIN)/edit-eval run configs/demo.yaml
+	$(BIN)/edit-eval demo
 
 test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 	$(BIN)/pytest -n 3 --dist loadfile  # three, because tests of real processes wait half of their time

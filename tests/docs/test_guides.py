@@ -17,7 +17,7 @@ from edit_eval.config.loading import load_configuration
 
 ROOT = DOCS.parent
 RUN = ("sh", "python", "yaml")
-OWN_TESTS = {"models-and-judges.md", "configuration.md", "trust.md", "benchmarks.md", "clusters.md", "python.md"}
+OWN_TESTS = {"models-and-judges.md", "python.md", "configuration.md", "trust.md", "benchmarks.md", "clusters.md"}
 """Pages of reference, whose blocks have tests of their own."""
 READMES = [ROOT / "README.md", ROOT / "README.zh-CN.md"]
 PAGES = sorted(path for path in DOCS.rglob("*.md"))
