@@ -54,6 +54,11 @@ def test_every_command_has_a_verb_and_flags_that_there_are(page: Path) -> None:
         assert asked <= known[verb], f"{command}: {asked - known[verb]}"
 
 
+def test_the_page_of_commands_has_them_all() -> None:
+    page = (DOCS / "commands.md").read_text("utf-8")
+    assert not [verb for verb in flags() if not re.search(rf"`{verb}[ `]", page)]
+
+
 @pytest.mark.parametrize("page", CONFIGURED, ids=named)
 def test_every_configuration_of_a_guide_loads(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
