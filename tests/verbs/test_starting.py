@@ -64,7 +64,7 @@ def test_four_commands_from_twenty_photographs_to_a_verdict(
     """After `pip install`: init, run, compare. Nobody writes YAML. (From the wheel, with `doctor`: below.)"""
     begun = command("init", "--judge", server.base_url, "--instruction", "Mirror it")
     assert begun.code == 0, begun
-    assert begun.out.endswith("Next:\n  edit-eval run evaluation.yaml\n")
+    assert begun.out.endswith("Now type:\n  edit-eval run evaluation.yaml\n")
     ran = command("run", "evaluation.yaml", "--progress", "none")
     assert ran.code == 0, ran.err
     assert f"{2 * COUNT} of {2 * COUNT} scored" in ran.out
@@ -148,7 +148,7 @@ def test_a_shipped_configuration_is_copied(command: Command, here: Path, unexami
     written = Path("single_gpu.yaml").read_text("utf-8")
     assert written == shipped()["single_gpu"].read_text("utf-8").replace("configs/single_gpu", "single_gpu")
     one_error(command("init", "--from", "single_gpu"), 2, "single_gpu.yaml exists already")
-    assert command("init", "other.yaml", "--from", "demo").out.endswith("Next:\n  edit-eval run other.yaml\n")
+    assert command("init", "other.yaml", "--from", "demo").out.endswith("Now type:\n  edit-eval run other.yaml\n")
 
 
 def test_the_demo(command: Command, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

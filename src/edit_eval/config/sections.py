@@ -362,7 +362,7 @@ class Sections:
             return value
         if value is not None:
             self.faults.add(
-                place, f"must be a mapping (key: value), not {shown(value)}{self._as_a_mapping(place, value)}"
+                place, f"must be a mapping (key: value), not {shown(value)}" + self._as_a_mapping(place, value)
             )
         return {}
 
