@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from edit_eval import passports
-from edit_eval.audit import Audit, audit
+from edit_eval.auditing import Audit, audit
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import evaluate
 from edit_eval.run import Run
