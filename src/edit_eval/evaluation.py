@@ -37,6 +37,7 @@ from edit_eval.statistics.comparison import Comparison
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import take_passports
 from edit_eval.store.joined import judges_apart
+from edit_eval.store.known_runs import remember_run
 from edit_eval.store.matrix import Matrix, what_is_left
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
@@ -116,6 +117,7 @@ def evaluate(
         session.refuse_what_cannot_load(place.expected(experiment, sources, again.__contains__))
 
         with place.begun(part) as directory:
+            remember_run(directory.path)
             tell(*place.notes(directory, experiment))
             # What is there already counts first, then what other runs have.
             matrix, noticed = place.recall(directory, Matrix(experiment), again.__contains__, verify=verify)
