@@ -55,11 +55,20 @@ def texts() -> tuple[Text, ...]:
             shape(words) for pattern, some in APART["texts"].items() if re.fullmatch(pattern, name) for words in some
         }
         for line, words in of_file(file, name):
-            for clause, _ in clauses(words):
-                bare = bared(clause)
+            for bare in bared_clauses(words):
                 if wordy(bare) and shape(bare) not in apart and shape(words.strip()) not in apart:
                     found.setdefault(shape(bare), Text(named(bare), name, line))
     return tuple(found.values())
+
+
+def bared_clauses(words: str) -> list[str]:
+    """The clauses of a text, and of a clause in brackets its own."""
+    found = []
+    for clause, _ in clauses(words):
+        bare = bared(clause)
+        opened = clause.strip(" ,;").startswith("(") and not bare.startswith("(")
+        found += bared_clauses(bare) if opened else [bare]
+    return found
 
 
 def bared(clause: str) -> str:
@@ -72,7 +81,8 @@ def bared(clause: str) -> str:
 
 def wordy(bare: str) -> bool:
     """Whether it has words: two in all, or one beside a field."""
-    code_apart = re.sub(r"`[^`]*`|\{\w*\}|--[\w-]+", " \0 ", bare)
+    code = r"`[^`]*`|\{(?:[^{}]|\{[^{}]*\})*\}|--[\w-]+|\b[GMK]i?B\b"
+    code_apart = re.sub(code, " \0 ", bare)
     said = re.findall(r"[A-Za-z][a-z]+(?:'[a-z]+)?", code_apart)
     spaced = " " in bare.strip()
     return spaced and bool(said)
@@ -197,6 +207,8 @@ def _field(node: ast.AST) -> str:
             return _field(node.value) if through else attribute.strip("_").lower()
         case ast.Name(id=name):
             return name.strip("_").lower()
+        case ast.BinOp(left=ast.Constant(value="s" | "es" as plural), op=ast.Mult()):
+            return plural
         case ast.BinOp(left=left):
             return _field(left)
         case ast.UnaryOp(operand=one) | ast.IfExp(body=one) | ast.BoolOp(values=[one, *_]):

@@ -341,7 +341,7 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path: Path, numbe
     _, errors = engine.communicate(timeout=60)
     assert engine.returncode == code, errors
     assert time.monotonic() - began < 50, "an edit takes 60 s where the second signal must end it"
-    assert f"all that was done is kept in {tmp_path / 'run'}; to go on:" in errors
+    assert f"all finished work is kept in {tmp_path / 'run'}; to resume:" in errors
     assert not workers_of(tmp_path / "run")
     edits = lines(tmp_path / "run", "edits") if (tmp_path / "run" / "edits").exists() else []
     assert all(r["status"] == "ok" for r in edits), "what was under way was finished, or has left no line"
@@ -383,7 +383,7 @@ def test_python_sees_what_the_configuration_asks_for(
     assert [words for words in unsaid if words in shown] == []
 
 
-def test_python_is_told_the_notes_and_a_spectator_stands_in_for_the_screen(
+def test_python_is_told_the_notes_and_a_spectator_hears_what_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_benchmark(tmp_path, 2)
@@ -394,6 +394,7 @@ def test_python_is_told_the_notes_and_a_spectator_stands_in_for_the_screen(
     evaluate(old, run_dir=tmp_path / "run", report=False, spectator=ears)
     assert any("enable_batch_sync" in note for note in ears.notes)
     assert any(note.startswith("to do: 2 edits") for note in ears.notes)
-    assert capsys.readouterr().err == ""
+    shown = capsys.readouterr().err
+    assert [note for note in ears.notes if f"note: {note}" not in shown] == []
     run(tmp_path, "silent", execution={"progress": "none"})
     assert capsys.readouterr().err == ""

@@ -239,11 +239,11 @@ def _cache_items(named: Named, before: float) -> list[Item]:
         elif place.name == "sources":
             items += _source_items(place, named, before)
         elif place.name in ("scenes", "ladder"):
-            items += [_kept(item, item.place.name in named.drawn, named, before) for item in _each(place)]
+            items += _together(_kept(item, item.place.name in named.drawn, named, before) for item in _each(place))
         elif place.name == "environments":
-            items += [_kept(item, item.place in named.environments, named, before) for item in _each(place)]
+            items += _together(_kept(item, item.place in named.environments, named, before) for item in _each(place))
         elif place.name in ("page", "workers"):
-            items += [_aged(item, before) for item in _each(place)]
+            items += _together(_aged(item, before) for item in _each(place))
         elif place.name == "runs":
             gone = [file for file, run in known_runs().items() if not run.exists()]
             size, used = _weight(gone)
@@ -263,9 +263,8 @@ def _source_items(place: Path, named: Named, before: float) -> list[Item]:
         for path in sorted(shelf.iterdir()):
             used = _used(path)
             if shelf.name == "elsewhere":
-                kind = "recent" if os.path.exists(path) else "unused"
-            else:
-                kind = "recent" if used >= before or named.unread else "unused"
+                used = time.time() if os.path.exists(path) else used
+            kind = "recent" if used >= before or named.unread else "unused"
             parts["named" if path.name.partition(".")[0] in named.digests else kind].append(path)
     reasons = {"named": "named by a run", "recent": _unsure(named) or "used lately", "unused": "no run names them"}
     items = []
@@ -281,6 +280,16 @@ def _each(place: Path) -> Iterator[Item]:
         if path.suffix != ".lock" and not path.is_symlink():
             size, used = _weight([path])
             yield Item(place.name, path, size, used, False, "", [path])
+
+
+def _together(items: Iterable[Item]) -> list[Item]:
+    """One for all of which the same is said."""
+    found: dict[str, Item] = {}
+    for item in items:
+        if (one := found.setdefault(item.why, item)) is not item:
+            one.place, one.files = item.place.parent, (*one.files, *item.files)
+            one.bytes, one.used = one.bytes + item.bytes, max(one.used, item.used)
+    return list(found.values())
 
 
 def _kept(item: Item, is_named: bool, named: Named, before: float) -> Item:

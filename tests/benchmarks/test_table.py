@@ -197,7 +197,7 @@ class TestColumns:
         for fields, said in (
             (
                 {},
-                r"has no column for the instruction; it has x, y, type; say which it is: fields: \{instruction: NAME\}",
+                r"no column for the instruction; it has x, y, type; .*: `--set benchmark.fields.instruction=NAME`",
             ),
             ({"instruction": "y"}, "has no column for the source"),
             (
@@ -255,7 +255,7 @@ class TestFaults:
             ("my.csv", b'image,prompt\n0.png,"a\n', "is not valid CSV"),
             ("my.xlsx", b"PK", "is none of .csv, .tsv, .json, .jsonl, .ndjson, .parquet, and no folder"),
             ("my.json", b"<html>", "is not JSON"),
-            ("my.parquet", b"PAR1", "is no whole Parquet file"),
+            ("my.parquet", b"PAR1", "is not a complete Parquet file"),
         ],
     )
     def test_a_file_of_something_else(self, folder: Folder, name: str, data: bytes, said: str) -> None:

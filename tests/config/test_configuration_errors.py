@@ -74,8 +74,11 @@ def test_files_that_are_no_configuration(folder: Path, data: bytes, line: str) -
     [
         ("confg.yaml", "confg.yaml: no such file; nearest existing: config.yaml"),
         ("no/config.yaml", "no/config.yaml: no such file; the folder no does not exist"),
-        (".", ".: is a directory; give the YAML file in it"),
-        ("nothere.yaml", "nothere.yaml: no such file"),
+        (".", ".: is a folder; give the YAML file in it: config.yaml, e2.yaml, pipe.yaml"),
+        (
+            "nothere.yaml",
+            "nothere.yaml: no such file; `edit-eval init` writes one, `edit-eval list` shows those to start from",
+        ),
         ("pipe.yaml", "pipe.yaml: is a pipe or a device, not a file; save the YAML as a file"),
         ("/dev/null", "/dev/null: is a pipe or a device, not a file; save the YAML as a file"),
     ],
@@ -98,7 +101,7 @@ def test_a_secret_is_refused_and_never_repeated(folder: Path, key: str) -> None:
         ({"reward_model": {"params": {"headers": [{key: ["sk-CANARY"]}]}}}, ()),
         ({"reward_model": {"params": {"base_url": "https://me:sk-CANARY@host/v1"}}}, ()),
     ):
-        with pytest.raises(ConfigurationError, match="a secret has no place") as caught:
+        with pytest.raises(ConfigurationError, match="do not put secrets") as caught:
             load_configuration(source, overrides=overrides)  # type: ignore[arg-type]
         assert "CANARY" not in str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
 

@@ -261,7 +261,7 @@ class TestThinking:
     def test_nothing_to_switch(self, tiny_judges: Path) -> None:
         """Weights of their own that think, behind the template of those that do not."""
         judge = any_loaded(tiny_judges / "internvl", thinking="on")
-        assert "no switch; whether it thinks, it decides itself" in judge.about()["thinking"]
+        assert "no switch; it decides itself whether to think" in judge.about()["thinking"]
         assert scripted(judge, "<think>light</think>\n7.500<|im_end|>") == ["<think>light</think>\n7.500"]
         assert scripted(judge, "7.500<|im_end|>") == ["7.500"]
 
@@ -289,7 +289,7 @@ class TestThinking:
 
     @pytest.mark.parametrize(
         ("wrong", "text"),
-        [({"thinking": "maybe"}, "none of on, off"), ({"thinking_tokens": 0}, "a thought needs at least 1")],
+        [({"thinking": "maybe"}, "none of on, off"), ({"thinking_tokens": 0}, "thinking needs at least 1")],
     )
     def test_wrong_values(self, wrong: Mapping[str, Any], text: str) -> None:
         with pytest.raises(ValueError, match=text):
@@ -368,7 +368,7 @@ class TestPictures:
         [
             ({"max_pixels": 10_000}, "no area limits pictures for InternVL .*max_patches"),
             ({"image_settings": {"max_tiles": 4}}, "has no `max_tiles`; InternVL .* has max_patches"),
-            ({"shared_prefix": True}, "nobody has tried it"),
+            ({"shared_prefix": True}, "it is untested"),
         ],
     )
     def test_what_a_family_does_not_have_is_refused(

@@ -63,7 +63,7 @@ def test_an_edit_is_held_to_its_pixels(pictures: OpenedPictures, tmp_path: Path)
     assert pictures.open(file) is pictures.known(file)
     written(tmp_path / "a", BLUE)
     assert pictures.known(file) is None
-    with pytest.raises(UnreadableError, match="the pixels are not those that were reported"):
+    with pytest.raises(UnreadableError, match="the pixels differ from those reported"):
         pictures.open(file)
 
 

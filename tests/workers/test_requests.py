@@ -157,5 +157,5 @@ def test_an_edit_request_has_every_source(source: Path, edit: Path) -> None:
     ]
     assert (found.instruction, found.seed, found.sample_id) == ("join them", 5, "s")
     assert found.source is found.pictures["source"]
-    with pytest.raises(UnreadableError, match="not those that were reported"):
+    with pytest.raises(UnreadableError, match="differ from those reported"):
         open_edit_request({**task, "pictures": [{**pictures[0], "pixels": "0" * 64}]})

@@ -40,7 +40,7 @@ def opened(file: File) -> Image:
     """Opens and checks the picture. Raises `PictureError`, and `UnreadableError` for one that is not as it was."""
     picture = open_picture(file.path, digest=file.digest)
     if file.pixels and pixel_digest(picture) != file.pixels:
-        raise UnreadableError(f"{file.path}: the pixels are not those that were reported")
+        raise UnreadableError(f"{file.path}: the pixels differ from those reported")
     return picture
 
 

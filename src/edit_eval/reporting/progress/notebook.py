@@ -12,9 +12,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from rich.console import Console, ConsoleRenderable, Group
+from rich.console import ConsoleRenderable, Group
 from rich.text import Text
 
+from edit_eval.reporting.chinese.renderables import Spoken
 from edit_eval.reporting.progress.rich_lines import LABEL, TAG, bars_of, rendered, tagged
 from edit_eval.reporting.progress.view import Judged, Line, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import ending, reading_words
@@ -100,7 +101,7 @@ class NotebookProgress:
 
 def in_both_forms(what: ConsoleRenderable) -> dict[str, str]:
     """As HTML, in which nothing that a text says is an element, and as plain text."""
-    console = Console(
+    console = Spoken(
         file=io.StringIO(),
         width=WIDTH,
         record=True,
