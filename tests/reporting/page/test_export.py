@@ -89,7 +89,7 @@ def test_a_source_that_the_cache_does_not_know_is_not_sent(made: Results, tmp_pa
 def test_what_is_there_is_not_written_over(made: Results, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
-    with pytest.raises(ConfigurationError, match="is there already"):
+    with pytest.raises(ConfigurationError, match="already exists"):
         export(made, summarise(made), tmp_path / "full", language="en")
     with pytest.raises(ConfigurationError, match="--size 9: must be from 64 to 4096 pixels"):
         export(made, summarise(made), tmp_path / "new", language="en", side=9)
