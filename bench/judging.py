@@ -174,6 +174,7 @@ def main() -> None:
         serve()
         return
     os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # what its own threads compute would be nobody's
     figures: dict[str, dict[str, dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as name, scripted_server() as url:
         folder = Path(name)

@@ -72,7 +72,8 @@ def bared(clause: str) -> str:
 
 def wordy(bare: str) -> bool:
     """Whether it has words: two in all, or one beside a field."""
-    code_apart = re.sub(r"`[^`]*`|\{\w*\}|--[\w-]+", " \0 ", bare)
+    code = r"`[^`]*`|\{(?:[^{}]|\{[^{}]*\})*\}|--[\w-]+|\b[GMK]i?B\b"
+    code_apart = re.sub(code, " \0 ", bare)
     said = re.findall(r"[A-Za-z][a-z]+(?:'[a-z]+)?", code_apart)
     spaced = " " in bare.strip()
     return spaced and bool(said)
@@ -197,6 +198,8 @@ def _field(node: ast.AST) -> str:
             return _field(node.value) if through else attribute.strip("_").lower()
         case ast.Name(id=name):
             return name.strip("_").lower()
+        case ast.BinOp(left=ast.Constant(value="s" | "es" as plural), op=ast.Mult()):
+            return plural
         case ast.BinOp(left=left):
             return _field(left)
         case ast.UnaryOp(operand=one) | ast.IfExp(body=one) | ast.BoolOp(values=[one, *_]):

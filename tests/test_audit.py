@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from edit_eval import passports
-from edit_eval.audit import Audit, audit
+from edit_eval.auditing import Audit, audit
 from edit_eval.benchmarks.scenes.ladder import FACT
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError

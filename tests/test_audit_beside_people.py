@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from edit_eval import passports
-from edit_eval.audit import Audit, audit
+from edit_eval.auditing import Audit, audit
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import evaluate
 from edit_eval.run import Run
@@ -124,7 +124,7 @@ def test_with_one_person_nothing_is_asked_of_how_people_agree(case: Case) -> Non
     made = case.audit(case.people("one.csv", lambda score: score, raters=1), case.run.path)
     one = made.passport.measures["as_one_person"]
     assert (one.value, one.floor, one.passed) == (None, None, None)
-    assert "do not show that two people agree" in one.reason
+    assert "agreement between two people is not shown" in one.reason
     assert made.passport.measures["pairs_ordered"].passed
 
 

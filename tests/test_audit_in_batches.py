@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from edit_eval.audit import Audit, audit
+from edit_eval.auditing import Audit, audit
 from edit_eval.benchmarks.scenes.ladder import FACT
 
 JUDGE = '''

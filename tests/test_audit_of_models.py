@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from edit_eval.audit import Audit, audit
+from edit_eval.auditing import Audit, audit
 from edit_eval.benchmarks.scenes.benchmark import picture_of
 from edit_eval.benchmarks.scenes.ladder import FACT, Ladder
 from edit_eval.benchmarks.scenes.language import read

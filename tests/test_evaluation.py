@@ -341,7 +341,7 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path: Path, numbe
     _, errors = engine.communicate(timeout=60)
     assert engine.returncode == code, errors
     assert time.monotonic() - began < 50, "an edit takes 60 s where the second signal must end it"
-    assert f"all that was done is kept in {tmp_path / 'run'}; to go on:" in errors
+    assert f"all finished work is kept in {tmp_path / 'run'}; to resume:" in errors
     assert not workers_of(tmp_path / "run")
     edits = lines(tmp_path / "run", "edits") if (tmp_path / "run" / "edits").exists() else []
     assert all(r["status"] == "ok" for r in edits), "what was under way was finished, or has left no line"

@@ -189,7 +189,7 @@ def test_an_unfinished_run_that_is_at_work_is_left_to_it(here: Path, monkeypatch
     try:
         with pytest.raises(RunDirectoryError, match=f"{folder} is in use by process") as refused:
             start()
-        assert "`--run-dir NEW` begins another one" in refused.value.__notes__[0]
+        assert "`--run-dir NEW` starts a new one" in refused.value.__notes__[0]
     finally:
         other.end()
     made, _ = start()
@@ -236,7 +236,7 @@ def test_the_command_that_an_interruption_names_goes_on(here: Path, monkeypatch:
     assert engine.returncode == 130
     (folder,) = Path("runs").iterdir()
     *_, said, named = errors.splitlines()
-    assert said == f"interrupted: all that was done is kept in {folder}; to go on:"
+    assert said == f"interrupted: all finished work is kept in {folder}; to resume:"
     command = f"edit-eval run mine.yaml --set evaluation.retries=1 --json --run-dir {folder}"
     assert named == f"  cd {here} && {command}"
     before = edits_of(folder)

@@ -122,7 +122,7 @@ class TestWhatIsNot:
         [
             ((401, {"X-Error-Message": "Invalid credentials in Authorization header"}), ConfigurationError, "not let"),
             ((401, {"X-Error-Code": "GatedRepo"}), ConfigurationError, "accept its terms at"),
-            ((403, {}), ConfigurationError, r"does not let you in \(403\)"),
+            ((403, {}), ConfigurationError, r"denies you access \(403\)"),
             ((429, {}), Stopped, "it answers 429.*run it again, or download it by hand: `hf download o/n --repo-type"),
             ((503, {}), Stopped, "it answers 503"),
         ],
@@ -138,16 +138,16 @@ class TestWhatIsNot:
 
     def test_no_such_repository_or_revision(self, hub: SmallHub) -> None:
         hub.put("o/n", FILES)
-        with pytest.raises(ConfigurationError, match=r"has no data set o/x, or does not let you in \(401\)"):
+        with pytest.raises(ConfigurationError, match=r"has no data set o/x, or denies you access \(401\)"):
             parquet("hub:o/x")
         for gone in ("v9", "abcdef1", "a" * 40):
-            with pytest.raises(ConfigurationError, match=f"o/n has no revision {gone}: it may be gone"):
+            with pytest.raises(ConfigurationError, match=f"o/n has no revision {gone}: it may have been deleted"):
                 parquet(f"hub:o/n@{gone}")
 
     def test_half_a_file_is_none_and_the_rest_comes_later(self, hub: SmallHub, monkeypatch: pytest.MonkeyPatch) -> None:
         hub.put("o/n", FILES)
         hub.half = True
-        with pytest.raises(Stopped, match=r"did not give all of o/n .*; what is whole is kept, so run it again"):
+        with pytest.raises(Stopped, match=r"did not send all of o/n .*; complete files are kept, so run it again"):
             parquet("hub:o/n")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
         with pytest.raises(ConfigurationError, match="o/n is only partly in the cache"):

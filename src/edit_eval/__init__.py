@@ -1,15 +1,126 @@
-"""edit-eval: measures instruction-based image editing models."""
+"""edit-eval: measures instruction-based image editing models.
+
+What stands in `__all__` is its face in Python, and stays. Each name is looked up when somebody asks for it: a worker in
+a foreign environment imports this package without any of the libraries that `evaluate` needs.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from edit_eval.auditing import Audit, audit
+    from edit_eval.benchmarks.contract import Benchmark
+    from edit_eval.edit_models.contract import EditModel, EditRequest
+    from edit_eval.errors import (
+        BenchmarkError,
+        ConfigurationError,
+        EditEvalError,
+        LoadError,
+        ModelError,
+        NotDrawn,
+        PictureError,
+        Refused,
+        RunDirectoryError,
+        RunInterrupted,
+        Stopped,
+        Unscored,
+    )
+    from edit_eval.evaluation import compare, evaluate
+    from edit_eval.execution.spectator import Spectator
+    from edit_eval.judges.contract import Judge, JudgeRequest
+    from edit_eval.protocols.contract import Missing, Protocol, Question, Score, View
+    from edit_eval.records import (
+        Edit,
+        Judgement,
+        Picture,
+        Reading,
+        Reply,
+        Results,
+        Sample,
+        Scale,
+        Scoring,
+        Status,
+    )
+    from edit_eval.run import Run
+    from edit_eval.statistics.comparison import Comparison
+    from edit_eval.statistics.means import MeanScore
+
 __version__ = "0.1.0"
-__all__ = ["__version__", "evaluate"]
+
+_PLACES = {
+    "evaluation": ("evaluate", "compare"),
+    "run": ("Run",),
+    "auditing": ("audit", "Audit"),
+    "statistics.means": ("MeanScore",),
+    "statistics.comparison": ("Comparison",),
+    "execution.spectator": ("Spectator",),
+    "benchmarks.contract": ("Benchmark",),
+    "edit_models.contract": ("EditModel", "EditRequest"),
+    "judges.contract": ("Judge", "JudgeRequest"),
+    "protocols.contract": ("Protocol", "Question", "View", "Score", "Missing"),
+    "records": (
+        *("Sample", "Picture", "Edit", "Reply", "Reading", "Judgement"),
+        *("Status", "Scale", "Scoring", "Results"),
+    ),
+    "errors": (
+        *("EditEvalError", "ConfigurationError", "BenchmarkError", "RunDirectoryError", "Unscored", "Stopped"),
+        *("NotDrawn", "RunInterrupted", "ModelError", "Refused", "PictureError", "LoadError"),
+    ),
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+
+__all__ = [
+    "Audit",
+    "Benchmark",
+    "BenchmarkError",
+    "Comparison",
+    "ConfigurationError",
+    "Edit",
+    "EditEvalError",
+    "EditModel",
+    "EditRequest",
+    "Judge",
+    "JudgeRequest",
+    "Judgement",
+    "LoadError",
+    "MeanScore",
+    "Missing",
+    "ModelError",
+    "NotDrawn",
+    "Picture",
+    "PictureError",
+    "Protocol",
+    "Question",
+    "Reading",
+    "Refused",
+    "Reply",
+    "Results",
+    "Run",
+    "RunDirectoryError",
+    "RunInterrupted",
+    "Sample",
+    "Scale",
+    "Score",
+    "Scoring",
+    "Spectator",
+    "Status",
+    "Stopped",
+    "Unscored",
+    "View",
+    "__version__",
+    "audit",
+    "compare",
+    "evaluate",
+]
 
 
 def __getattr__(name: str) -> object:
-    # Lazy: a worker in a foreign environment imports this package without any of the libraries `evaluate` needs.
-    if name == "evaluate":
-        from edit_eval.evaluation import evaluate
-
-        return evaluate
+    if name in _MODULES:
+        return getattr(import_module(f"edit_eval.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'edit_eval' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from edit_eval.audit import trial_of
+from edit_eval.auditing import trial_of
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import evaluate
-from edit_eval.execution.session import Spectator
+from edit_eval.execution.spectator import Spectator
 from edit_eval.passports import Passport
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.run import Run

@@ -230,7 +230,7 @@ def plan(
 @verb(evaluating)
 def report(run: RunFolder) -> None:
     """Write the report again from the records; for an audit, its page."""
-    from edit_eval.audit import drawn_again
+    from edit_eval.auditing import drawn_again
     from edit_eval.run import Run
 
     made = Run(run)

@@ -1,9 +1,8 @@
 """The story on one page: a benchmark's samples are edited, the edits are judged, the judgements become numbers.
 
 from edit_eval import evaluate
-for result in evaluate("config.yaml").summary["results"]:
-    score = result["scores"][result["headline"]]
-    print(result["edit_model"], result["judge"], score["mean"])
+for one in evaluate("config.yaml").means():
+    print(one.edit_model, one.judge, one.score, one.value, one.ci95)
 """
 
 from __future__ import annotations
@@ -26,8 +25,9 @@ from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
 from edit_eval.execution.driver_choice import driver_of
 from edit_eval.execution.engine.interruption import GRACE_SECONDS, announced_before_it_runs
 from edit_eval.execution.run_folders import RUNS, find_place, refuse_a_python_without_utf_8
-from edit_eval.execution.session import Session, Spectator
+from edit_eval.execution.session import Session
 from edit_eval.execution.shards import read_shard
+from edit_eval.execution.spectator import Spectator, with_guest
 from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.passports import passport_folder
 from edit_eval.run import Run, failures
@@ -72,8 +72,8 @@ def evaluate(
     is the command line that was typed, for the records. With a `shard` (`2/8`, or `auto`) several engines share the
     run, each with its samples; the one that ends last draws. After SIGTERM or SIGUSR1 what is under way has `grace`
     seconds to come to its end. The judges' passports are looked for in the folder `passports`, by default in the user's
-    cache, and copied into the run. What happens is shown on stderr as `execution.progress` says, or told to a
-    `spectator` instead.
+    cache, and copied into the run. What happens is shown as `execution.progress` says, on stderr or in the notebook,
+    and told to the `spectator`.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
     `Stopped` or `RunInterrupted` when the run ended early, `NotDrawn` when only its report is missing: all that was
@@ -88,7 +88,7 @@ def evaluate(
     if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
         configuration = load_configuration(configuration, **options)
         notes = configuration.notes
-    spectator = spectator or progress_of(configuration)
+    spectator = with_guest(progress_of(configuration), spectator)
 
     def tell(*notes: str) -> None:
         for note in filter(None, notes):

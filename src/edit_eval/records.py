@@ -219,7 +219,10 @@ class Judgement:
 
     @property
     def score(self) -> float | None:
-        """The headline."""
+        """The headline: of a sample to which the protocol's does not apply, the first score that does.
+
+        Who puts judgements on one scale takes a score by its name, from `scores`.
+        """
         return self.scores.get(self.headline)
 
     @property

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.config.faults import did_you_mean
-from edit_eval.errors import ConfigurationError, RunDirectoryError, Unscored
+from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.execution.run_folders import damaged, recorded
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Judgement, Results, Status
+from edit_eval.reporting.frames import frame
 from edit_eval.statistics.judge_pairs import bridge_document
+from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 from edit_eval.statistics.people import people_agreement
 from edit_eval.statistics.people_scores import read_people
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.summary import judges_document, summarise
+from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.joined import joined
 from edit_eval.store.journal import no_garbage
@@ -45,8 +49,12 @@ class Run:
     """An evaluation in its run directory. Everything is read from the records alone."""
 
     path: Path
+    """Its run directory."""
     passports: Path | None = None
     """Where passports of its judges are looked for besides its own copies."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))  # a text will do
 
     @cached_property
     def examined(self) -> dict[str, Examined]:
@@ -157,6 +165,30 @@ class Run:
         """The numbers, as in `summary.json`."""
         return summarise(self.results, min_coverage=self._min_coverage)
 
+    def means(
+        self, edit_model: str | None = None, judge: str | None = None, score: str | None = None
+    ) -> tuple[MeanScore, ...]:
+        """The mean of every score of every (edit model, judge) with its interval and coverage, or of those named.
+
+        Raises `ConfigurationError` for a name that the run has not.
+        """
+        return chosen(means(self.summary), edit_model, judge, score)
+
+    def mean(self, edit_model: str | None = None, judge: str | None = None, score: str | None = None) -> float:
+        """The mean of one edit model by one judge; where no `score` is named, of that judge's headline.
+
+        Raises `ConfigurationError` where the run has several and none is named, and `Unscored` where nothing is scored.
+        """
+        return the_mean(means(self.summary), edit_model, judge, score)
+
+    def to_frame(self, of: str = "scores", library: str | None = None) -> Any:
+        """All `scores`, `judgements`, `edits` or `controls` as a data frame (see `reporting.frames`), a row each.
+
+        A pandas `DataFrame` where pandas is installed, else a pyarrow `Table`; `library` names one of the two. Raises
+        `ConfigurationError` where neither is installed, with the line that installs one, and for another word.
+        """
+        return frame(self.results, of, library)
+
     def agreement(
         self,
         people: Path | None = None,
@@ -230,6 +262,22 @@ class Run:
                 f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` lists the rest"
                 f"{again}"
             )
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: scores with intervals, coverage, controls, and a few of the pictures."""
+        from edit_eval.reporting.notebook import notebook_html, refused_html  # only a notebook needs it
+
+        comparison = None
+        try:
+            if len(self.results.edit_models) > 1:
+                with suppress(ConfigurationError):  # what cannot be compared is shown all the same
+                    comparison = compare_runs([self])
+            return notebook_html(self.results, self.summary, self.page, comparison, language=self.language)
+        except EditEvalError as error:
+            return refused_html(str(error))
 
     @property
     def page(self) -> Path:

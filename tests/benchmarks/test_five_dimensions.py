@@ -147,7 +147,7 @@ class TestFaults:
     def test_equal_ids(self, place: Place) -> None:
         samples = place.samples([item(7), item(1), item(7), item(7)])
         assert [each.fault != "" for each in samples] == [False, False, True, True]
-        assert "'00007_物理_hard' is that of index 0" in samples[2].fault
+        assert "'00007_物理_hard' is already used at index 0" in samples[2].fault
         assert [each.id for each in samples][2:] == ["00007_物理_hard#2", "00007_物理_hard#3"]
         assert len({each.id for each in samples}) == 4
 

@@ -153,7 +153,7 @@ class TestFaults:
         )
 
     def test_a_file_of_something_else(self, hub: Hub) -> None:
-        with pytest.raises(ConfigurationError, match=r"has no \.parquet file in it"):
+        with pytest.raises(ConfigurationError, match=r"has no \.parquet file"):
             hub.samples()
         hub.write(ROWS, schema=SCHEMA.remove(0))
         with pytest.raises(ConfigurationError, match="has no column `task_type`; it has key, instruction"):

@@ -49,7 +49,7 @@ def test_what_lies_in_the_cache_is_known_wherever_the_run_was_made(cache: Path, 
     laid = sample(cache / one.source_digest[:2] / f"{one.source_digest}.png")
     assert known(laid) == known(moved_to(laid, "/home/somebody/else.png")) == laid.source
     remember_sources([laid])
-    assert not (cache / "elsewhere").exists(), "what is there already needs no link"
+    assert not (cache / "elsewhere").exists(), "what already exists needs no link"
 
 
 def test_what_lies_elsewhere_is_known_once_it_was_used(cache: Path, tmp_path: Path) -> None:

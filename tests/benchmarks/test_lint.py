@@ -34,8 +34,8 @@ def test_a_label_beside_a_frequent_one_is_named_and_left() -> None:
     samples = [sample(n, difficulty="easy") for n in range(10)] + [sample(10, difficulty="esay")]
     samples += [sample(11, difficulty="Easy")]
     assert lint(samples) == (
-        "difficulty 'esay' (1 sample: index 10) may be meant as 'easy' (10 samples): left as it is",
-        "difficulty 'Easy' (1 sample: index 11) may be meant as 'easy' (10 samples): left as it is",
+        "difficulty 'esay' (1 sample: index 10) may mean 'easy' (10 samples): left unchanged",
+        "difficulty 'Easy' (1 sample: index 11) may mean 'easy' (10 samples): left unchanged",
     )
     levels = [sample(n, difficulty="level 1") for n in range(10)] + [sample(10, difficulty="level 2")]
     words = [sample(n, difficulty=("subject-remove", "subject-replace")[n % 2]) for n in range(10)]
@@ -46,7 +46,7 @@ def test_sets_of_unequal_size() -> None:
     samples = [sample(n, category="add" if n else "remove", instructions={"en": "x"}) for n in range(4)]
     samples[1] = sample(1, instructions={"en": "x", "zh": "y"})
     unequal, language = lint(samples)
-    assert unequal.startswith("categories are of unequal size, 'add' 3 to 'remove' 1: the mean of all samples weighs")
+    assert unequal.startswith("categories are of unequal size, 'add' 3 to 'remove' 1: the mean over samples weights")
     assert language == "only 1 of 4 samples have an instruction in `zh`"
 
 

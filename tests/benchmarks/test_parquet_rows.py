@@ -52,7 +52,7 @@ def test_one_file(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"has no \.parquet file in it"):
+    with pytest.raises(ConfigurationError, match=r"has no \.parquet file"):
         parquet_files(str(tmp_path))
     path = write(tmp_path / "a.parquet", 0)
     with pytest.raises(ConfigurationError, match=r"a\.parquet has no column `keys`; it has key, image, more"):

@@ -248,7 +248,7 @@ class TestTheCache:
         next(samples)
         with open(place.path, "ab") as file:
             file.write(b"\n")
-        with pytest.raises(ConfigurationError, match="was changed while"):
+        with pytest.raises(ConfigurationError, match="changed while"):
             list(samples)
         assert len(place.samples()) == 2
 

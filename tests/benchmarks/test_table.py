@@ -255,7 +255,7 @@ class TestFaults:
             ("my.csv", b'image,prompt\n0.png,"a\n', "is not valid CSV"),
             ("my.xlsx", b"PK", "is none of .csv, .tsv, .json, .jsonl, .ndjson, .parquet, and no folder"),
             ("my.json", b"<html>", "is not JSON"),
-            ("my.parquet", b"PAR1", "is no whole Parquet file"),
+            ("my.parquet", b"PAR1", "is not a complete Parquet file"),
         ],
     )
     def test_a_file_of_something_else(self, folder: Folder, name: str, data: bytes, said: str) -> None:

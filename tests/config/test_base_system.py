@@ -18,7 +18,7 @@ from small_benchmark import write_benchmark
 
 FILES = sorted(Path(__file__).with_name("base_system").glob("*.yaml"))
 REPLACED = "classes of the original scripts are replaced:"
-SEES_MORE = "reward_model: the judge sees source and edit (`protocol: {images: [edited]}` is its way)"
+SEES_MORE = "reward_model: the judge sees source and edit (`protocol: {images: [edited]}` shows only the edit)"
 OTHERWISE = (
     "a sample's seed is `seed` + its index in the whole benchmark, not within its category; what failed is "
     "counted, never "
@@ -257,7 +257,7 @@ def test_a_registered_benchmark_wins_over_its_class(here: Path) -> None:
         in configuration.notes[0]
     )
     raw["benchmark"]["class_path"] = "mine.image_pairs.ImagePairs"
-    with pytest.raises(ConfigurationError, match="names a class already; leave one of them out"):
+    with pytest.raises(ConfigurationError, match="already names a class; leave one of them out"):
         load(raw)
 
 
@@ -295,7 +295,7 @@ def test_a_key_that_would_change_a_result_is_refused_with_what_to_write(here: Pa
     keys = put(raw, place, "x")
     with pytest.raises(ConfigurationError) as caught:
         load(raw)
-    assert str(caught.value) == f"old.yaml: {'.'.join(keys)}: means nothing here: {REFUSED[place]}"
+    assert str(caught.value) == f"old.yaml: {'.'.join(keys)}: has no effect here:  {REFUSED[place]}"
 
 
 @pytest.mark.parametrize("place", sorted(PASSED_OVER))
@@ -310,7 +310,7 @@ def test_a_key_that_decides_nothing_is_passed_over_with_what_replaced_it(here: P
 
 def test_a_statistic_that_no_report_has_is_refused(here: Path) -> None:
     raw = yaml.safe_load(OLD) | {"evaluation": {"metrics": ["mean", "p90"]}}
-    with pytest.raises(ConfigurationError, match=r"evaluation\.metrics: means nothing here: .* and no others"):
+    with pytest.raises(ConfigurationError, match=r"evaluation\.metrics: has no effect here:  .* and no others"):
         load(raw)
 
 

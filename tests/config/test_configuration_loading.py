@@ -191,7 +191,7 @@ def test_what_once_stood_under_evaluation(load: Callable[..., Configuration]) ->
     old = load("evaluation.answer=reason_then_score", "evaluation.retries=0")
     assert old == load("protocol={type: rubric, answer: reason_then_score, retries: 0}")
     assert old == load("protocol.answer=reason_then_score", "evaluation={answer: reason_then_score, retries: 0}")
-    with pytest.raises(ConfigurationError, match=r"evaluation\.retries: `protocol\.retries` is given, too"):
+    with pytest.raises(ConfigurationError, match=r"evaluation\.retries: `protocol\.retries` is also given"):
         load("evaluation.retries=0", "protocol.retries=1")
 
 

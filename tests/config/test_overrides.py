@@ -90,4 +90,4 @@ def test_an_index_beyond_the_list(folder: Path) -> None:
     overrides = ["benchmark.tags=[a, b]", "benchmark.tags.2=c"]
     with pytest.raises(ConfigurationError) as caught:
         load_configuration("config.yaml", overrides=overrides)
-    assert str(caught.value) == "--set benchmark.tags.2: `2` is no place in a list of 2, counted from 0"
+    assert str(caught.value) == "--set benchmark.tags.2: `2` is not an index of a list of 2 (counted from 0)"

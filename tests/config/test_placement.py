@@ -88,7 +88,7 @@ def test_one_device() -> None:
     assert read(device="auto") == Placement()
     for bad, text in (
         ({"device": "cpu:4"}, "one device; for 4 workers write `device_ids: cpu:4`"),
-        ({"device": 0, "device_ids": [0]}, "`device_ids` is given, too"),
+        ({"device": 0, "device_ids": [0]}, "`device_ids` is also given"),
         ({"device": 0, "devices_per_replica": 2}, "write `device_ids`"),
     ):
         with pytest.raises(ConfigurationError, match=text):

@@ -69,7 +69,7 @@ def test_a_benchmark_may_name_the_protocol_of_judges_that_measure(folder: Path, 
     }
     found = judges(folder, both, benchmark=about)
     assert {name: protocol.type for name, protocol in found.items()} == {"pixels": "magicbrush", "named": "numbers"}
-    words = "`magicbrush` is for judges that measure, and `testing` is asked; name another"
+    words = "`magicbrush` is for judges that measure, but `testing` is asked questions; name another"
     assert words in refused({"asked": {"type": "testing"}}, benchmark=about)
 
 
@@ -181,14 +181,14 @@ def test_a_judge_that_measures(folder: Path) -> None:
         (
             {"j": judge("Plain", protocol=judge("Readings"))},
             {},
-            "judges.j.protocol.class_path: `own_models:Readings` is for judges that measure, and `own_models:Plain` is"
-            " asked; name another",
+            "judges.j.protocol.class_path: `own_models:Readings` is for judges that measure, but `own_models:Plain` is"
+            " asked questions; name another",
         ),
         (
             {"j": judge("Plain"), "m": judge("Meter")},
             {"protocol": judge("Readings")},
-            "protocol.class_path: `own_models:Readings` is for judges that measure, and `own_models:Plain` is asked;"
-            " name another",
+            "protocol.class_path: `own_models:Readings` is for judges that measure, but `own_models:Plain` is asked"
+            " questions; name another",
         ),
         (
             {"j": {"class_path": "not_here:Judge", "params": {"conda_env": "x"}, "protocol": judge("Readings")}},

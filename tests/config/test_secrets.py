@@ -48,7 +48,7 @@ def test_a_key_is_refused_in_one_line_that_says_where_it_belongs(section: str, p
     raw: dict[str, Any] = {"benchmark": {"type": "scenes", "count": 1}}
     raw |= {"diffusion_model": testing, "reward_model": testing}
     raw[section] = {"type": "chat_endpoint", "params": {"model": "m", **params}}
-    with pytest.raises(ConfigurationError, match="a secret has no place in a configuration; keep it in an env") as no:
+    with pytest.raises(ConfigurationError, match="do not put secrets in a configuration; keep them in an env") as no:
         load_configuration(raw)
     assert "api_key_env" in str(no.value)
     assert CANARY not in str([no.value, getattr(no.value, "__notes__", [])])

@@ -245,7 +245,7 @@ class TestUnknown:
         several = guessed_row("NewPipeline", {"images": 0, "prompt": 0, "negative_prompt": 0})
         assert (several.source, several.most_sources, several.sized) == ("images", None, False)
         assert "NewPipeline is in no table" in several.notes[0]
-        with pytest.raises(LoadError, match="takes no picture with a prompt"):
+        with pytest.raises(LoadError, match="does not take a picture with a prompt"):
             guessed_row("TextPipeline", {"prompt": 0})
 
     @pytest.mark.real_models
@@ -257,7 +257,7 @@ class TestUnknown:
         monkeypatch.delitem(PIPELINE, name)
         unknown = loaded(tiny / name, guidance={"guidance_scale": 7.5})
         assert pixels(unknown) == known  # what was not given, the class has by itself
-        assert "it was guessed that `image` takes the source" in unknown.about()["note"]
+        assert "it is assumed that `image` takes the source" in unknown.about()["note"]
 
     def test_a_name_that_nobody_knows_needs_its_class(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))

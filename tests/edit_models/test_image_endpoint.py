@@ -201,7 +201,7 @@ NO_PICTURE = Reply.json({"created": 0, "data": []})
     [
         (TRUNCATED, "sent an unreadable picture: the picture: truncated"),
         (picture(b"<html>"), "not a picture in a known format"),
-        (Reply.json({"data": [{"b64_json": "!!"}]}), "sent a picture that is none"),
+        (Reply.json({"data": [{"b64_json": "!!"}]}), "sent an unreadable picture"),
         (NO_PICTURE, r"answered without a picture \(2 attempts"),
         (finished("NO_IMAGE"), r"answered without a picture \(NO_IMAGE\)"),
     ],
@@ -269,7 +269,7 @@ def test_a_picture_is_fetched_from_the_servers_own_host_with_the_key(server: Ima
     assert [edit(model).size for _ in range(2)] == [(9, 9)] * 2
     assert {headers["authorization"] for _, headers in server.fetched} == {f"Bearer {KEY}"}
     server.answer = Reply.json({"data": [{"url": "data:image/png;base64,iVBORw0KGgo="}]})
-    with pytest.raises(ModelError, match="sent a picture that is none"):
+    with pytest.raises(ModelError, match="sent an unreadable picture"):
         edit(model)
 
 
@@ -277,7 +277,9 @@ def test_from_another_host_only_where_it_is_allowed_and_without_the_key(server: 
     with ImageServer() as other:
         other.files["/a.png"] = encoded(drawn((9, 9), 1))
         server.answer = at(f"http://127.0.0.1:{other.port}/a.png")
-        with pytest.raises(ModelError, match=rf"at 127\.0\.0\.1:{other.port}, from where none is taken.*allowed_hosts"):
+        with pytest.raises(
+            ModelError, match=rf"at 127\.0\.0\.1:{other.port}, which is not an allowed host.*allowed_hosts"
+        ):
             edit(endpoint(server))
         assert not other.fetched
         assert len(server.edited) == 1, "it would not get better"
@@ -367,7 +369,7 @@ def test_another_model_is_not_taken_for_this_one(server: ImageServer, probe: boo
     [
         (Reply.error(401, f"no such key: {KEY}"), "401 Unauthorized: no such key: <OPENAI_API_KEY>"),
         (Reply.error(503, "loading"), r"503 Service Unavailable: loading \(3 attempts"),
-        (Reply(manner="hang"), "gave no whole answer in time"),
+        (Reply(manner="hang"), "did not finish its answer in time"),
     ],
 )
 def test_a_server_whose_engine_does_not_work_is_found_out_when_loading(

@@ -104,7 +104,7 @@ def test_no_folder(tmp_path: Path) -> None:
         loaded(tmp_path / "none")
     with pytest.raises(ConfigurationError, match="cannot be read"):
         ImageFolder.revision(ImageFolder.Parameters(str(tmp_path / "none")))
-    with pytest.raises(ConfigurationError, match="no pictures in it"):
+    with pytest.raises(ConfigurationError, match="no pictures"):
         ImageFolder.revision(ImageFolder.Parameters(str(tmp_path)))
 
 

@@ -120,7 +120,7 @@ class TestParameters:
             ({"size": [64]}, r"takes \[width, height\]"),
             ({"size": [64, 64], "canvas": 4096}, "stands beside `canvas`"),
             ({"call": {"generator": 1}}, "call: generator cannot be set there"),
-            ({"load": {"unet": "fp32"}}, "load.unet: 'fp32' is no mapping"),
+            ({"load": {"unet": "fp32"}}, "load.unet: 'fp32' is not a mapping"),
             ({"loras": [{"name": "x/y", "weigth": 1}]}, "weigth"),
         ],
     )

@@ -58,7 +58,7 @@ class TestParameters:
             ({"num_inference_steps": 0}, "at least 1 step"),
             ({"canvas": 100}, "at least 1024"),
             ({"call": {"generator": 1}}, "call: generator cannot be set there"),
-            ({"load": {"vae": "fp32"}}, "load.vae: 'fp32' is no mapping"),
+            ({"load": {"vae": "fp32"}}, "load.vae: 'fp32' is not a mapping"),
             ({"load": {"vae": {"dtype": "fp32"}}}, "'fp32' is none of bfloat16"),
             ({"load": {"device_map": "auto"}}, "load: device_map cannot be set there"),
             ({"modulation": "tables"}, "modulation: 'tables' is none of live, table, table_only"),
@@ -294,7 +294,7 @@ class TestLoading:
             loaded(tiny_models / "qwen-image-edit")
 
     def test_one_step_is_refused_where_the_schedule_makes_nan_of_it(self, copy: Path) -> None:
-        with pytest.raises(LoadError, match="take at least 2"):
+        with pytest.raises(LoadError, match="use at least 2"):
             loaded(copy, num_inference_steps=1)
         scheduler = copy / "scheduler" / "scheduler_config.json"
         scheduler.write_text(json.dumps(json.loads(scheduler.read_text()) | {"shift_terminal": None}))

@@ -141,7 +141,7 @@ def test_what_unfolds_to_nothing_is_bounded_as_it_comes() -> None:
 def test_a_packing_that_was_not_asked_for_is_named() -> None:
     with (
         raw_server(whole(b"??", "Content-Encoding: br")) as (url, _),
-        pytest.raises(Unacceptable, match="is packed as `br`"),
+        pytest.raises(Unacceptable, match="is compressed (`br`)"),
     ):
         get(url)
 
@@ -159,7 +159,7 @@ def test_no_redirect_is_followed(status: str) -> None:
         assert len(asked) == 1, "and it is not asked again"
     said = str(failed.value)
     assert f"answered {status[:3]} " in said
-    assert f"points to {elsewhere}: redirects are not followed; give the final address as base_url" in said
+    assert f"redirects to {elsewhere}: redirects are not followed; give the final address as base_url" in said
     assert KEY not in said
 
 
@@ -201,5 +201,5 @@ def test_an_endless_answer_that_stays_below_the_bound_ends_with_the_attempt() ->
         judge = ChatEndpoint(
             ChatEndpoint.Parameters(model="m", base_url=f"{url}/v1", attempt_timeout=0.5, deadline=1.0)
         )
-        with pytest.raises(LoadError, match="gave no whole answer in time"):
+        with pytest.raises(LoadError, match="did not finish its answer in time"):
             judge.load(["cpu"])

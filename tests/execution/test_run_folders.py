@@ -184,7 +184,7 @@ OTHERS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("change", "words"), OTHERS, ids=[words for _, words in OTHERS])
 def test_what_differs_is_named(directory: RunDirectory, change: dict[str, Any], words: str) -> None:
-    assert f"was another evaluation ({words}); results" in was_another(directory, made(**change))
+    assert f"held another evaluation ({words}); results" in was_another(directory, made(**change))
 
 
 def test_of_many_differences_the_first_are_named(directory: RunDirectory) -> None:

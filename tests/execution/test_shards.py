@@ -46,7 +46,7 @@ def test_which_shard_it_is(text: str, environment: Mapping[str, str], shard: Sha
 @pytest.mark.parametrize(
     ("text", "environment", "said"),
     [
-        ("0/4", {}, "there is no shard 0 of 4; they count from 1"),
+        ("0/4", {}, "there is no shard 0 of 4; shards count from 1"),
         ("5/4", {}, "there is no shard 5 of 4"),
         ("first", {}, "write 2/8 for the second of eight, or auto"),
         ("auto", {}, "none of SLURM_ARRAY_TASK_ID, SLURM_PROCID"),

@@ -119,11 +119,11 @@ def test_replicas_of_one_start_are_compared_with_the_first(resumed: RunDirectory
     assert not say.compare("judge:other", {"attention": "native"}, "cuda:2")
     for _ in range(2):  # loaded, given up, and loaded again
         (note,) = say.compare("edit:qwen", {"attention": "native"}, "cuda:2")
-        assert note.startswith("qwen on cuda:2 is not as on cuda:0: attention _native_cudnn -> native; ")
-    assert say.unlike == ["qwen on cuda:2 is not as on cuda:0: attention _native_cudnn -> native"]
+        assert note.startswith("qwen on cuda:2 differs from cuda:0: attention _native_cudnn -> native; ")
+    assert say.unlike == ["qwen on cuda:2 differs from cuda:0: attention _native_cudnn -> native"]
     strict = ModelsSay(resumed, strict=True)
     assert not strict.compare("edit:qwen", one, "cuda:0")
-    with pytest.raises(RunDirectoryError, match=r"qwen on cuda:2 is not as on cuda:0: .*; take one of them out"):
+    with pytest.raises(RunDirectoryError, match=r"qwen on cuda:2 differs from cuda:0: .*; remove one of them"):
         strict.compare("edit:qwen", {"attention": "native"}, "cuda:2")
 
 
@@ -154,13 +154,13 @@ def test_a_run_tells_of_replicas_that_are_not_alike(tmp_path: Path) -> None:
     ears = Ears()
     unlike = faulty("Unlike", device_ids="cpu:2", folder=str(tmp_path))
     made = run(tmp_path, ears=ears, **unlike)
-    (note,) = [note for note in ears.notes if "is not as on" in note]
+    (note,) = [note for note in ears.notes if "differs from" in note]
     assert note.endswith("; their results may differ for that reason")
-    assert re.search(r"Unlike on cpu:\d is not as on cpu:\d: kernel (one -> other|other -> one)", note)
+    assert re.search(r"Unlike on cpu:\d differs from cpu:\d: kernel (one -> other|other -> one)", note)
     assert [f"start 1: {note.rpartition(';')[0]}"] == list(made.results.notes)
     for name in ("one", "other"):
         (tmp_path / name).unlink()
-    with pytest.raises(RunDirectoryError, match=r"is not as on .* take one of them out of device_ids"):
+    with pytest.raises(RunDirectoryError, match=r"differs from .* remove one of them from device_ids"):
         evaluate(settings(tmp_path, **unlike), run_dir=tmp_path / "b", strict_environment=True)
 
 

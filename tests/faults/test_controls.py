@@ -99,7 +99,7 @@ def test_ctrl_c_by_then(tmp_path: Path) -> None:
     with Command(settings(tmp_path, **what), tmp_path) as command:
         assert wait_until(lambda: (tmp_path / "waits").exists() or command.process.poll() is not None, 100)
         os.killpg(command.process.pid, signal.SIGINT)
-        assert wait_until(lambda: "stopping: what is under way is finished first" in command.text, 60), command.text
+        assert wait_until(lambda: "stopping: running tasks finish first" in command.text, 60), command.text
         (tmp_path / "go").touch()
         said = command.wait()
     assert said.code == 130, said.text

@@ -87,10 +87,10 @@ def test_a_full_disk_stops_the_run_and_a_free_one_lets_it_go_on(
         run(tmp_path, "disk/run")
     said = str(stopped.value)
     assert "No space left on device" in said
-    assert "all that was done is kept, and the same command goes on" in said
+    assert "all finished work is kept; rerun the same command to resume" in said
     assert "\n" not in said
     if part >= 0.3:
-        assert re.search(r"the (1 edit|\d+ edits) and 9 judgements that are left need about", said)
+        assert re.search(r"the (1 edit|\d+ edits) and 9 judgements need about", said)
     assert not workers_of(disk / "run")
     done = {r["key"] for r in lines(disk / "run", "edits") if r["status"] == "ok"}
     assert not [r for r in lines(disk / "run", "edits") if r["status"] != "ok"], "no edit is blamed"
@@ -117,7 +117,7 @@ def test_a_disk_without_inodes_is_not_said_to_lack_space(tmp_path: Path, small_d
                 subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)], check=True)
 
     with pytest.raises(
-        CannotWrite, match=r"No space left on device.*room for no more files, of whatever size"
+        CannotWrite, match=r"No space left on device.*hold no more files, whatever their size"
     ) as stopped:
         run(tmp_path, "disk/run", edit={"seconds": 0.05}, ears=Saboteur())
     assert "need about" not in str(stopped.value)
@@ -147,7 +147,7 @@ def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, engines: Nu
     assert said.startswith("CannotWrite: "), said
     assert not [r for r in lines(tmp_path / "run", "edits") if r["status"] != "ok"], "no edit is blamed"
     assert "File too large" in said
-    assert "that are left need about" in said
+    assert "need about" in said
     assert not workers_of(tmp_path / "run")
     made = run(tmp_path, judge=judge)
     assert verdicts(made) == verdicts(Run(tmp_path / "clean"))
@@ -203,7 +203,7 @@ def test_a_folder_that_must_not_be_written_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_needed_is_told_from_what_is_there(clean: Run, tmp_path: Path) -> None:
     matrix = Run(clean.path).matrix
-    assert space_needed(matrix, tmp_path).startswith("the 0 edits and 0 judgements that are left need about 0.0 kB; ")
+    assert space_needed(matrix, tmp_path).startswith("the 0 edits and 0 judgements need about 0.0 kB; ")
     from dataclasses import replace
 
     size = matrix.edits[0].file_bytes

@@ -182,7 +182,7 @@ def test_a_server_that_is_gone_costs_no_sample_anything(tmp_path: Path, monkeypa
 
         server.answer = answer
         what = edited_by(server, tmp_path, concurrency=1, retries=0)
-        with pytest.raises(Stopped, match="cannot be reached, or broke off") as stopped:
+        with pytest.raises(Stopped, match="cannot be reached, or dropped the connection") as stopped:
             evaluate(what, run_dir=tmp_path / "run", report=False, spectator=ears)
     assert stopped.value.exit_code == 4
     assert any("is replaced" in note for note in ears.notes)

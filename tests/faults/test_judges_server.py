@@ -133,7 +133,11 @@ def test_a_server_that_is_gone_leaves_all_pending_and_the_next_start_goes_on(tmp
 
         server.answer = answer
         what = judged_by(server, tmp_path, concurrency=2, attempt_timeout=5.0)
-        said = "cannot be reached, or broke off" if manner == "nothing" else "gave no whole answer in time"
+        said = (
+            "cannot be reached, or dropped the connection"
+            if manner == "nothing"
+            else "did not finish its answer in time"
+        )
         with pytest.raises(Stopped, match=said) as stopped:
             evaluate(what, run_dir=tmp_path / "run", report=False)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=20) as health:

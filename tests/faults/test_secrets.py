@@ -187,7 +187,7 @@ def test_a_key_that_a_later_override_takes_back_is_refused_all_the_same(tmp_path
     """The command line is recorded as it was typed."""
     value = "{extra_body: {token: sk-CANARY}}" if key == "call" else "sk-CANARY"
     overrides = [f"reward_model.params.{key}={value}", "reward_model.params={device_ids: cpu}"]
-    with pytest.raises(ConfigurationError, match=r"^--set reward_model\.params\..*: a secret has no place") as refused:
+    with pytest.raises(ConfigurationError, match=r"^--set reward_model\.params\..*: do not put secrets") as refused:
         evaluate(settings(tmp_path), run_dir=tmp_path / "run", report=False, overrides=overrides)
     assert "CANARY" not in str(refused.value)
     assert not (tmp_path / "run").exists()

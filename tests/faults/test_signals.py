@@ -68,7 +68,7 @@ def place(tmp_path: Path) -> Place:
 def test_what_is_under_way_is_finished_and_nothing_else_is_begun(place: Place, undisturbed: Run) -> None:
     with place.command() as command:
         os.killpg(command.process.pid, signal.SIGINT)
-        assert wait_until(lambda: "stopping: what is under way is finished first" in command.text, 60)
+        assert wait_until(lambda: "stopping: running tasks finish first" in command.text, 60)
         assert command.process.poll() is None
         place.let_go()
         said = command.wait()
@@ -102,7 +102,7 @@ def test_sigterm_to_everybody_as_slurm_and_systemd_send_it_gives_the_same_grace(
     with place.command() as command:
         for process in (*workers_of(place.run), command.process.pid):
             kill(process, signal.SIGTERM)
-        assert wait_until(lambda: "stopping: what is under way is finished first" in command.text, 60)
+        assert wait_until(lambda: "stopping: running tasks finish first" in command.text, 60)
         place.let_go()
         said = command.wait()
     goes_on(place, said, 143, undisturbed, range(2, 5))
@@ -111,7 +111,7 @@ def test_sigterm_to_everybody_as_slurm_and_systemd_send_it_gives_the_same_grace(
 def goes_on(place: Place, said: Said, code: int, undisturbed: Run, finished: range) -> None:
     """Everybody is told how it ended, nobody is blamed, and the same command comes to the same end."""
     assert said.code == code, said.text
-    assert "interrupted: all that was done is kept" in said.text
+    assert "interrupted: all finished work is kept" in said.text
     assert wait_until(lambda: not workers_of(place.run))
     assert {r["status"] for r in place.kept()} <= {"ok"}, "no attempt was charged"
     assert len(place.kept()) in finished

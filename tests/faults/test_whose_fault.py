@@ -235,7 +235,7 @@ def test_a_machine_that_starts_no_more_processes_ends_the_run_and_says_what_to_d
         return real(*arguments, **named)
 
     monkeypatch.setattr(local.subprocess, "Popen", refuse)
-    with pytest.raises(Stopped, match=r"no more processes may be started; `ulimit -u`") as stopped:
+    with pytest.raises(Stopped, match=r"no more processes can be started; `ulimit -u`") as stopped:
         run(tmp_path, edit={"device_ids": "cpu:2"}, judge={"device_ids": "cpu:2"})
     assert stopped.value.exit_code == 4
     monkeypatch.undo()
@@ -256,7 +256,7 @@ def test_a_run_directory_that_is_moved_ends_the_run_and_keeps_all_that_was_done(
                 (tmp_path / "run").rename(tmp_path / "moved")
 
     with pytest.raises(
-        CannotWrite, match=r"its journals were moved or deleted.*give its new place as `--run-dir`$"
+        CannotWrite, match=r"its journals were moved or deleted.*give its new location as `--run-dir`$"
     ) as stopped:
         run(tmp_path, edit={"seconds": 0.1}, ears=Mover())
     assert stopped.value.exit_code == 4

@@ -62,7 +62,7 @@ def test_corpus_is_large_and_has_no_answer_twice():
         ("<think>a", "score", "a <think> block is not closed: was the answer cut off (max_new_tokens)?"),
         ("<think>a</think>", "score", "nothing follows the <think> block"),
         ("7\n8", "score", "different scores in one answer: 7 and 8"),
-        ("10.5", "score", "the score 10.5 is outside of 0 to 10"),
+        ("10.5", "score", "the score 10.5 is outside 0 to 10"),
         ("Good.", "score", "the answer is not a score alone: `Good.`"),
         ("Good.\n8", "reason_then_score", "the last line is not `Score: X.XXX`: `8`"),
         ('{"mark": 8}', "score", 'a JSON object without `score`: `{"mark": 8}`'),

@@ -182,13 +182,13 @@ def test_what_may_pass_is_asked_again(server: JudgeServer, name: str) -> None:
     [
         ("500", "answered 500 Internal Server Error: on purpose"),
         ("a proxy's page, 502", "answered 502 Bad Gateway: Welcome to the proxy"),
-        ("a proxy's page, 200", "no chat completion: Welcome to the proxy"),
-        ("nothing", "cannot be reached, or broke off"),
-        ("half a body", "broke off: peer closed connection"),
+        ("a proxy's page, 200", "did not answer with a chat completion: Welcome to the proxy"),
+        ("nothing", "cannot be reached, or dropped the connection"),
+        ("half a body", "dropped the connection: peer closed connection"),
         ("never", "did not finish its answer in time: 1.5 s"),
         ("a byte now and then", "did not finish its answer in time: 1.5 s"),
         ("an error with status 200", "answered 503 Service Unavailable: overloaded"),
-        ("an empty body", "no chat completion: nothing"),
+        ("an empty body", "did not answer with a chat completion: nothing"),
     ],
 )
 def test_what_does_not_pass_ends_after_the_retries_in_one_line(server: JudgeServer, name: str, said: str) -> None:
@@ -260,7 +260,7 @@ def test_a_wait_that_no_deadline_allows_fails_at_once_and_holds_nobody_up(server
     judge = endpoint(server)
     server.script.append(Reply.error(429, retry_after=3600))
     begin = time.monotonic()
-    with pytest.raises(ModelError, match="it asks to wait 3600 s"):
+    with pytest.raises(ModelError, match="it asks for a wait of 3600 s"):
         judge.judge([request()])
     assert judge.judge([request()]) == ["Score: 5.000"]
     assert time.monotonic() - begin < 45, "neither the hour nor the deadline was waited for"
@@ -453,7 +453,7 @@ def test_whatever_else_the_client_raises_is_one_line_without_the_key(
     async def broken(*path: str, **body: Any) -> None:
         raise ZeroDivisionError(f"in the\nclient {KEY}")
 
-    monkeypatch.setattr(judge.client.openai, "post", broken)
+    monkeypatch.setattr(judge.client, "_post", broken)
     monkeypatch.setattr(judge.client, "_server_answers", lambda: asyncio.sleep(0, True))
     with pytest.raises(ModelError, match="ZeroDivisionError: in the client <OPENAI_API_KEY>"):
         judge.judge([request()])

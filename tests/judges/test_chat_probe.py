@@ -126,7 +126,7 @@ def test_in_the_server_s_own_words_the_mass_is_kept_where_it_is_told(
 )
 def test_a_server_that_gives_none_that_way_is_refused_at_the_start(kind: Kind, road: Any, remedy: str) -> None:
     server = played(kind)
-    with pytest.raises(LoadError, match=f"gives no probabilities by {road} .*; {remedy}$"):
+    with pytest.raises(LoadError, match=f"gives no probabilities through {road} .*; {remedy}$"):
         judge_at(server, ASKED, probabilities=road)
     assert not server.judged
 
@@ -156,7 +156,7 @@ def test_labels_that_share_a_first_token_are_read_rightly_or_refused() -> None:
     server.words = [token for token in TOKENS if "10" not in token]
     with pytest.raises(LoadError, match="the label `10` is 2 tokens"):
         judge_at(server, both)
-    with pytest.raises(LoadError, match="the labels `1` and `10` begin alike, and the server does not tell"):
+    with pytest.raises(LoadError, match="the labels `1` and `10` begin the same way, and the server does not show"):
         judge_at(played(KINDS["openai"], first), both)
 
 
@@ -296,7 +296,7 @@ def test_a_server_without_a_switch() -> None:
     judge = judge_at(played(bare), Form("score"), thinking="off")
     assert judge.about()["thinking"] == "no switch"
     assert judge.judge([request(Form("score"))]) == ["Score: 5.000"]
-    with pytest.raises(LoadError, match="thinking: this server takes no switch"):
+    with pytest.raises(LoadError, match="thinking: this server has no switch"):
         judge_at(played(bare), Form("score"), thinking="on")
 
 

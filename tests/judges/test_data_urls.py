@@ -47,6 +47,24 @@ def test_equal_pictures_are_encoded_once_and_others_are_told_apart(encoded: list
     assert len(encoded) == 2
 
 
+def test_a_read_only_picture_is_known_by_itself_until_somebody_paints_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[Any] = []
+    digest = data_urls.pixel_digest
+    monkeypatch.setattr(data_urls, "pixel_digest", lambda one: counted.append(one) or digest(one))
+    urls, shown = DataUrls(), picture(1)
+    shown.readonly = 1
+    assert urls.of(shown) is urls.of(shown)
+    assert len(counted) == 1
+    shown.putpixel((0, 0), (7, 7, 7))
+    assert decoded(urls.of(shown)).getpixel((0, 0)) == (7, 7, 7)
+    again = shown.copy()
+    again.readonly = 1
+    assert urls.of(again) is urls.of(shown)
+    del again, shown
+    counted.clear()
+    assert not urls._digests
+
+
 def test_threads_that_want_the_same_at_the_same_time_have_it_made_once(encoded: list[tuple[int, int]]) -> None:
     urls, together = DataUrls(), threading.Barrier(8)
 

@@ -252,7 +252,7 @@ class TestBeforeTheRun:
             ),
             ({"temperature": 0.7}, {}, 4, ""),
             ({}, {"orders": ["criteria"]}, 4, ""),
-            ({}, {"orders": ["criteria"]}, 1, "`protocol.orders` changes nothing in one reading"),
+            ({}, {"orders": ["criteria"]}, 1, "`protocol.orders` has no effect on a single reading"),
             ({}, {}, 1, ""),
         ],
     )

@@ -190,7 +190,7 @@ class TestTraps:
             for known in list(processors.PROCESSORS):
                 patch.delitem(processors.PROCESSORS, known)
                 patch.delitem(judge_table._BY_TYPE, known)
-            with pytest.raises(LoadError, match=r"no processor for its pictures, only a .*Tokenizer"):
+            with pytest.raises(LoadError, match=r"no image processor for it, only a .*Tokenizer"):
                 loaded(copy)
 
     def test_no_chat_template(self, copy: Path) -> None:

@@ -123,7 +123,7 @@ def test_two_replies_for_one_address_are_refused_with_both_places(suffix: str, t
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"sample": None}, "line 2: there is no `sample` .say which column it is: `fields: {sample: ...}`"),
+        ({"sample": None}, "line 2: there is no `sample` .name the column: `fields: {sample: ...}`"),
         ({"question": ""}, "there is no `question`"),
         ({"text": None}, "there is no `text`.*, nor a value"),
         ({"repeat": "first"}, "`repeat` is `first`, not a whole number"),

@@ -17,6 +17,7 @@ from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges import grammars
 from edit_eval.judges.answers import read_answer
 from edit_eval.judges.contract import Form, JudgeRequest
+from edit_eval.judges.thinking import Progress
 from edit_eval.judges.transformers import TransformersJudge
 from edit_eval.records import Reply, Status
 from edit_eval.workers.probe import needed_modules
@@ -203,6 +204,29 @@ class TestThinking:
             assert thought == "<think>lightshadow"
             assert set(json.loads(said)) == {"fulfilled", "kept"}
 
+    @pytest.mark.parametrize(
+        ("name", "mark", "closes"), [("internvl", "<think>", "</think>"), ("gemma4", "<|channel>thought", "<channel|>")]
+    )
+    def test_who_opens_its_thought_itself_is_held_to_a_schema_with_and_without_one(
+        self, name: str, mark: str, closes: str, tiny_judges: Path
+    ) -> None:
+        """The prompt ends before both: the first token is the answer's or the thought's, and no other."""
+        pytest.importorskip("llguidance")
+        judge = any_loaded(tiny_judges / name, thinking="on", thinking_tokens=60)
+        assert not judge._opened[True]
+        asked = requests("json", 1, schema=SCHEMA)
+        for text, thought in (("{", ""), (f"{mark}light and more{closes}", "<think>light and more</think>")):
+            judge.parameters.call = {"logits_processor": [led(judge, text, asked)]}
+            for answer in judge.judge(asked):
+                assert str(answer).startswith(thought), answer
+                assert set(json.loads(str(answer).removeprefix(thought))) == {"fulfilled", "kept"}
+        seen = first_tokens(judge, asked[:1])
+        opening = judge._processor.tokenizer.encode(mark, add_special_tokens=False)[0]
+        assert opening in seen
+        texts = [judge._processor.tokenizer.decode([token]) for token in seen - {opening}]
+        assert texts
+        assert all(text.startswith("{") for text in texts), "no space before, behind which nothing would be held"
+
     def test_an_answer_behind_a_thought_ends_at_its_score(self, tiny_judges: Path) -> None:
         judge = any_loaded(tiny_judges / "qwen3.5", thinking="on", max_new_tokens=12)
         said = "light</think>\n\n7.500\nbecause the edit"
@@ -237,7 +261,7 @@ class TestThinking:
     def test_nothing_to_switch(self, tiny_judges: Path) -> None:
         """Weights of their own that think, behind the template of those that do not."""
         judge = any_loaded(tiny_judges / "internvl", thinking="on")
-        assert "no switch; whether it thinks, it decides itself" in judge.about()["thinking"]
+        assert "no switch; it decides itself whether to think" in judge.about()["thinking"]
         assert scripted(judge, "<think>light</think>\n7.500<|im_end|>") == ["<think>light</think>\n7.500"]
         assert scripted(judge, "7.500<|im_end|>") == ["7.500"]
 
@@ -265,7 +289,7 @@ class TestThinking:
 
     @pytest.mark.parametrize(
         ("wrong", "text"),
-        [({"thinking": "maybe"}, "none of on, off"), ({"thinking_tokens": 0}, "a thought needs at least 1")],
+        [({"thinking": "maybe"}, "none of on, off"), ({"thinking_tokens": 0}, "thinking needs at least 1")],
     )
     def test_wrong_values(self, wrong: Mapping[str, Any], text: str) -> None:
         with pytest.raises(ValueError, match=text):
@@ -288,6 +312,36 @@ def scripted(judge: TransformersJudge, text: str) -> list[str | Reply]:
 
     judge.parameters.call = {"logits_processor": [Script()]}
     return judge.judge([request(0)])
+
+
+def led(judge: TransformersJudge, text: str, asked: Sequence[JudgeRequest]) -> Any:
+    """Has each answer begin with a text, and leaves the rest to the model."""
+    from transformers import LogitsProcessor
+
+    tokens = judge._processor.tokenizer.encode(text, add_special_tokens=False)
+    start = judge.make_inputs(asked)["input_ids"].shape[1]
+
+    class Led(LogitsProcessor):  # type: ignore[misc]
+        def __call__(self, input_ids: Any, scores: Any) -> Any:
+            if (place := input_ids.shape[1] - start) >= len(tokens):
+                return scores
+            forced = scores.clone().fill_(float("-inf"))
+            forced[:, tokens[place]] = 0
+            return forced
+
+    return Led()
+
+
+def first_tokens(judge: TransformersJudge, asked: Sequence[JudgeRequest]) -> set[int]:
+    """With which tokens an answer may begin."""
+    import torch
+
+    start = judge.make_inputs(asked)["input_ids"].shape[1]
+    progress = Progress(judge._processor.tokenizer, judge._marks, False, 12, len(asked))
+    holding = judge._grammar().holding([one.schema for one in asked], start, progress.see, progress.opening)
+    vocabulary = judge._model.get_output_embeddings().weight.shape[0]
+    held = holding(torch.zeros((len(asked), start), dtype=torch.long), torch.zeros((len(asked), vocabulary)))
+    return set(held[0].isfinite().nonzero().flatten().tolist())
 
 
 class TestPictures:
@@ -314,7 +368,7 @@ class TestPictures:
         [
             ({"max_pixels": 10_000}, "no area limits pictures for InternVL .*max_patches"),
             ({"image_settings": {"max_tiles": 4}}, "has no `max_tiles`; InternVL .* has max_patches"),
-            ({"shared_prefix": True}, "nobody has tried it"),
+            ({"shared_prefix": True}, "it is untested"),
         ],
     )
     def test_what_a_family_does_not_have_is_refused(

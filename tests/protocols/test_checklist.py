@@ -82,9 +82,9 @@ def test_another_expectation_asks_nobody():
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        ({}, "its facts have no `checks`"),
-        ({"checks": []}, "its facts have no `checks`"),
-        ({"checks": "Is it red?"}, "its facts have no `checks`"),
+        ({}, "its facts need `checks`"),
+        ({"checks": []}, "its facts need `checks`"),
+        ({"checks": "Is it red?"}, "its facts need `checks`"),
         ({"checks": [CHECKS[0], {"expect": "yes"}]}, "its check 2 has no `ask`"),
         ({"checks": ["Is it red?"]}, "its check 1 has no `ask`"),
         ({"checks": [{"ask": "Red?", "expect": "maybe"}]}, "its check 1 expects 'maybe'; that is `yes` or `no`"),

@@ -94,7 +94,7 @@ class TestRubric:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("a: [", "is no YAML"),
+            ("a: [", "is not valid YAML"),
             ("a: 1", "has no `questions`"),
             ("questions: {a: {shows: [edit]}}", r"it lacks a part \(KeyError: 'lowest'\)"),
             (

@@ -37,7 +37,7 @@ class TestOurs:
 
     def test_turns_have_no_number_of_theirs(self):
         one = sample(category="content_memory", facts={"asks": ["whole"]})
-        with pytest.raises(Missing, match="the authors have people judge"):
+        with pytest.raises(Missing, match="the authors let people judge"):
             protocol().published["Overall"]([judged(protocol(), one, {"whole": said(4)})])
 
 

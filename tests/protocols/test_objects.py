@@ -64,12 +64,12 @@ def test_the_words_are_kept():
         (text(light=True), "is not a number"),
         (text(light=None), "is not a number"),
         (text(light=[0.25]), "is not a number"),
-        (text()[:-1], "no whole JSON object"),
-        ('{"why": "", "done": "A", "light": +0.25, "shape": 0}', "no whole JSON object"),
-        ('{"why": "", "done": "A", "light": NaN, "shape": 0}', "no whole JSON object"),
+        (text()[:-1], "without a complete JSON object"),
+        ('{"why": "", "done": "A", "light": +0.25, "shape": 0}', "without a complete JSON object"),
+        ('{"why": "", "done": "A", "light": NaN, "shape": 0}', "without a complete JSON object"),
         (text() + text(shape=1), "different JSON objects"),
-        ('{"why": "", "done": "A", "light": 0, "light": 1, "shape": 0}', "a name stands twice"),
-        ('{"why": "a", "why": "b", "done": "A", "light": 0, "shape": 0}', "`why` stands twice"),
+        ('{"why": "", "done": "A", "light": 0, "light": 1, "shape": 0}', "a name occurs twice"),
+        ('{"why": "a", "why": "b", "done": "A", "light": 0, "shape": 0}', "`why` occurs twice"),
     ],
 )
 def test_anything_else_is_no_answer(said, why):

@@ -51,9 +51,9 @@ def test_a_server_that_divided_by_the_sum_leaves_the_mass_unknown():
         ({}, "gave no probabilities"),
         ({"0": 0.5, "1": 0.5}, "`2` is not known"),
         ({"0": 0.5, "1": 0.2, "2": 0.1, "3": 0.2}, "`3` is not asked for"),
-        ({"0": 0.0, "1": 0.0, "2": 0.0}, "sum up to 0"),
+        ({"0": 0.0, "1": 0.0, "2": 0.0}, "add up to 0"),
         ({"0": -0.1, "1": 0.6, "2": 0.4}, "are none"),
-        ({"0": 0.5, "1": 0.6, "2": 0.4}, "sum up to 1.5"),
+        ({"0": 0.5, "1": 0.6, "2": 0.4}, "add up to 1.5"),
     ],
 )
 def test_what_is_no_distribution_is_no_answer(values, why):
@@ -67,7 +67,7 @@ def test_below_the_floor_there_is_no_answer_and_the_mass_is_kept():
     found = reading({"0": 0.1, "1": 0.2, "2": 0.1})
     assert (found.status, found.values) == (Status.UNPARSEABLE, {})
     assert found.mass == pytest.approx(0.4)
-    assert "say something else: the legal answers have 0.4 " in found.reason
+    assert "rather say something else: the allowed answers have 0.4 " in found.reason
     assert reading({"0": 0.1, "1": 0.2, "2": 0.2}).status is Status.OK, "the floor itself is enough"
 
 

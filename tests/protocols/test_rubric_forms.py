@@ -296,8 +296,11 @@ class TestOrders:
         [
             ({"orders": ["pictures"]}, "says which image is which: write `rubric: five_dimensions.v2`"),
             ({"rubric": V2, "orders": ["pictures"], "prompts": UNPLACED}, r"prompts\.causal: `orders: pictures`"),
-            ({"orders": ["criteria"], "prompts": OWN}, r"prompts\.causal: `orders: criteria` is about our criteria"),
-            ({"answer": "json", "prompts": OWN}, r"prompts\.causal: `answer: json` is about our criteria"),
+            (
+                {"orders": ["criteria"], "prompts": OWN},
+                r"prompts\.causal: `orders: criteria` is about the built-in criteria",
+            ),
+            ({"answer": "json", "prompts": OWN}, r"prompts\.causal: `answer: json` is about the built-in criteria"),
             ({"answer": "probabilities", "asked": "one_by_one"}, "takes `rubric: five_dimensions.v2`"),
         ],
     )

@@ -131,7 +131,7 @@ class TestPrompts:
         with pytest.raises(ConfigurationError, match=said):
             protocol(prompts=own)
 
-    @pytest.mark.parametrize(("text", "said"), [("- a", "must be a mapping"), ("a: [", "is no YAML")])
+    @pytest.mark.parametrize(("text", "said"), [("- a", "must be a mapping"), ("a: [", "is not valid YAML")])
     def test_a_file_that_is_none(self, tmp_path, text, said):
         (tmp_path / "own.yaml").write_text(text)
         with pytest.raises(ConfigurationError, match=said):

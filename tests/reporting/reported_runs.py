@@ -50,7 +50,7 @@ _FAILURES = (
     (Status.EDIT_FAILED, "CUDA out of memory: 41.2 of 44.6 GiB in use, 3.8 GiB more wanted", ""),
     (Status.UNPARSEABLE, "two different scores in the answer: 6 and 7", "I would say 6, perhaps 7."),
     (Status.REFUSED, "the judge declined to answer", "I'm sorry, I can't rate this image."),
-    (Status.OUT_OF_RANGE, "a score of 12 is outside of 0 to 10", "Score: 12"),
+    (Status.OUT_OF_RANGE, "a score of 12 is outside 0 to 10", "Score: 12"),
     (Status.JUDGE_ERROR, "no answer within 600 s", ""),
 )
 

@@ -18,7 +18,7 @@ from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work
-from edit_eval.execution.session import Spectator
+from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.records import Edit, Judgement, Picture, Sample, Scale, Status

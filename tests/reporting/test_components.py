@@ -81,7 +81,7 @@ def test_a_description() -> None:
     place = lines.index("  data_path: str  required")
     assert lines[place + 1] == "      The JSON file."
     assert "  language: str = 'en'" in lines
-    assert not any("Where and how it runs" in line for line in lines)  # a benchmark runs nowhere
+    assert not any("where and how it runs" in line for line in lines)  # a benchmark runs nowhere
     assert lines == [line.rstrip() for line in lines]
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from edit_eval.records import Status
-from edit_eval.reporting.failures import JUDGE_FAILED, failures
 from edit_eval.reporting.page.charts import charts
 from edit_eval.reporting.page.markdown import markdown
 from edit_eval.reporting.status import status_document
 from edit_eval.reporting.tables import coverage_line
+from edit_eval.statistics.failures import JUDGE_FAILED, failures
 from reporting.reports import Report
 
 
@@ -52,7 +52,7 @@ def test_a_failed_edit_counts_once_whatever_judges_would_have_seen_it(several: R
     # Coverage counts judgements, of which those without an edit have not failed.
     assert f"{unjudged} no edit to judge" in coverage_line(several.summary).plain
     assert '</span> <span data-text="status.no_edit">' in several.html
-    assert "edit failed" not in several.html.split('id="breakdown"')[0]
+    assert "edit failed" not in several.html.split('id="results"')[1].split('id="breakdown"')[0]
 
 
 ASIDE = "failed 2 times; the last time: {} is gone"

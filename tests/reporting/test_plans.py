@@ -85,7 +85,7 @@ def test_a_way_that_may_not_fit_says_so(made: Plan) -> None:
 
 def test_what_bound_is_stands_below_the_table(made: Plan) -> None:
     assert shown(made).splitlines()[-1] == f"{BOUND}"
-    assert BOUND.startswith("Bound: the makespan over ")
+    assert BOUND.startswith("Bound: makespan divided by ")
 
 
 def test_one_is_one(tmp_path: Path) -> None:

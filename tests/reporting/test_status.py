@@ -406,9 +406,9 @@ def test_a_run_at_work_says_what_it_does(tmp_path: Path, monkeypatch: pytest.Mon
     assert "progress: 31 %, edits 3/8 (3.2/min), scores 1/8, controls 0/6, 1 failed, 1 h 02 min left" in lines
     assert "  cuda:0  editing 0/50, 00000_社会_hard" in lines
     assert "  and 3 more: 3 editing" in lines
-    assert not any("not heard of" in line for line in lines)
+    assert not any("no sign of life" in line for line in lines)
     monkeypatch.setattr("edit_eval.reporting.status.SILENT", -1.0)
-    assert any(line.startswith("not heard of for") for line in printed(results))
+    assert any(line.startswith("no sign of life for") for line in printed(results))
     directory.end()
     assert status_document(results)["live"] is None
     assert not any("progress:" in line for line in printed(results))

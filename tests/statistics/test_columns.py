@@ -130,7 +130,7 @@ def test_samples_that_were_asked_differently_are_refused_with_the_first_and_thei
 
 
 def test_runs_without_a_common_sample_are_refused():
-    with pytest.raises(ConfigurationError, match="not one sample has the same id in both"):
+    with pytest.raises(ConfigurationError, match="no sample has the same id in both"):
         compare([column("a", [1, 2]), column("b", [1, 2], first=2)])
 
 

@@ -97,5 +97,5 @@ def test_a_bridge_that_cannot_be_is_refused(make_sample, make_results):
     with pytest.raises(ConfigurationError, match="name two judges"):
         bridge_document(run, "old", "old")
     few = two_judges(make_sample, make_results, samples=7)
-    with pytest.raises(ConfigurationError, match="28 edits of 7 source images here; a bridge takes 8"):
+    with pytest.raises(ConfigurationError, match="28 edits of 7 source images here; a bridge needs 8"):
         bridge_document(few, "old", "new")

@@ -220,7 +220,7 @@ REFUSED = [
         r"the category of 1 of 2 .* \(and 1 more\)\nthe question `score` of 1 of 2 ",
     ),
     ({"samples": [sample(0, pictures={"source": Picture(path="0.png", digest="other")})]}, r"'s0'"),
-    ({"samples": [sample(99)]}, r"not one sample has the same id in both"),
+    ({"samples": [sample(99)]}, r"no sample has the same id in both"),
 ]
 
 

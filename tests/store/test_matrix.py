@@ -306,7 +306,7 @@ def test_a_follower_of_a_sample_with_a_fault_has_one() -> None:
     circle = small_samples(2, follows={0: 1, 1: 0})
     assert all("which follows it" in sample.fault for sample in circle)
     lost = small_samples(2, follows={1: 7})
-    assert "not among the samples" in lost[1].fault
+    assert "not among the selected samples" in lost[1].fault
 
 
 def test_another_picture_of_the_edit_before_has_its_followers_judged_anew() -> None:

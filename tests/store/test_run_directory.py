@@ -93,7 +93,7 @@ def test_what_is_no_folder_is_refused_in_one_line(tmp_path: Path) -> None:
             started(path)
 
 
-@pytest.mark.parametrize(("there", "words"), [(False, "does not exist"), (True, "is no run directory")])
+@pytest.mark.parametrize(("there", "words"), [(False, "does not exist"), (True, "is not a run directory")])
 def test_who_only_reads_is_told_that_there_is_nothing(tmp_path: Path, there: bool, words: str) -> None:
     path = tmp_path / "run"
     if there:
@@ -237,7 +237,7 @@ def test_what_cannot_be_written_is_one_line_and_the_way_on(tmp_path: Path, what:
         made.write_configuration({}, {})
         made.write_samples(small_samples(1))
 
-    with pytest.raises(CannotWrite, match=r"cannot be written .*; all that was done is kept, and the same command"):
+    with pytest.raises(CannotWrite, match=r"cannot be written .*; all finished work is kept; rerun the same command"):
         write()
     made.end()
 

@@ -13,8 +13,9 @@ from PIL import Image
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.pictures import GREY, pixel_digest
-from edit_eval.workers import requests
+from edit_eval.workers import opened_pictures, requests
 from edit_eval.workers.messages import Message
+from edit_eval.workers.opened_pictures import OpenedPictures
 from edit_eval.workers.requests import open_edit_request, open_judge_requests, with_own_pictures
 from workers.started_worker import request
 
@@ -92,14 +93,15 @@ def test_what_several_requests_show_is_opened_once(
     source: Path, edit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = written(tmp_path / "other.png", (30, 30), (1, 1, 1))
+    monkeypatch.setattr(requests, "_PICTURES", OpenedPictures())  # it has the shared source, from another test
     seen: Counter[str] = Counter()
-    really = requests.open_picture
+    really = opened_pictures.open_picture
 
     def counted(path: str, **how: Any) -> Image.Image:
         seen[path] += 1
         return really(path, **how)
 
-    monkeypatch.setattr(requests, "open_picture", counted)
+    monkeypatch.setattr(opened_pictures, "open_picture", counted)
     small = [view("source", source, ["longest", 10], digest=""), view("again", source, digest="")]
     found = open_judge_requests(
         [{**request(source, edit), "pictures": small}, request(source, edit), request(source, other)]
@@ -155,5 +157,5 @@ def test_an_edit_request_has_every_source(source: Path, edit: Path) -> None:
     ]
     assert (found.instruction, found.seed, found.sample_id) == ("join them", 5, "s")
     assert found.source is found.pictures["source"]
-    with pytest.raises(UnreadableError, match="not those that were reported"):
+    with pytest.raises(UnreadableError, match="differ from those reported"):
         open_edit_request({**task, "pictures": [{**pictures[0], "pixels": "0" * 64}]})

@@ -29,16 +29,16 @@ import random
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
-from edit_eval.endpoints.failures import Failure, address_of, said_in, with_hint
+from edit_eval.endpoints.failures import Failure, address_of, plain, said_in, with_hint
 from edit_eval.endpoints.gate import Gate, retry_after
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
-from edit_eval.endpoints.transport import LONGEST, Unacceptable, http_client
+from edit_eval.endpoints.transport import LONGEST, Posting, Unacceptable, Unreached, http_client
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.privacy import Secrets
 
@@ -138,6 +138,7 @@ class Client:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._http: Any = None
+        self._post: Posting | None = None
         self._alive: asyncio.Task[bool] | None = None
         self._ours: Server | None = None
 
@@ -161,7 +162,7 @@ class Client:
             timeout=self.served.attempt_timeout,
             http_client=(http := http_client(self._longest, direct=self._ours is not None)),
         )
-        self._http = http
+        self._http, self._post = http, Posting(http, self.openai)
         self.address = address_of(str(self.openai.base_url))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -228,18 +229,20 @@ class Client:
                 return failure
             raise LoadError(str(failure)) from None
 
-    def posted(self, path: str, body: object, *, above: bool = False) -> Ask[Any]:
-        """What a path beside the library's own answers, as plain data; `above`: it is not below the `/v1`.
+    def posted(
+        self, path: str, body: object, *, above: bool = False, query: Mapping[str, Any] | None = None
+    ) -> Ask[str]:
+        """What a path answers to a JSON body, as text; `above`: it is not below the `/v1`."""
 
-        Raises `LoadError` where nothing is open.
-        """
-        if self.openai is None:
-            raise LoadError(f"the {self.whose} is not loaded: call load(devices) first")
-        base = str(self.openai.base_url).rstrip("/")
-        url = (base[: -len("/v1")] if above and base.endswith("/v1") else base) + path
-
-        async def ask(client: Any) -> Any:
-            return await client.post(url, cast_to=object, body=body)
+        async def ask(_: Any) -> str:
+            assert self._post is not None
+            status, headers, text = await self._post(path, body, above=above, query=query)
+            if 200 <= status < 300:
+                return text
+            said = plain(text)
+            error = said.get("error", said) if isinstance(said, dict) else said
+            kind = error.get("code") if isinstance(error, dict) else None
+            raise self.failed(status, None if kind is None else str(kind), said_in(said), headers)
 
         return ask
 
@@ -332,6 +335,8 @@ class Client:
         await self.openai.close()
 
     async def _answers(self, asks: Sequence[Ask[T]]) -> list[T]:
+        if len(asks) == 1:
+            return [await self._answer(asks[0])]
         return list(await asyncio.gather(*map(self._answer, asks)))
 
     async def _answer(self, ask: Ask[T], retries: int | None = None) -> T:
@@ -394,13 +399,15 @@ class Client:
 
     async def _attempt(self, ask: Ask[T], seconds: float) -> T:
         """One request: a whole answer, or `Failure`."""
+        import anyio
         import openai
 
         try:
-            return await asyncio.wait_for(ask(self.openai), seconds)
+            with anyio.fail_after(seconds):
+                return await ask(self.openai)
         except Failure:
             raise
-        except (asyncio.TimeoutError, openai.APITimeoutError):
+        except (TimeoutError, openai.APITimeoutError):
             raise Failure(f"{self._server} did not finish its answer in time: {seconds:.3g} s") from None
         except openai.APIStatusError as error:
             raise self.failed(error.status_code, error.code, said_in(error.body), error.response.headers) from None
@@ -415,7 +422,7 @@ class Client:
         if isinstance(cause, Unacceptable):
             return Failure(f"the answer of {self._server} {cause}", again=False)
         said = self.excerpt(str(cause))
-        if isinstance(error, openai.APIConnectionError):
+        if isinstance(error, (Unreached, openai.APIConnectionError)):
             return Failure(f"{self._server} cannot be reached, or dropped the connection: {said}")
         if isinstance(error, TypeError):  # a keyword of `call` that the library does not know
             return Failure(f"the request cannot be made: {said}", again=False)

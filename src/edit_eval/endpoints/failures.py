@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 from urllib.parse import urlsplit
 
 HINTS = (
@@ -39,6 +40,14 @@ class Failure(Exception):
 def with_hint(text: str) -> str:
     """The line with what it mostly means, where that is known."""
     return next((f"{text}; {hint}" for words, hint in HINTS if re.search(words, text)), text)
+
+
+def plain(text: str) -> Any:
+    """A text as the JSON that it is, or as it is."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text.strip()
 
 
 def said_in(body: object) -> str:

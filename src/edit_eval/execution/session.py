@@ -11,24 +11,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import metadata
-from typing import Any, Protocol
+from typing import Any
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import Stopped
 from edit_eval.execution.advice.answer_limits import cut_off_sentences, short_limits
 from edit_eval.execution.advice.obstacles import refuse
 from edit_eval.execution.choices import choose
-from edit_eval.execution.drivers.contract import Driver, Gpu, Machine, Meter
-from edit_eval.execution.engine.contracts import Specifications, Watcher
+from edit_eval.execution.drivers.contract import Driver, Gpu, Machine
+from edit_eval.execution.engine.contracts import Specifications
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
-from edit_eval.execution.engine.recorder import Audience, Recorder
+from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work
 from edit_eval.execution.layout import Layout, grow, lay_out
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.space import what_is_short
 from edit_eval.execution.shards import shards_of, turn_to_load
+from edit_eval.execution.spectator import Spectator
 from edit_eval.records import Status
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates, roughly
@@ -42,23 +43,6 @@ from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, 
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
 
 RECORDED_LIBRARIES = ("edit-eval", "pillow", "numpy", "torch", "diffusers", "transformers", "accelerate", "safetensors")
-
-
-class Spectator(Watcher, Audience, Protocol):
-    """The live progress: sees how far the benchmark is read, what devices do and what is recorded."""
-
-    def reading(self, items: int, read: int, size: int) -> None: ...
-    def has_read(self) -> None: ...
-    def begin(
-        self,
-        matrix: Matrix,
-        policy: Policy,
-        work: Work,
-        estimates: Estimates,
-        meters: Mapping[str, Meter],
-        directory: RunDirectory,
-    ) -> None: ...
-    def end(self) -> None: ...
 
 
 class Session:

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from edit_eval.endpoints.client import Ask, Client, Served
-from edit_eval.endpoints.failures import Failure
+from edit_eval.endpoints.failures import Failure, plain
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError
 from edit_eval.judges.answers import tokens_given
@@ -63,6 +62,7 @@ class ChatEndpoint:
     """
 
     probabilities = True
+    only_looks = True
 
     @dataclass(kw_only=True)
     class Parameters(Served):
@@ -235,29 +235,29 @@ class ChatEndpoint:
     def _posted(self, row: Decision, text: str, pictures: Sequence[Image], labels: Sequence[str]) -> Ask[Any]:
         urls = [self._urls.of(picture) for picture in pictures]
         body = {"model": self.parameters.model, **row.body(_plain(text), urls, labels)}
-        return self.client.posted(row.path, body)
+        posted = self.client.posted(row.path, body)
+
+        async def ask(client: Any) -> Any:
+            return plain(await posted(client))
+
+        return ask
 
     # -- what comes back --
 
     def _asked(self, body: Message) -> Ask[Completion]:
-        # Not by the library's `create`: it would look through every part of every message for what it might rename, and
-        # make an object of what comes back.
         sent = {**body, **body.get("extra_body", {})}
         for name in ("extra_body", "extra_query"):
             sent.pop(name, None)
-        options = {"params": body.get("extra_query", {})}
+        posted = self.client.posted("/chat/completions", sent, query=body.get("extra_query"))
 
         async def ask(client: Any) -> Completion:
-            return self._completion(await client.post("/chat/completions", cast_to=str, body=sent, options=options))
+            return self._completion(await posted(client))
 
         return ask
 
     def _completion(self, text: str) -> Completion:
-        """What a server sent with a status of success. The library itself would take it for whatever it resembles."""
-        try:
-            document = json.loads(text)
-        except (ValueError, RecursionError):
-            document = None
+        """What a server sent with a status of success."""
+        document = plain(text)
         if isinstance(document, dict) and isinstance(choices := document.get("choices"), list) and choices:
             choice = choices[0] if isinstance(choices[0], dict) else {}
             if isinstance(message := choice.get("message"), dict):

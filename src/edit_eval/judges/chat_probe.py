@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from edit_eval.endpoints.client import Ask, Client
-from edit_eval.endpoints.failures import Failure
+from edit_eval.endpoints.failures import Failure, plain
 from edit_eval.errors import LoadError
 from edit_eval.judges import label_tokens
 from edit_eval.judges.chat_servers import (
@@ -236,7 +236,8 @@ class Probe:
                 continue
             body = {"model": self._client.served.model, "prompt": text, "add_special_tokens": False}
             got = self._client.tried(self._client.posted("/tokenize", body, above=True))
-            ids = got.get("tokens") if isinstance(got, Mapping) else None
+            said = None if isinstance(got, Failure) else plain(got)
+            ids = said.get("tokens") if isinstance(said, Mapping) else None
             if not (isinstance(ids, list) and ids and all(type(one) is int for one in ids)):
                 return None
             self._tokenised[text] = ids

@@ -63,6 +63,9 @@ class Judge(Protocol):
     returns comes back as `judge(requests, inputs=...)`. Answers are the same without: `judge` is called with
     `requests` alone for a part of a batch that did not fit into memory, and where `make_inputs` raised.
 
+    A class that never changes a picture may have `only_looks = True`: it is handed those that other questions show,
+    too, and no copies. So is one with `make_inputs`.
+
     A class whose `load` takes `forms` is told there how all of its requests will be answered (`Form`, each once), so
     that it can refuse at the start, with `LoadError`, what it cannot do. A request of another form may come all the
     same.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import threading
+import weakref
 from collections import OrderedDict
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edit_eval.endpoints.sent_pictures import png, scaled
 from edit_eval.pictures import pixel_digest
@@ -31,10 +32,12 @@ class DataUrls:
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, Future[str]] = OrderedDict()
         self._length = 0
+        self._digests: dict[int, tuple[weakref.ref[Image], Any, str]] = {}
+        """By the id of a read-only picture: itself, what it held, and its digest."""
 
     def of(self, picture: Image) -> str:
         """The picture's data URL; a thread that wants one that another is making waits for it."""
-        key = pixel_digest(picture)
+        key = self._digest(picture)
         with self._lock:
             if (known := self._kept.get(key)) is not None:
                 self._kept.move_to_end(key)
@@ -56,3 +59,17 @@ class DataUrls:
                 self._length -= len(oldest.result())
                 self._kept.popitem(last=False)
         return url
+
+    def _digest(self, picture: Image) -> str:
+        """The digest of a picture's pixels. A read-only one is known again by itself: who paints on it, with Pillow,
+        makes it another."""
+        if not picture.readonly:
+            return pixel_digest(picture)
+        place = id(picture)
+        known = self._digests.get(place)
+        if known is not None and known[0]() is picture and known[1] is picture.im:
+            return known[2]
+        digest = pixel_digest(picture)
+        gone = weakref.ref(picture, lambda _: self._digests.pop(place, None))
+        self._digests[place] = gone, picture.im, digest
+        return digest

@@ -64,11 +64,13 @@ class Grammars:
             self._matchers[schema] = matcher
         return self._matchers[schema].deep_copy()
 
-    def holding(self, schemas: Sequence[str], start: int, answers: Answers) -> Any:
+    def holding(self, schemas: Sequence[str], start: int, answers: Answers, opening: Sequence[int] = ()) -> Any:
         """A processor of logits that leaves each row the tokens by which its answer can still become what it is to be.
 
         `schemas` has one a row; empty: nothing is asked of it. `answers` is told a row, the last of its new tokens,
         which begin at `start`, and how many they are, and says where the answer begins, None while there is none.
+        `opening` are the tokens with which a row may open a thought instead of its answer; empty: it cannot, or is
+        within one already. Within a thought nothing is asked of it.
         """
         import numpy
         import torch
@@ -77,24 +79,39 @@ class Grammars:
         matchers = [self._matcher(schema) if schema else None for schema in schemas]
         eaten = [0] * len(schemas)
 
+        def nothing(vocabulary: int) -> Any:
+            return numpy.zeros(vocabulary, dtype=bool)
+
+        def permitted(matcher: Any, vocabulary: int) -> Any:
+            bits = numpy.frombuffer(matcher.compute_bitmask(), dtype=numpy.uint8)
+            return numpy.unpackbits(bits, bitorder="little")[:vocabulary].astype(bool)
+
+        def forbid(scores: Any, row: int, allowed: Any) -> None:
+            scores[row, ~torch.from_numpy(allowed).to(scores.device)] = -torch.inf
+
         class Holding(LogitsProcessor):  # type: ignore[misc, unused-ignore]
             def __call__(holder, input_ids: Any, scores: Any) -> Any:
                 scores = scores.clone()
                 for row, (last, length) in enumerate(newest(input_ids, start)):
                     matcher, begin = matchers[row], answers(row, last, length)
-                    if matcher is None or begin is None:
+                    if matcher is None:
+                        continue
+                    if begin is None:
+                        if length < len(opening) and last == list(opening[:length]):
+                            allowed = permitted(matcher, scores.shape[1]) if length == 0 else nothing(scores.shape[1])
+                            allowed[opening[length]] = True
+                            forbid(scores, row, allowed)
                         continue
                     new = length - begin - eaten[row]  # one, but for the first token of an answer without a thought
                     if new and not matcher.is_stopped():
                         matcher.consume_tokens(last[-new:])
                     eaten[row] = length - begin
                     if matcher.is_stopped():
-                        allowed = numpy.zeros(scores.shape[1], dtype=bool)
+                        allowed = nothing(scores.shape[1])
                         allowed[self._end] = True
                     else:
-                        bits = numpy.frombuffer(matcher.compute_bitmask(), dtype=numpy.uint8)
-                        allowed = numpy.unpackbits(bits, bitorder="little")[: scores.shape[1]].astype(bool)
-                    scores[row, ~torch.from_numpy(allowed).to(scores.device)] = -torch.inf
+                        allowed = permitted(matcher, scores.shape[1])
+                    forbid(scores, row, allowed)
                 return scores
 
         return Holding()

@@ -49,9 +49,13 @@ class Progress:
     """For each row where its answer begins, counted from the first new token; None while it thinks."""
     cut: list[bool] = field(default_factory=list)
     """The rows whose thought used up its budget."""
+    opening: tuple[int, ...] = ()
+    """The tokens by which a row may open a thought; empty where the prompt ends within one."""
 
     def __post_init__(self) -> None:
         self._closes = self.tokenizer.encode(self.marks.closes, add_special_tokens=False)
+        if not self.opened:
+            self.opening = tuple(self.tokenizer.encode(self.marks.opens, add_special_tokens=False))
         self.answers, self.cut = [None] * self.rows, [False] * self.rows
 
     def see(self, row: int, last: Sequence[int], length: int) -> int | None:

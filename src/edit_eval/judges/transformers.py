@@ -305,7 +305,8 @@ class TransformersJudge:
         schemas = [request.schema for request in requests]
         if self._holds_to_schemas and any(schemas):
             begins = progress.see if self._thinks else lambda row, last, length: 0
-            processors.append(self._grammar().holding(schemas, start, begins))
+            opening = progress.opening if self._thinks else ()
+            processors.append(self._grammar().holding(schemas, start, begins, opening))
         if temperature:
             processors.append(drawing([seed_of(request) for request in requests], temperature))
         return {**call, "logits_processor": [*call.get("logits_processor", ()), *processors]} if processors else call

@@ -30,6 +30,7 @@ from edit_eval.reporting.terminal_text import (
     stdout_console,
     whole,
 )
+from edit_eval.reporting.verdict import comparison_sentence
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.failure_rates import FailedEdits
 from edit_eval.statistics.paired import FEWEST_IMAGES
@@ -137,6 +138,7 @@ class _Sheet:
         columns = [column for column in comparison.columns if column.judge == judge]
         pairs = [pair for pair in comparison.pairs if pair.judge == judge]
         self.console.print(Text(one_line(self.text("judged_by", judge=judge)), style="bold"))
+        print_beside(self.console, "", Text(one_line(comparison_sentence(columns, pairs, self.language)), style="bold"))
         self._print_scale(columns[0])
         for note in comparison.notes if first else ():
             head = Text(self.text("compare.note"), style=_PROBLEM)

@@ -128,7 +128,8 @@ def _judgement_facts(judgement: Judgement) -> Facts:
         if name != judgement.headline:  # of which the title and `reason` say it
             yield one_line(name), said(one_line(f"{status}: {reason}"))
     if judgement.reason:
-        yield "reason", said(one_line(judgement.reason))
+        scored = judgement.status is Status.OK  # then it is what the judge says
+        yield "reason", one_line(judgement.reason) if scored else said(one_line(judgement.reason))
     several = sum(map(len, judgement.readings)) > 1
     for number, reading in enumerate(judgement.readings, 1):
         for question, answer in reading.items():

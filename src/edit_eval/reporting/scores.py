@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Iterator
 from typing import TextIO
 
-from edit_eval.records import Results
+from edit_eval.records import Judgement, Results, Status
 
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 _NUMBER = re.compile(r"[-+](\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.I | re.A)
@@ -27,26 +28,32 @@ COLUMNS = (
 )
 
 
+def score_rows(results: Results) -> Iterator[tuple[Judgement, int | None, str, Status, str]]:
+    """For each score of each judgement that applies to its sample: the judgement, its edit's seed, the score's name,
+    status and reason."""
+    seeds = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.seed for edit in results.edits}
+    for one in results.judgements:
+        seed = seeds.get((one.sample_id, one.edit_model, one.edit_seed))
+        for name in results.scoring[one.judge].scales:
+            if (outcome := one.outcome(name)) is not None:
+                yield one, seed, name, *outcome
+
+
 def write_scores(results: Results, file: TextIO) -> None:
-    """One row for each score of each judgement that applies to its sample; what a spreadsheet would run is disarmed.
+    """A line for each of `score_rows`; what a spreadsheet would run is disarmed.
 
     `edit_seed` counts the edits of a sample from 0, `seed` is the seed that the edit model was given. Scores have all
     their digits; where there is none, `reason` says why. `spread` is the standard deviation between several readings.
     """
-    seeds = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.seed for edit in results.edits}
     # Lines end as RFC 4180 says, so that every reader takes a lone line feed in a reason for what it is.
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    for one in results.judgements:
-        seed = seeds.get((one.sample_id, one.edit_model, one.edit_seed), "")
+    for one, seed, name, status, reason in score_rows(results):
         names = map(_harmless, (one.sample_id, one.category, one.edit_model, one.judge))
-        whose = (*names, one.edit_seed, seed, one.repeat)
-        for name in results.scoring[one.judge].scales:
-            if (outcome := one.outcome(name)) is not None:
-                status, reason = outcome
-                found = one.scores.get(name), one.spread.get(name)
-                numbers = ["" if number is None else repr(float(number)) for number in found]
-                writer.writerow((*whose, _harmless(name), status.value, *numbers, _harmless(reason)))
+        found = one.scores.get(name), one.spread.get(name)
+        numbers = ["" if number is None else repr(float(number)) for number in found]
+        whose = (*names, one.edit_seed, "" if seed is None else seed, one.repeat)
+        writer.writerow((*whose, _harmless(name), status.value, *numbers, _harmless(reason)))
 
 
 def write_replies(results: Results, file: TextIO) -> None:

@@ -22,7 +22,6 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status
 from edit_eval.reporting.chinese.spoken import said, spoken
-from edit_eval.reporting.failures import JUDGE_FAILED, failures
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
 from edit_eval.reporting.page.texts import scale_words
@@ -39,6 +38,7 @@ from edit_eval.reporting.terminal_text import (
     readable,
     stdout_console,
 )
+from edit_eval.statistics.failures import JUDGE_FAILED, failures
 from edit_eval.store.run_directory import RunDirectory
 
 IDS_SHOWN = 8
@@ -265,7 +265,7 @@ def _print_failure(console: Console, failure: dict[str, Any]) -> None:
     print_beside(console, head, Text(who, style="dim"))
     ids = [one_line(sample) for sample in failure["samples"]]
     more = f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else ""
-    print_beside(console, "  ", Text(failure["reason"] or "no reason recorded"))
+    print_beside(console, "  ", Text(one_line(failure["reason"]) or "no reason recorded"))
     print_beside(console, "  ", Text(", ".join(ids[:IDS_SHOWN]) + more, style="dim"))
 
 

@@ -26,6 +26,7 @@ from edit_eval.reporting.page.readings import readings_lines
 from edit_eval.reporting.page.texts import judgement_status, name_of, score_line, short_category, text
 from edit_eval.reporting.passports import passport_lines
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table
+from edit_eval.reporting.verdict import verdict_lines
 
 _PROBLEM, _WRONG = "yellow", "red"
 
@@ -34,6 +35,8 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
     """Coverage, the results of every (edit model, judge), their categories, where the time and the memory went."""
     parts = entries(summary["results"])
     console.print(coverage_line(summary, language))
+    for line in verdict_lines(summary, language):
+        console.print(_plain(line), style="bold")
     for refused in refusals(summary):
         console.print(_plain(text("coverage.refused", language, **refused)))
     for note in summary.get("notes") or ():

@@ -14,8 +14,8 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
-from edit_eval.reporting.chinese.renderables import Spoken, told
-from edit_eval.reporting.chinese.spoken import said_word
+from edit_eval.reporting.chinese.renderables import Spoken, told, wrapped
+from edit_eval.reporting.chinese.spoken import said_word, spoken
 
 _LONGEST = 10_000
 _LONGEST_SHORTENED = 2_000
@@ -140,7 +140,7 @@ def print_beside(console: Console, head: Text | str, body: Text, *, as_is: bool 
         start, body = told(start), told(body)
     room = max(1, console.width - start.cell_len)
     too_long = any(cell_len(word) > room and ("/" in word or word.isascii()) for word in body.plain.split())
-    for line in [body] if too_long else body.wrap(console, room):
+    for line in [body] if too_long else wrapped(body, room) if spoken() == "zh" else body.wrap(console, room):
         line = start + line
         line.rstrip()
         Console.print(console, line, soft_wrap=True)  # it has been told already

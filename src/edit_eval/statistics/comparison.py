@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import Scale
-from edit_eval.statistics.columns import Column, by_judge, refuse_incomparable
+from edit_eval.records import Results, Scale
+from edit_eval.statistics.columns import Column, by_judge, columns_of, refuse_incomparable
 from edit_eval.statistics.corrections import benjamini_hochberg, holm
 from edit_eval.statistics.failure_rates import (
     FailedEdits,
@@ -159,13 +159,10 @@ class ColumnSummary:
     """One column beside the others."""
 
     name: str
-    run: str
     edit_model: str
     judge: str
     score: str
     scale: Scale
-    differs: tuple[str, ...]
-    """How the edit model differs from that of the first column, a line each."""
     scored: int
     """Samples with a score."""
     total: int
@@ -179,6 +176,9 @@ class ColumnSummary:
     rank: int
     """1 + the number of columns of the judge that are better: what no test separates shares a rank."""
     failed: FailedEdits
+    run: str = ""
+    differs: tuple[str, ...] = ()
+    """How the edit model differs from that of the first column, a line each."""
 
 
 @dataclass(frozen=True)
@@ -242,6 +242,25 @@ def compare(
         gate=hold_against_first(both, pairs, margin=margin),
         notes=tuple(notes),
     )
+
+
+def compare_models(results: Results) -> Comparison | None:
+    """Compares the edit models of one run: the numbers of `edit-eval compare RUN`; None with fewer than two.
+
+    How the models differ stays unsaid, and what to know of the run stands elsewhere. A judge that lacks the source of
+    a sample that it scored, or has no sample to score, is left out: its pairs cannot be tested.
+    """
+    columns = [
+        replace(one, name=one.edit_model) for one in columns_of(results, {judge: {} for judge in results.judges})
+    ]
+    testable = {
+        judge: all(
+            one.scores and all(one.clusters[s] for s, score in one.scores.items() if score is not None) for one in of
+        )
+        for judge, of in by_judge(columns).items()
+    }
+    columns = [one for one in columns if testable[one.judge]]
+    return compare(columns) if columns and len(results.edit_models) > 1 else None
 
 
 class _Both:

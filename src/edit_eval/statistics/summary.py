@@ -20,8 +20,11 @@ import numpy as np
 
 from edit_eval.records import Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import judge_agreement
+from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.controls import beside_edits, controls_of, kind_of, put_last
+from edit_eval.statistics.extremes import extremes
 from edit_eval.statistics.failure_rates import edits_by_model
+from edit_eval.statistics.failures import failures_document
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.panel import no_panel, panel
 from edit_eval.statistics.readings import readings_document, spread_of
@@ -56,6 +59,9 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
         "judges": dict(results.examined),
         "controls": _controls(results),
         "results": entries,
+        "comparison": _comparison(results),
+        "extremes": extremes(results),
+        "failures": failures_document(results),
         "readings": readings_document(results),
         "edits": list(edits_by_model(results)),
         "timing": timing(results),
@@ -79,6 +85,26 @@ def judges_document(results: Results, *, min_coverage: float = 1.0, score: str |
         "median": _entries(together.results, min_coverage, together.bounds) if together else None,
         "no_median": no_panel(results, score),
     }
+
+
+def _comparison(results: Results) -> dict[str, Any] | None:
+    """The numbers of `edit-eval compare RUN --json`."""
+    found = compare_models(results)
+    if found is None:
+        return None
+    document = found.document()
+    return {
+        **{name: document[name] for name in ("alpha", "power", "tests")},
+        "columns": [_without(column, "run", "differs") for column in document["columns"]],
+        "pairs": [
+            {**pair, "largest": [_without(sample, "words_a", "words_b") for sample in pair["largest"]]}
+            for pair in document["pairs"]
+        ],
+    }
+
+
+def _without(document: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name not in names}
 
 
 def _asked_again(judgement: Judgement) -> bool:

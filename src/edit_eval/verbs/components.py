@@ -49,5 +49,5 @@ def fetch(config: Config, *, options: Options) -> None:
     for each in fetch_all(config, **options):
         found.append(each)
         if not wants_json():
-            print(said(f"{each.what}: {each.name}: {memory(each.bytes)} in {each.path}"))
+            print(said(f"{each.what}: {each.name}: {memory(each.bytes)}, in {each.path}"))
     answer(lambda: [each.as_plain() for each in found], lambda: None)

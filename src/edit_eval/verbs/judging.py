@@ -76,7 +76,7 @@ def audit(
 
     Exit with 3 unless the judge passes every test. Rerun the same command to resume.
     """
-    from edit_eval.audit import audit as examine
+    from edit_eval.auditing import audit as examine
 
     try:
         made = examine(

@@ -26,7 +26,6 @@ from edit_eval.reporting.page.page import (
 )
 from edit_eval.reporting.page.rendering import template_environment
 from edit_eval.reporting.page.texts import LANGUAGES
-from edit_eval.reporting.page.verdict import verdict_html
 from edit_eval.statistics.summary import summarise
 from edit_eval.store.comparable import compare_runs, together
 from edit_eval.viewer.pictures import ServedPictures
@@ -81,13 +80,13 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
     language = runs[0].language
     served = Served(
         _OfSeveral(compared[0].pictures, {name: compared[place].pictures for name, place in of_run.items()}),
-        above=verdict_html(compare_runs(runs), language),
         style=own("live.css"),
         script=own("compared.js"),
         data={"runs": [{"name": watched.path.name, "address": watched.base} for watched in compared]},
         texts=texts(),
     )
-    return served_page(one, summarise(one), served, language=language)
+    summary = {**summarise(one), "comparison": compare_runs(runs).document()}
+    return served_page(one, summary, served, language=language)
 
 
 @dataclass(frozen=True)
@@ -98,8 +97,8 @@ class _OfSeveral:
     of: Mapping[str, ServedPictures]
     """By the name of the edit model."""
 
-    def of_sample(self, sample: Sample) -> dict[str, Any] | None:
-        return self.first.of_sample(sample)
+    def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None:
+        return self.first.of_sample(sample, name)
 
     def of_edit(self, edit: Edit) -> dict[str, Any] | None:
         return self.of[edit.edit_model].of_edit(edit)

@@ -37,9 +37,9 @@ class ServedPictures:
     def __init__(self, base: str) -> None:
         self.base = base
 
-    def of_sample(self, sample: Sample) -> dict[str, Any] | None:
-        """Of the (first) source, if the user's cache has it."""
-        picture = sample.pictures.get("source")
+    def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None:
+        """Of one of the sample's pictures, if the user's cache has it."""
+        picture = sample.pictures.get(name)
         known = picture is not None and may_be_known(picture)
         return self._addresses("source", picture.digest) if picture and known else None
 

@@ -186,17 +186,18 @@ def _disagreement(following: Following, a: str, b: str, items: Sequence[tuple[st
     """Of each item, 0 to 1: how close the two are to their judges, and how far apart the judges are about them."""
     matrix = following.matrix
     assert matrix is not None
-    scales = {judge.name: judge.scoring.scale for judge in matrix.judges}
+    scoring = {judge.name: judge.scoring for judge in matrix.judges}
     found = []
     for sample, seed in items:
         by_judge: dict[str, dict[str, float]] = {}
         for edit, judgements in following.of_sample(sample)[1]:
             if edit.edit_seed == seed and edit.edit_model in (a, b):
                 for one in judgements:
-                    if one.score is not None and scales[one.judge].span:
-                        by_judge.setdefault(one.judge, {})[edit.edit_model] = one.score
+                    score = one.scores.get(scoring[one.judge].headline)
+                    if score is not None and scoring[one.judge].scale.span:
+                        by_judge.setdefault(one.judge, {})[edit.edit_model] = score
         apart = [
-            gain(scales[judge]) * (of[a] - of[b]) / (scales[judge].span or 1.0)
+            gain(scoring[judge].scale) * (of[a] - of[b]) / (scoring[judge].scale.span or 1.0)
             for judge, of in by_judge.items()
             if len(of) == 2
         ]

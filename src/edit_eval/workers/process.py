@@ -296,6 +296,8 @@ class Worker:
             batch = batches.pop(0)
             if inputs is not None and batch == places:
                 judge = partial(self._model.judge, [opened[i] for i in batch], inputs=inputs)
+            elif getattr(self._model, "only_looks", False):
+                judge = partial(self._model.judge, [opened[i] for i in batch])
             else:
                 judge = partial(self._judge_copies, [opened[i] for i in batch])
             try:

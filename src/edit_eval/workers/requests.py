@@ -20,14 +20,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.pictures import blank, open_picture, pixel_digest, with_steps
+from edit_eval.pictures import blank, with_steps
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.messages import Message
+from edit_eval.workers.opened_pictures import File, OpenedPictures, opened
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -44,18 +45,13 @@ TOLD = {field.name for field in fields(JudgeRequest)} - {"pictures", "sample_id"
 """What a request is told as it is."""
 
 
-class File(NamedTuple):
-    """Where a picture is, and what says that it is the right one."""
-
-    path: str
-    digest: str
-    pixels: str
+_PICTURES = OpenedPictures()
 
 
 def open_edit_request(task: Message) -> EditRequest:
     """The request with its pictures. Raises `PictureError`, and `UnreadableError` for what is not as it was."""
     return EditRequest(
-        pictures={picture["name"]: _open(_file(picture)) for picture in task["pictures"]},
+        pictures={picture["name"]: opened(_file(picture)) for picture in task["pictures"]},
         instruction=task["instruction"],
         seed=task["seed"],
         sample_id=task["sample"],
@@ -65,15 +61,18 @@ def open_edit_request(task: Message) -> EditRequest:
 def open_judge_requests(requests: Sequence[Message]) -> list[JudgeRequest | str]:
     """Each request with its pictures, in order; in place of one whose edit is no longer what it was, a text saying so.
 
-    A picture that several requests show is opened once, and is one object in all of them. Raises `PictureError` for
+    A picture that several requests show is opened once, and is one object in all of them; those that were opened last
+    are known again (`edit_eval.workers.opened_pictures`), so that nobody may paint on them. Raises `PictureError` for
     pictures that cannot be opened, or not be shown as asked.
     """
     views = {_key(view): view for request in requests for view in request["pictures"]}
     files = list(dict.fromkeys(file for view in views.values() for file in _files(view)))
-    pool = _opening()
-    opened: dict[File, Opened] = dict(zip(files, pool.map(_open_unless_damaged, files), strict=True))
-    stepped = {key: pool.submit(_shown, opened, view) for key, view in views.items() if view["steps"]}
-    shown = {key: stepped[key].result() if key in stepped else _shown(opened, view) for key, view in views.items()}
+    known: dict[File, Opened | None] = {file: _PICTURES.known(file) for file in files}
+    new = [file for file, picture in known.items() if picture is None]
+    made = dict(zip(new, _opening().map(_open_unless_damaged, new), strict=True)) if new else {}
+    there: dict[File, Opened] = {file: picture or made[file] for file, picture in known.items()}
+    stepped = {key: _opening().submit(_shown, there, view) for key, view in views.items() if view["steps"]}
+    shown = {key: stepped[key].result() if key in stepped else _shown(there, view) for key, view in views.items()}
     return [_judge_request(request, shown) for request in requests]
 
 
@@ -113,16 +112,9 @@ def _files(view: Message) -> Iterator[File]:
     yield from (_file(step[1]) for step in view["steps"] if step[0] == "like")
 
 
-def _open(file: File) -> Image:
-    picture = open_picture(file.path, digest=file.digest)
-    if file.pixels and pixel_digest(picture) != file.pixels:
-        raise UnreadableError(f"{file.path}: the pixels differ from those reported")
-    return picture
-
-
 def _open_unless_damaged(file: File) -> Opened:
     try:
-        return _open(file)
+        return _PICTURES.open(file)
     except PictureError as error:
         gone = error.__cause__ is None or isinstance(error.__cause__, FileNotFoundError)
         if not file.pixels or (isinstance(error, UnreadableError) and not gone):

@@ -122,12 +122,12 @@ def test_layers_that_compute_something_else_are_found_out(tiny_models: Path, mon
         return text, made * 1.1
 
     monkeypatch.setattr(block, "forward", newer)
-    said = r"short_last_layer: the layers of this diffusers .* apart from the stock layer's; set it to false"
+    said = r"short_last_layer: this version of diffusers has layers .* from the stock layer's;  set it to false"
     with pytest.raises(LoadError, match=said):
         loaded(tiny_models / "qwen-image-edit", short_last_layer=True)
     monkeypatch.setattr(block, "forward", stock)
     monkeypatch.delattr(block, "_modulate")
-    with pytest.raises(LoadError, match=r"short_last_layer: the layers of this diffusers .* '_modulate'"):
+    with pytest.raises(LoadError, match=r"short_last_layer: this version of diffusers has layers .* '_modulate'"):
         loaded(tiny_models / "qwen-image-edit", short_last_layer=True)
 
 

@@ -67,7 +67,7 @@ def test_a_thought_needs_room(tmp_path: Path, params: dict[str, Any], warned: bo
     settings["reward_model"] = {"type": "transformers", "params": {"model_name": "Qwen/Qwen3.5-9B", **params}}
     found = short_thoughts(load_configuration(settings))
     assert [(one.level, one.advice) for one in found] == [("warning", "set it to 8192, or leave it out")] * warned
-    assert all("`thinking_tokens: 512` is short for a thought" in one.text for one in found)
+    assert all("`thinking_tokens: 512` is too low for thinking" in one.text for one in found)
 
 
 def test_what_was_cut_off_at_first_is_told_even_where_a_second_asking_helped() -> None:

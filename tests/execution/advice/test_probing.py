@@ -103,7 +103,7 @@ class TestRealEnvironments:
     def test_the_module_itself_is_not_there(self, tmp_path: Path) -> None:
         (finding,) = examined(question(tmp_path, "package_of_mine.judges"))
         assert finding.stops
-        assert "finds no module `package_of_mine.judges`" in finding.text
+        assert "cannot find the module `package_of_mine.judges`" in finding.text
 
     def test_the_class_is_not_one_of_its_kind(self, tmp_path: Path) -> None:
         write(tmp_path, mine="class Judge: pass")

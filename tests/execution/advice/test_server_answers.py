@@ -100,7 +100,7 @@ class TestThroughDoctor:
         ("answer", "params", "level", "text"),
         [
             (Reply(), {}, "ok", r"answered in .* with a picture of 512 x 384 pixels$"),
-            (Reply(), {"probe": False}, "ok", r"no edit was asked for \(probe: false\)$"),
+            (Reply(), {"probe": False}, "ok", r"no edit was requested \(probe: false\)$"),
             (Reply.error(404, f"{KEY} has no such model"), {}, "problem", r"<OPENAI_API_KEY> has .*\(it has editor\)"),
         ],
     )
@@ -124,7 +124,7 @@ class TestThroughDoctor:
     @pytest.mark.parametrize(
         ("body", "level", "text"),
         [
-            ("return request.form + ' of ' + request.category", "warning", "answered in .* what is no score"),
+            ("return request.form + ' of ' + request.category", "warning", "answered in .* without a score"),
             ("raise OSError('nobody at http://h')", "problem", "OSError: nobody at http://h"),
             ("raise SystemExit('gone')", "problem", "SystemExit: gone"),
         ],
@@ -151,12 +151,12 @@ class TestThroughDoctor:
     ("examined", "form", "level", "text", "advice"),
     [
         ({"text": "Score: 7.500"}, "score", "ok", "http://h answered in 2.0 s: `Score: 7.500`", ""),
-        ({"text": "I like it."}, "score", "warning", "what is no score", "protocol: {answer: reason_then_score}"),
-        ({"text": "I like it."}, "reason_then_score", "warning", "what is no score", "see which model answers there"),
+        ({"text": "I like it."}, "score", "warning", "without a score", "protocol: {answer: reason_then_score}"),
+        ({"text": "I like it."}, "reason_then_score", "warning", "without a score", "see which model answers there"),
         ({"text": "Score: 7", "ended": "cut_off"}, "score", "warning", "was cut off: `Score: 7`", "raise max_tokens"),
         ({"text": "<think>Hm", "ended": "cut_off"}, "score", "warning", "was cut off", "write `thinking: off`"),
         ({"text": "Score: 7.000\n" + "x" * 100}, "reason_then_score", "warning", "no score", "see which"),
-        ({"error": "down (http://h)"}, "score", "problem", "judge j: down (http://h)", "no run gets a score"),
+        ({"error": "down (http://h)"}, "score", "problem", "judge j: down (http://h)", "a run would get no scores"),
     ],
 )
 def test_what_an_answer_means(examined: dict[str, Any], form: str, level: str, text: str, advice: str) -> None:
@@ -179,10 +179,10 @@ def test_probabilities_are_shown_the_likeliest_first() -> None:
     )
     finding = server_finding("judge j", {**examined, "values": {"A": 0.1, "B": 0.1, "C": 0.1}}, judge, question)
     assert finding.level == "warning"
-    assert "the judge would say something else" in finding.text
+    assert "the judge would rather say something else" in finding.text
 
 
 def test_a_reply_that_is_no_answer_at_all_is_shown_in_one_line() -> None:
     examined = {"text": "", "ended": "ok", "seconds": 0.1, "about": {}}
     finding = server_finding("judge j", examined, *asked("score"))
-    assert finding.text == "judge j: its server answered in 0.1 s what is no score (the answer is empty)"
+    assert finding.text == "judge j: its server answered in 0.1 s without a score (the answer is empty)"

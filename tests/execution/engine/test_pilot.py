@@ -113,7 +113,7 @@ def test_answers_that_were_cut_off_in_the_pilot_are_told(tmp_path: Path) -> None
 
 def test_an_edit_model_that_always_fails_stops_the_run_early(tmp_path: Path) -> None:
     with pytest.raises(
-        Stopped, match=r"pilot: every one of the first \d+ edits by testing failed .*on purpose.*--retry edit_failed"
+        Stopped, match=r"pilot: all of the first \d+ edits by testing failed .*on purpose.*--retry edit_failed"
     ):
         run(tmp_path, {"fail": [sample_id(n) for n in range(COUNT)]}, {})
 
@@ -204,7 +204,7 @@ def test_an_edit_model_of_which_any_edit_is_there_goes_on() -> None:
 def test_what_failed_beside_the_pilot_is_counted_with_it() -> None:
     run = Recorded(small_matrix(9))
     run.edits(0, 1, 5, 7, reason="black")
-    with pytest.raises(Stopped, match=r"every one of the first 5 edits by painter failed \(blank\)"):
+    with pytest.raises(Stopped, match=r"all of the first 5 edits by painter failed \(blank\)"):
         run.edits(2, reason="blank")
     run = Recorded(small_matrix(9))
     run.edits(*range(9))
@@ -226,7 +226,7 @@ def test_each_edit_model_and_each_judge_has_to_show_itself() -> None:
     run = Recorded(small_matrix(6, models=("a", "b")))
     run.edits(0, 1, 2, 3, 4, 5)
     run.edits(6, 7, reason="black")
-    with pytest.raises(Stopped, match="every one of the first 3 edits by b failed"):
+    with pytest.raises(Stopped, match="all of the first 3 edits by b failed"):
         run.edits(8, reason="black")
 
 

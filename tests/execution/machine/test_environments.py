@@ -474,7 +474,7 @@ class TestCreate:
     ) -> None:
         (tmp_path / "mine").mkdir()
         (tmp_path / "mine" / "thesis.tex").touch()
-        with pytest.raises(ConfigurationError, match="mine is there already, and is no environment"):
+        with pytest.raises(ConfigurationError, match="mine already exists, and is no environment"):
             create_environment(tmp_path / "mine", "edit")
         assert fake_uv() == []
 

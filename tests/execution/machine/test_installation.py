@@ -108,7 +108,10 @@ class TestInstallLine:
         ("lacks", "said"),
         [
             ("openai", "/e/python has no openai; install it: /e/python -m pip install 'openai>=2.0'"),
-            ("mine", "/e/python finds no module `mine.judges`; put it beside the configuration, or install it there"),
+            (
+                "mine",
+                "/e/python cannot find the module `mine.judges`; put it beside the configuration, or install it there",
+            ),
             ("", "as it was"),
         ],
     )

@@ -13,8 +13,8 @@ def test_a_link_says_what_it_is_given_in_one_order_and_escapes_it() -> None:
     assert link(min=0, max=2.5, tag=None, category="") == "#min=0&max=2.5"
 
 
-def test_a_link_to_nothing_in_particular_leads_to_the_gallery() -> None:
-    assert link() == link(model=None) == "#gallery"
+def test_a_link_to_nothing_in_particular_leads_to_all_samples() -> None:
+    assert link() == link(model=None) == "#sort=benchmark"
 
 
 def test_a_key_that_no_page_knows_is_refused() -> None:

@@ -11,7 +11,7 @@ from edit_eval.reporting.page.drawing import draw_apart
 
 
 def test_a_process_that_fails_is_a_fault_of_ours_and_keeps_its_last_words(tmp_path: Path) -> None:
-    with pytest.raises(NotDrawn, match=r"could not be drawn \(.*RunDirectoryError: .*is no run directory") as caught:
+    with pytest.raises(NotDrawn, match=r"could not be drawn \(.*RunDirectoryError: .*is not a run directory") as caught:
         draw_apart(tmp_path)
     assert caught.value.exit_code == 1
     assert caught.value.run_dir == tmp_path

@@ -182,13 +182,13 @@ def test_a_failed_edit_stands_beside_its_source_and_is_said_once(several: Report
     tab.keyboard.press(str(1 + several.results.edit_models.index(failed.edit_model)))
     tab.locator("#stage .frame.missing").wait_for()
     assert tab.locator("#stage .frame img").get_attribute("alt") == f"Source image of {failed.sample_id}"
-    assert tab.locator("#stage-views").is_hidden()
+    assert tab.locator("#stage-ways").is_hidden()
     assert tab.locator("#detail-words .verdict").count() == 1
     assert failed.reason in tab.locator("#detail-words .verdict").inner_text()
     made = next(edit for edit in several.results.edits if edit.status is Status.OK and edit.image)
     tab.evaluate("(address) => { location.hash = address; }", f"#sample={quote(made.sample_id, safe='')}")
     tab.keyboard.press(str(1 + several.results.edit_models.index(made.edit_model)))
-    tab.locator("#stage-views").wait_for()
+    tab.locator("#stage-ways").wait_for()
     assert tab.locator("#detail-words .verdict").count() == 2
 
 
@@ -222,7 +222,7 @@ def test_the_keyboard_walks_through_the_chosen_samples(complete: Report, open_pa
     assert title.inner_text() == first
     tab.keyboard.press("ArrowRight")
     assert title.inner_text() == second
-    assert tab.evaluate("decodeURIComponent(location.hash)") == f"#sample={second}"
+    assert tab.evaluate("new URLSearchParams(location.hash.slice(1)).get('sample')") == second
     assert tab.locator("#detail-place").inner_text() == "2 of 2"
     tab.keyboard.press("ArrowRight")  # the last one: stays
     assert title.inner_text() == second
@@ -230,7 +230,7 @@ def test_the_keyboard_walks_through_the_chosen_samples(complete: Report, open_pa
     assert title.inner_text() == first
     tab.keyboard.press("Escape")
     tab.locator("#detail").wait_for(state="hidden")
-    tab.wait_for_function("() => location.hash === ''")
+    tab.wait_for_function("() => location.hash === '#category=social'")
 
 
 def test_the_browsers_back_closes_the_detail(complete: Report, open_page: OpenPage) -> None:
@@ -244,13 +244,16 @@ def test_the_browsers_back_closes_the_detail(complete: Report, open_page: OpenPa
 def test_keys_change_the_view_and_the_edit(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several, link_to(several, 0))
     stage = tab.locator("#stage")
-    for key, view, frames in (("b", "beside", 2), ("d", "difference", 1), ("s", "slider", 1)):
+    for key, view, frames in (("b", "beside", 2), ("d", "difference", 1), ("f", "flip", 1), ("s", "slider", 1)):
         tab.keyboard.press(key)
-        assert stage.get_attribute("data-view") == view
+        assert stage.get_attribute("data-way") == view
         assert stage.locator(".frame").count() == frames
-    assert "first" in stage.inner_text()
+    assert [tab.locator(f"#pick-{side}").input_value() for side in ("left", "right")] == ["source", "edit:first"]
     tab.keyboard.press("2")
-    assert "second" in stage.inner_text()
+    tab.keyboard.press("Shift+1")
+    assert [tab.locator(f"#pick-{side}").input_value() for side in ("left", "right")] == ["edit:first", "edit:second"]
+    tab.keyboard.press("x")
+    assert [tab.locator(f"#pick-{side}").input_value() for side in ("left", "right")] == ["edit:second", "edit:first"]
 
 
 def test_arrows_belong_to_the_slider_while_it_has_the_focus(complete: Report, open_page: OpenPage) -> None:
@@ -313,6 +316,12 @@ def scores_by(report: Report, judge: str) -> dict[str, dict[str, float]]:
     return found
 
 
+def open_card(tab: Any, sample: str) -> None:
+    """Opens the sample under the filters that are set."""
+    tab.locator(".card", has=tab.locator(f".id[title='{sample}']")).locator(".instruction a").click()
+    tab.locator("#detail").wait_for()
+
+
 def choose(tab: Any, name: str, value: str) -> None:
     tab.select_option(f"[name={name}]", value)
 
@@ -353,8 +362,7 @@ def test_the_strip_of_the_detail_has_the_chosen_judges_scores(several: Report, o
         choose(tab, "judge", judge)
         scores = scores_by(several, judge)
         sample = next(one.id for one in several.results.samples if len(scores.get(one.id, {})) == 2)
-        tab.evaluate("(address) => { location.hash = address; }", f"#sample={quote(sample, safe='')}")
-        tab.locator("#detail").wait_for()
+        open_card(tab, sample)
         assert tab.locator("#choices .score").all_text_contents() == [f"{s:.2f}" for s in scores[sample].values()]
         assert tab.locator("#choices-judge").inner_text() == f"judged by {judge}"
         assert tab.locator(".verdict .judge").first.inner_text() == judge, "the chosen one comes first"
@@ -370,7 +378,7 @@ def test_the_detail_opens_the_edit_that_the_filters_are_about(several: Report, o
     assert half, "a sample of which one model is scored"
     for sample in half:
         (scored,) = scores[sample]
-        tab.evaluate("(address) => { location.hash = address; }", f"#sample={quote(sample, safe='')}")
+        open_card(tab, sample)
         pressed = tab.locator("#choices [aria-pressed=true] .model")
         pressed.wait_for()
         assert pressed.inner_text() != scored

@@ -64,7 +64,7 @@ def test_batch_sync_deals_out_and_counts_batches(tmp_path: Path) -> None:
     assert "edits by qwen_image_edit on cuda:0: 4, first 0, 2, 4, 6" in log
     assert "edits by qwen_image_edit on cuda:1: 3, first 1, 3, 5" in log
     assert [line[5:] for line in log.splitlines() if " batch: " in line] == [
-        f"batch: {n}/4 in 40 s" for n in (1, 2, 3, 4)
+        f"batch: {n}/4 done in 40 s" for n in (1, 2, 3, 4)
     ]
     assert [part for part in log.split(", ") if part.startswith("batch")] == [f"batch {n}/4" for n in (1, 1, 2, 3, 4)]
 

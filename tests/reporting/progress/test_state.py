@@ -204,7 +204,7 @@ def test_a_batch_under_way(tmp_path: Path) -> None:
     display = watch(SimulatedRun(tmp_path, count=7, schedule="batch_sync"))
     batches = list(dict.fromkeys(s.batch for s in display.snapshots))
     assert batches == [(1, 4), (2, 4), (3, 4), (4, 4), None]
-    assert display.said("batch") == [f"{n}/4 in 40 s" for n in (1, 2, 3, 4)]
+    assert display.said("batch") == [f"{n}/4 done in 40 s" for n in (1, 2, 3, 4)]
     assert {s.batch for s in watch(SimulatedRun(tmp_path / "pull", count=7)).snapshots} == {None}
 
 

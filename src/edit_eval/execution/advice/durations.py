@@ -109,7 +109,7 @@ def _known(section: ModelSection, asked: float) -> Duration | None:
         return Duration(JUDGE_BYTES / LOAD_BYTES_A_SECOND, asked * unit, "estimated for an H100", published=True)
     if section.type in ("scene_editor", "scene_judge"):
         unit = asked * (0.2 + float(parameters.get("seconds", 0.0)))
-        return Duration(0.5, unit, "the embedding models on one CPU core")
+        return Duration(0.5, unit, "the built-in models on one CPU core")
     if section.type in ("copy_source", "blank", "image_folder"):
         return Duration(0.3, 0.05, "it only writes a picture")
     return None

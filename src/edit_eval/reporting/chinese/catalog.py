@@ -17,11 +17,12 @@ from importlib.resources import files
 LONGEST = 4_000
 """Characters of a line beyond which nobody looks for its templates."""
 _FIELD = re.compile(r"\{(\w+)\}")
+_FOLLOWS = re.compile(r"(?<=\w\})\{(\w+)\}")
 _NUMBER = re.compile(r"[-+~<>]?\d[\d.,%/…–]*(?:, (?:\d+|…))*")
 _CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
 _JOINED = {"; ": "；", ": ": "："}
 _PROSE = re.compile(r"(?<![\w-])[a-z]+ [a-z]+ [a-z]{2,}(?![\w-])")
-"""What is English and was not found: then what little stands around it was found by chance."""
+"""English in a sentence."""
 _DEEPEST = 6
 
 
@@ -60,11 +61,12 @@ def _closing(text: str, i: int) -> int | None:
     if text[i] == "`":
         end = text.find("`", i + 1)
         return None if end < 0 else end
-    if text[i] != "(":
+    opening, closing = text[i], {"(": ")", "{": "}"}.get(text[i])
+    if closing is None:
         return None
     depth = 0
     for j in range(i, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[j], 0)
+        depth += {opening: 1, closing: -1}.get(text[j], 0)
         if not depth:
             return j
     return None
@@ -79,12 +81,14 @@ class Template:
     literals: tuple[str, ...]
     """The text before, between and behind the fields."""
     fields: tuple[str, ...]
+    silent: tuple[str, ...]
+    """Fields that follow another one at once: where that one ends nobody can tell, so it has all, and these nothing."""
 
     @classmethod
     def of(cls, english: str, chinese: str) -> Template:
         """From the two texts with `{names}`."""
-        parts = _FIELD.split(english)
-        return cls(english, chinese, tuple(parts[::2]), tuple(parts[1::2]))
+        parts = _FIELD.split(_FOLLOWS.sub("", english))
+        return cls(english, chinese, tuple(parts[::2]), tuple(parts[1::2]), tuple(_FOLLOWS.findall(english)))
 
     @property
     def weight(self) -> tuple[int, int]:
@@ -107,13 +111,12 @@ class Template:
         first, *others = self.literals
         if not text.startswith(first):
             return None
-        at, found = len(first), {}
+        at, found = len(first), dict.fromkeys(self.silent, "")
         for name, literal in zip(self.fields, others, strict=True):
-            last = name == self.fields[-1]
-            if last:
+            if name == self.fields[-1]:
                 end = len(text) - len(literal) if text.endswith(literal) else -1
             else:
-                end = text.find(literal, at if self._may_be(name, "") else at + 1) if literal else at
+                end = text.find(literal, at if self._may_be(name, "") else at + 1)
             if end < at or not self._may_be(name, text[at:end]):
                 return None
             found[name] = text[at:end]
@@ -231,14 +234,22 @@ def _said(bare: str, depth: int) -> str | None:
     whole, _ = _index()
     if bare in whole:
         return whole[bare]
-    if (said := _listed(bare, depth, every=True)) is not None:
+    found = candidates(bare)
+    has_commas = bool(found) and found[0][0].prose > 1 and ", " in "".join(found[0][0].literals)
+    if not has_commas and (said := _listed(bare, depth, every=True)) is not None:
         return said
-    for template, values in candidates(bare):
+    for template, values in found:
         made = {name: _line(value, depth - 1) for name, value in values.items()}
-        if template.prose > 2 or not any(map(_PROSE.search, made.values())):
+        if template.prose > 2 or not any(_unknown(values[name], made[name]) for name in made):
             return _filled(template.chinese, made)
     said = _bracketed(bare, depth)
     return _listed(bare, depth) if said is None else said
+
+
+def _unknown(value: str, made: str) -> bool:
+    """Whether what stood in a field is English that was not found: then what stands around it was found by chance."""
+    left = re.findall(r"(?<![\w./`-])[a-z]{2,}(?![\w./`(-])", made)
+    return _PROSE.search(value) is not None and len(left) > 1
 
 
 def _bracketed(bare: str, depth: int) -> str | None:
@@ -269,7 +280,7 @@ def _filled(chinese: str, values: Mapping[str, str]) -> str:
     """The Chinese template with its fields; where one begins or ends no space is left between Chinese characters."""
     made = ""
     for i, part in enumerate(_FIELD.split(chinese)):
-        piece = values[part] if i % 2 else part
+        piece = re.sub("^, ", "，", values[part]) if i % 2 else part
         for _ in range(2):  # the space may be the template's or the value's
             if made[-1:] == " " and re.match(_CHINESE, piece) and re.search(_CHINESE + " $", made):
                 made = made[:-1]

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console
 from rich.text import Text
 
 from edit_eval.reporting.chinese.catalog import in_chinese, word_in_chinese
+from edit_eval.reporting.chinese.renderables import wrapped
 
 COLUMN = 30
 """Columns of the widest option beside which its text begins."""
@@ -72,7 +72,7 @@ def _meaning(text: str) -> str:
     found = re.fullmatch(r"(.*?)\s*\[((?:default|required|env var|\d|x).*)\]", text, re.DOTALL)
     if found is None:
         return _sentences(" ".join(text.split()))
-    extras = "；".join(word_in_chinese(one) for one in found[2].split("; "))
+    extras = "；".join(in_chinese(one) if ":" in one else word_in_chinese(one) for one in found[2].split("; "))
     return f"{_sentences(' '.join(found[1].split()))} [{extras}]".strip()
 
 
@@ -84,5 +84,4 @@ def _sentences(text: str) -> str:
 
 
 def _wrapped(text: str, cells: int) -> list[str]:
-    console = Console(width=max(cells, 1), color_system=None)
-    return [line.plain.rstrip() for line in Text(text).wrap(console, max(cells, 1))]
+    return [line.plain for line in wrapped(Text(text), cells)]

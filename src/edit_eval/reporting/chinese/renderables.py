@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
+from rich.cells import cell_len
 from rich.columns import Columns
 from rich.console import Console, Group
 from rich.padding import Padding
@@ -13,6 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting.chinese.spoken import said_word, spoken
+
+_WIDE = r"\u2e80-\u9fff\uff00-\uffef"
+_PIECE = re.compile(rf"[（“《]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[，。；：、！？）》”…]*\s*|\s+")
+"""What stays together on a line."""
 
 
 class Spoken(Console):
@@ -43,6 +49,20 @@ def told(thing: Any) -> Any:
         case Columns():
             thing.renderables[:] = map(told, thing.renderables)
     return thing
+
+
+def wrapped(text: Text, cells: int) -> list[Text]:
+    """`text` in lines of `cells` columns at most: broken at spaces or between Chinese characters, not before `，`."""
+    ends, width = [], 0
+    for piece in _PIECE.finditer(text.plain):
+        if width and width + cell_len(piece[0].rstrip()) > cells:
+            ends.append(piece.start())
+            width = 0
+        width += cell_len(piece[0])
+    lines = list(text.divide(ends))
+    for line in lines:
+        line.rstrip()
+    return lines
 
 
 def told_text(text: Text) -> Text:

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 KEYS = (
     *("model", "judge", "score", "min", "max", "status", "category", "difficulty", "tag", "search"),
     *("differ", "by", "sort", "view", "page"),
-    *("sample", "left", "right", "way"),
+    *("sample", "left", "right", "way", "zoom", "at"),
 )
 """What a page can be asked to show, in the order in which an address has it.
 
@@ -15,19 +15,21 @@ KEYS = (
 it. `status` is a status of the records or `unscored`; `category`, `difficulty` and `tag` are as the benchmark calls
 them. `differ` (`models` or `judges`) keeps samples whose scores are `by` or more apart. `sort` is `benchmark`, `worst`,
 `best`, `models` or `answers`; `view` how cards are drawn, `page` which of them. `sample` opens the one with that id,
-with the picture `left` beside the picture `right`: `source`, `source:2` for a second one, `reference`, `edit:MODEL`,
-or `edit:MODEL:SEED` where the model has several edits of a sample. `way` is `beside`, `slider`, `difference` or `flip`.
+with the picture `left` beside the picture `right`: `source`, `source:2` for a second one, `reference`, `mask`,
+`edit:MODEL`, or `edit:MODEL:N` for the Nth edit seed, from 0, of a model that has several edits of a sample. `way` is
+`beside`, `slider`, `difference` or `flip`. `zoom` is how many pixels of the screen a pixel of the larger picture takes,
+`at` the place in the middle, such as `0.5,0.25` of its width and height; the whole picture without them.
 """
 
 
 def link(**state: object) -> str:
     """A link to what `state` says, such as `#model=A&judge=J&status=failed`; what is None or empty is left out.
 
-    All values are escaped. With nothing left it is a link to the whole gallery. Raises `TypeError` for a key that
-    the page does not know (see `KEYS`).
+    All values are escaped. With nothing left it is a link to all samples. Raises `TypeError` for a key that the page
+    does not know (see `KEYS`).
     """
     unknown = sorted(set(state) - set(KEYS))
     if unknown:
         raise TypeError(f"no address has {', '.join(unknown)}; it may have {', '.join(KEYS)}")
     said = [(key, str(state[key])) for key in KEYS if state.get(key) not in (None, "")]
-    return f"#{urlencode(said, errors='replace')}" if said else "#gallery"
+    return f"#{urlencode(said, errors='replace')}" if said else "#sort=benchmark"

@@ -13,25 +13,26 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.failures import failures, missing_scores
 from edit_eval.reporting.page.agreement_chart import agreement
 from edit_eval.reporting.page.axes import Axis, axis_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
 from edit_eval.reporting.page.entries import Choice, Entry, category_names, choices, entries
+from edit_eval.reporting.page.links import to_failures, to_part
 from edit_eval.reporting.page.texts import name_of, named_score, short_category, text
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
 from edit_eval.reporting.terminal_text import one_line
+from edit_eval.statistics.failures import Failure, failures, missing_scores
 
 Specification = dict[str, Any]
-Group = tuple[str, Mapping[str, Any], Entry, str]
-"""(label, statistics, whose they are, colour)"""
+Group = tuple[str, Mapping[str, Any], Entry, str, Mapping[str, str]]
+"""(label, statistics, whose they are, colour, what narrows its samples down)"""
 
 _Scores = dict[tuple[str, str, str], list[float]]
 """All scores by (edit model, judge, score)."""
@@ -140,12 +141,12 @@ def histogram_hint(choice: Choice) -> tuple[str, str] | None:
 
 
 def _overall(panel: _Panel) -> list[Group]:
-    return [(colour, part.overall, part, colour) for part, colour in panel.pairs]
+    return [(colour, part.overall, part, colour, {}) for part, colour in panel.pairs]
 
 
 def _categories(panel: _Panel, language: str) -> list[Group]:
     return [
-        (short_category(name, language), part.categories[name], part, colour)
+        (short_category(name, language), part.categories[name], part, colour, {"category": name})
         for name in category_names(panel.parts)
         for part, colour in panel.pairs
         if name in part.categories
@@ -154,7 +155,7 @@ def _categories(panel: _Panel, language: str) -> list[Group]:
 
 def _difficulties(panel: _Panel, language: str) -> list[Group]:
     return [
-        (name_of("difficulty", name, language), block, part, colour)
+        (name_of("difficulty", name, language), block, part, colour, {"difficulty": name})
         for part, colour in panel.pairs
         for name, block in sorted(part.difficulties.items(), key=_difficulty_order)
     ]
@@ -172,7 +173,7 @@ def most_tags(parts: Sequence[Entry]) -> int:
 
 def _tags(panel: _Panel, sizes: Mapping[str, int]) -> list[Group]:
     return [
-        (f"{name} ({size})", part.tags[name], part, colour)
+        (f"{name} ({size})", part.tags[name], part, colour, {"tag": name})
         for name, size in sizes.items()
         for part, colour in panel.pairs
         if name in part.tags
@@ -202,6 +203,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
     row_height = (15 * len(colours) + 18) if several and not one_each else 30
     base = chart_of_rows(rows, "group", names, row_height).encode(
         tooltip=_interval_tooltips(language, several, panel.parts[0].digits),
+        href="samples:N",
     )
     if several and not one_each:
         base = base.encode(yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=colours)))
@@ -223,7 +225,9 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
     return chart.properties(title=chart_title(panel.title)) if panel.title else chart
 
 
-def _interval_row(label: str, block: Mapping[str, Any], part: Entry, series: str, axis: Axis) -> dict[str, Any]:
+def _interval_row(
+    label: str, block: Mapping[str, Any], part: Entry, series: str, more: Mapping[str, str], axis: Axis
+) -> dict[str, Any]:
     """An end of the scale that is open, so that there is no worst or best case, lies at the end of the axis."""
     coverage = block["coverage"]
     complete = formats.is_complete(coverage)
@@ -247,6 +251,7 @@ def _interval_row(label: str, block: Mapping[str, Any], part: Entry, series: str
         "scored": formats.coverage(coverage),
         "label": written if complete else f"{written}  ({formats.coverage(coverage)})",
         "label_at": max(right, default=axis.low),
+        "samples": to_part(part, **more),
     }
 
 
@@ -282,17 +287,20 @@ def _histograms(scores: _Scores, panels: Sequence[_Panel], language: str) -> lis
     if not highest:
         return []
     return [
-        _histogram(one_line(part.series), colour, counts[(part.edit_model, part.judge)], highest, panel, language)
+        _histogram(part, colour, counts[(part.edit_model, part.judge)], highest, panel, language)
         for panel in panels
         for part, colour in panel.pairs
     ]
 
 
-def _histogram(name: str, colour: str, counts: Sequence[int], highest: int, panel: _Panel, language: str) -> AnyChart:
+def _histogram(part: Entry, colour: str, counts: Sequence[int], highest: int, panel: _Panel, language: str) -> AnyChart:
     axis = panel.axis
     edges = [round(axis.low + place * axis.bin_width, 9) for place in range(axis.bins + 1)]
     rows = [
-        {"from": edges[place], "to": edges[place + 1], "count": count, "series": colour}
+        {
+            **{"from": edges[place], "to": edges[place + 1], "count": count, "series": colour},
+            "samples": to_part(part, min=edges[place], max=edges[place + 1]),
+        }
         for place, count in enumerate(counts)
     ]
     chart: alt.Chart = (
@@ -306,6 +314,7 @@ def _histogram(name: str, colour: str, counts: Sequence[int], highest: int, pane
             y=alt.Y("count:Q", scale=alt.Scale(domain=[0, highest]), title=None).axis(
                 values=_whole_numbers(highest), format="d"
             ),
+            href="samples:N",
             tooltip=[
                 alt.Tooltip("from:Q", title=text("filter.score", language)),
                 alt.Tooltip("to:Q", title=text("filter.score.to", language)),
@@ -316,7 +325,7 @@ def _histogram(name: str, colour: str, counts: Sequence[int], highest: int, pane
     if len(panel.parts) == 1 and not panel.title:
         return chart
     colours = alt.Color("series:N", scale=alt.Scale(domain=list(panel.colours)), legend=None)
-    return chart.encode(color=colours).properties(title=chart_title(name))
+    return chart.encode(color=colours).properties(title=chart_title(one_line(part.series)))
 
 
 def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list[AnyChart]:
@@ -325,21 +334,19 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     series = list(dict.fromkeys(colour_of.values()))
     # A failed edit has no judge, a skipped sample no model: a bar that belongs to no colour is grey.
     colour_of |= {(name, ""): name for name in map(one_line, results.edit_models) if name in series}
-    counts: dict[tuple[str, Status, str], Counter[str]] = {}
+    reasons: dict[tuple[str, Status, str], list[Failure]] = {}
     for failure in [*failures(results), *missing_scores(results)]:
-        of_reason = counts.setdefault((failure.score, failure.status, failure.reason), Counter())
-        of_reason[colour_of.get((failure.edit_model, failure.judge), "")] += failure.count
-    ordered = sorted(counts.items(), key=lambda item: -item[1].total())
-    rows = [
-        _failure_row(_status(score, status, language), reason, name, count, language)
-        for (score, status, reason), of_reason in ordered[:MOST_REASONS]
-        for name, count in of_reason.items()
-    ]
-    rest: Counter[str] = Counter()
-    for _, of_reason in ordered[MOST_REASONS:]:
-        rest.update(of_reason)
+        reasons.setdefault((failure.score, failure.status, failure.reason), []).append(failure)
+    ordered = sorted(reasons.items(), key=lambda item: -sum(failure.count for failure in item[1]))
     others = text("failures.others", language, count=len(ordered) - MOST_REASONS)
-    rows += [_failure_row(others, "", name, count, language) for name, count in rest.items()]
+    rows = []
+    for place, ((score, status, reason), some) in enumerate(ordered):
+        for failure in some:
+            name = colour_of.get((failure.edit_model, failure.judge), "")
+            words = (_status(score, status, language), reason) if place < MOST_REASONS else (others, "")
+            rows.append(
+                {**_failure_row(*words, name, failure.count, language), "samples": to_failures(asdict(failure))}
+            )
     if not rows:
         return []
     labels = list(dict.fromkeys(row["label"] for row in rows))
@@ -351,6 +358,7 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
             x=alt.X("sum(count):Q", title=text("count", language), scale=alt.Scale(nice=False)).axis(
                 values=_whole_numbers(longest), format="d"
             ),
+            href="samples:N",
             tooltip=[
                 alt.Tooltip("status:N", title=text("tooltip.status", language)),
                 alt.Tooltip("reason:N", title=text("tooltip.reason", language)),

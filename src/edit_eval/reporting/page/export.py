@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +21,8 @@ from edit_eval.reporting.page.files import write_tables
 from edit_eval.reporting.page.gallery import Pictures
 from edit_eval.reporting.page.page import portable_page
 from edit_eval.reporting.page.thumbnails import Size, thumbnail
+from edit_eval.reporting.selection import selected
+from edit_eval.statistics.summary import summarise
 
 SIDE = 1024
 """Pixels of the longest side of a picture, where nobody says otherwise."""
@@ -48,12 +50,24 @@ def _name(place: int) -> str:
     return f"{place:05d}.webp"
 
 
-def export(results: Results, summary: Mapping[str, Any], target: Path, *, language: str, side: int = SIDE) -> Path:
+def export(
+    results: Results,
+    summary: Mapping[str, Any],
+    target: Path,
+    *,
+    language: str,
+    side: int = SIDE,
+    samples: Sequence[str] | None = None,
+) -> Path:
     """Writes the report to `target`, a `.html`, a `.zip` or a new folder, whole or not at all; returns it.
 
     Sources and edits are in it with at most `side` pixels, and no link points outside it. Sources are those that the
-    user's cache knows. Raises `ConfigurationError` where it cannot be written.
+    user's cache knows. `samples` are the ids of those that it is about, where it is not about all: then its numbers
+    are made anew of these. Raises `ConfigurationError` where it cannot be written, and for an id that is not there.
     """
+    if samples is not None:
+        results = selected(results, samples)
+        summary = summarise(results)
     if not SMALLEST <= side <= LARGEST:
         raise ConfigurationError(f"--size {side}: must be from {SMALLEST} to {LARGEST} pixels")
     results = replace(results, samples=with_known_sources(results.samples))

@@ -26,7 +26,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 class Shown(Protocol):
     """What a gallery shows: for each picture the place or the address of its `thumbnail`, and a link to its `file`."""
 
-    def of_sample(self, sample: Sample) -> dict[str, Any] | None: ...
+    def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None: ...
     def of_edit(self, edit: Edit) -> dict[str, Any] | None: ...
 
 
@@ -43,9 +43,10 @@ class Pictures:
     """For a picture that is known by a digest, where its small copy is kept between drawings."""
     _places: dict[Path, int] = field(default_factory=dict)
 
-    def of_sample(self, sample: Sample) -> dict[str, Any] | None:
-        """Of a sample's (first) source."""
-        return self.add(Path(os.path.abspath(sample.source)), sample.source_digest) if sample.source else None
+    def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None:
+        """Of one of a sample's pictures, by its name in the records."""
+        picture = sample.pictures.get(name)
+        return self.add(Path(os.path.abspath(picture.path)), picture.digest) if picture and picture.path else None
 
     def of_edit(self, edit: Edit) -> dict[str, Any] | None:
         """Of an edit. A record may say anything; what lies outside of the run directory is none of its images."""
@@ -72,7 +73,7 @@ class Pictures:
 
 
 def gallery(results: Results, summary: Mapping[str, Any], pictures: Shown) -> dict[str, Any]:
-    """`{"edit_models", "judges", "scoring", "names", "samples"}`; registers every picture there is."""
+    """`{"run", "edit_models", "judges", "scoring", "names", "samples"}`; registers every picture there is."""
     edits: dict[str, list[Edit]] = defaultdict(list)
     for edit in results.edits:
         edits[edit.sample_id].append(edit)
@@ -80,6 +81,7 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: Shown) -> di
     for judgement in results.judgements:
         judgements[(judgement.sample_id, judgement.edit_model, judgement.edit_seed)].append(judgement)
     return {
+        "run": Path(results.directory).name,
         "edit_models": list(results.edit_models),
         "judges": list(results.judges),
         "scoring": _scoring(results, summary),
@@ -141,16 +143,27 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     }
 
 
+def address_of_picture(name: str) -> str:
+    """What an address calls a picture of a sample: `source:2` for `source_2`."""
+    return name.replace("_", ":", 1) if name.startswith("source_") else name
+
+
 def _fields(record: object, names: str) -> dict[str, Any]:
     return {name: getattr(record, name) for name in names.split()}
 
 
 def _sample(sample: Sample, pictures: Shown) -> dict[str, Any]:
+    others = {
+        address_of_picture(name): pictures.of_sample(sample, name) or {"missing": "picture.other_missing"}
+        for name in sample.pictures
+        if name != "source"
+    }
     return {
         **_fields(sample, "id index category difficulty tags instruction"),
         "instructions": dict(sample.instructions) or {sample.language: sample.instruction},
         **_fields(sample, "description rationale fault"),
         "source": pictures.of_sample(sample) or {"missing": "picture.source_missing"},
+        **({"others": others} if others else {}),
     }
 
 

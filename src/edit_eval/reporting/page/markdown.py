@@ -13,6 +13,7 @@ from edit_eval.reporting.page.entries import Entry
 from edit_eval.reporting.page.rendering import template_environment, told_of
 from edit_eval.reporting.page.texts import name_of, scale_words, score_name, text
 from edit_eval.reporting.passports import passport_lines
+from edit_eval.reporting.verdict import verdict_lines
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|#~$&!]|(?<!\w)_|_(?!\w))")  # an underscore within a word is only itself
 
@@ -33,6 +34,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
     environment.filters["score_name"] = of_score
     return environment.get_template("report.md.j2").render(
         **told_of(results, summary),
+        verdict=verdict_lines(summary, language),
         wrong=wrong_lines(summary, language),
         examined=passport_lines(summary, language),
     )

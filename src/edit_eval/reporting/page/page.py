@@ -29,18 +29,19 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.controls import wrong_lines
+from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import charts, histogram_hint, most_tags
 from edit_eval.reporting.page.entries import Entry
 from edit_eval.reporting.page.gallery import Pictures, Shown, gallery
+from edit_eval.reporting.page.links import to_part
 from edit_eval.reporting.page.rendering import template_environment, told_of
 from edit_eval.reporting.page.texts import LANGUAGES, name_of, scale_words, score_name, text, texts
 from edit_eval.reporting.page.thumbnails import Size, size_for, thumbnails
 from edit_eval.reporting.page.vega import vega
-from edit_eval.reporting.passports import passport_lines
+from edit_eval.reporting.page.verdict import verdict_told
 
-_STYLES = ("page.css", "results.css", "gallery.css", "detail.css")
+_STYLES = ("page.css", "verdict.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"
 """Runs before anything is drawn, so that a page whose reader chose another theme or language does not flash."""
 _SCRIPTS = (
@@ -51,7 +52,13 @@ _SCRIPTS = (
     "samples.js",
     "filters.js",
     "gallery.js",
+    "verdict.js",
+    "stage.js",
+    "words.js",
     "detail.js",
+    "address.js",
+    "selection.js",
+    "print.js",
     "start.js",
 )
 _TITLE_NAMES = 4
@@ -104,7 +111,7 @@ def _parts(
 ) -> Iterator[str]:
     drawn = {one: charts(results, summary, one) for one in LANGUAGES}
     told = told_of(results, summary)
-    titles = {one: title(results.name, told["median"] or told["parts"], one) for one in LANGUAGES}
+    titles = {one: title(results.name, told["parts"], one) for one in LANGUAGES}
     above, rest = _document(
         {**told, "linked": linked and not served}, language, drawn[language], titles[language], served
     ).split(_DATA_HERE)
@@ -155,8 +162,6 @@ def _document(
     script = closed(*_SCRIPTS, more=served.script if served else "")
     early, drawing = asset(_EARLY), vega()
     results: Results = told["results"]
-    wrong = {one: wrong_lines(told["summary"], one) for one in LANGUAGES}
-    examined = {one: passport_lines(told["summary"], one) for one in LANGUAGES}
     parts: list[Entry] = told["parts"]
     return (
         page_templates(language)
@@ -170,8 +175,7 @@ def _document(
             policy=policy(style, (early, script, drawing), served=served is not None),
             served=served,
             title=title,
-            wrong=_by_line(wrong),
-            examined=_by_line(examined),
+            **verdict_told(results, told["summary"]),
             made=_made(drawn),
             histogram_hint=histogram_hint,
             judges_have_one_scale=have_one_scale(results),
@@ -185,11 +189,6 @@ def _document(
             thumbnails_here=Markup(_THUMBNAILS_HERE),
         )
     )
-
-
-def _by_line(lines: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-    """Each line in every language, of all lines by language."""
-    return [dict(zip(lines, one, strict=True)) for one in zip(*lines.values(), strict=True)]
 
 
 def title(name: str, parts: Sequence[Entry], language: str) -> str:
@@ -267,6 +266,8 @@ def page_templates(language: str) -> jinja2.Environment:
         words=lambda kind, key: follow(both(lambda one: name_of(kind, key, one))),
         plain=lambda key, **values: text(key, language, **values),
         score_name=lambda name: both(lambda one: score_name(name, one)),
+        link=link,
+        to_part=to_part,
         scale_words=lambda part, **how: both(lambda one: scale_words(part.scale, one, **how)),
     )
     environment.filters.update(

@@ -11,7 +11,6 @@ import jinja2
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.costs import costs, loads
-from edit_eval.reporting.failures import failures, missing_scores
 from edit_eval.reporting.page.entries import (
     Entry,
     category_names,
@@ -26,6 +25,7 @@ from edit_eval.reporting.page.readings import readings
 from edit_eval.reporting.page.texts import judgement_status
 from edit_eval.reporting.repetition import COMMAND, repetition
 from edit_eval.reporting.slow_devices import slow_devices
+from edit_eval.statistics.failures import failures, missing_scores
 
 
 def template_environment(*, autoescape: bool) -> jinja2.Environment:

@@ -1,80 +1,134 @@
-"""Who wins, and is it sure: a comparison as the page shows it, with a sentence that can be quoted."""
+"""The verdict as the page has it: who wins by each judge, and the pictures to look at first.
+
+All numbers are those of the summary (`comparison`, `extremes`, `failures`), and every one leads to its samples.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from markupsafe import Markup
-
+from edit_eval.records import NO_EDIT, Results, Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison import failure_remarks, note_words, verdict
+from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.formats import p_value, signed, signed_span
-from edit_eval.reporting.page.page import page_templates
-from edit_eval.reporting.page.texts import LANGUAGES, text
-from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
+from edit_eval.reporting.page.address import link
+from edit_eval.reporting.page.links import edit_side, to_failures
+from edit_eval.reporting.page.texts import LANGUAGES, name_of
+from edit_eval.reporting.verdict import Verdict, digits_of, verdicts
+from edit_eval.statistics.comparison import ColumnSummary, Pair
+from edit_eval.statistics.extremes import SHOWN
+
+Both = dict[str, str]
+"""Something that has its own words in each language."""
 
 
-def verdict_html(comparison: Comparison, language: str) -> Markup:
-    """The verdict of each judge: a sentence, the columns by rank, every pair. All numbers are the comparison's."""
-    template = page_templates(language).get_template("verdict.html.j2")
-    told = [_of_judge(comparison, judge) for judge in comparison.judges]
-    notes = [{one: note_words(note, one) for one in LANGUAGES} for note in comparison.notes]
-    return Markup(template.render(judges=told, notes=notes, tests=len(comparison.pairs)))
+@dataclass(frozen=True)
+class Look:
+    """One sample to look at: two pictures of it, and why."""
+
+    sample: str
+    instruction: Both
+    sides: tuple[str, str]
+    """The pictures, called as in an address."""
+    href: str
+    """Opens exactly these two."""
+    numbers: tuple[tuple[str, str], ...] = ()
+    """(whose, how much)"""
+    count: int = 0
+    """Of failures of this kind, and `more` is a link to all of them."""
+    more: str = ""
+    status: Both | None = None
+    reason: str = ""
 
 
-def sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> str:
-    """`A is better than B by 0.80 [+0.40, +1.20]; it cannot be told from C`: of the first in rank, by one judge."""
-    ranked = sorted((column for column in columns if column.rank is not None), key=lambda column: column.rank or 0)
-    if len(ranked) < 2:
-        return ""
-    best, digits = ranked[0].name, _digits(columns)
-    ahead: list[str] = []
-    alike: list[str] = []
-    mixed: list[str] = []
-    for other in (column.name for column in ranked[1:]):
-        pair = next(one for one in pairs if {one.a, one.b} == {best, other})
-        turn = 1 if pair.a == best else -1
-        if pair.better == best and pair.scores_better == best and pair.difference is not None:
-            ends = pair.ci95 and sorted(turn * end for end in pair.ci95)
-            by = f"{signed(turn * pair.difference, digits).lstrip('+')} {signed_span(ends, digits) if ends else ''}"
-            ahead.append(text("verdict.by", language, name=other, by=by.strip()))
-        elif pair.better == best:
-            ahead.append(text("verdict.by_failures", language, name=other))
-        else:
-            (mixed if pair.trade else alike).append(other)
-    comma = text("list.separator", language)
-    parts = [text("verdict.better", language, name=best, than=comma.join(ahead))] if ahead else []
-    if alike:
-        key = "verdict.it_is_alike" if ahead else "verdict.alike"
-        parts.append(text(key, language, name=best, others=comma.join(alike)))
-    if mixed:
-        parts.append(text("verdict.mixed", language, name=best, others=comma.join(mixed)))
-    return text("verdict.separator", language).join(parts) + text("verdict.end", language)
+@dataclass(frozen=True)
+class _Pictures:
+    """How samples and their edits are named."""
+
+    samples: Mapping[str, Sample]
+    several: bool
+    """Whether a model has more than one edit of a sample."""
+
+    def edit(self, edit_model: str, edit_seed: int = 0) -> str:
+        return edit_side(edit_model, edit_seed, several=self.several)
+
+    def look(self, sample: str, sides: tuple[str, str], *, judge: str | None = None, **more: Any) -> Look:
+        left, right = sides
+        found = self.samples[sample]
+        words = {one: found.instructions.get(one) or found.instruction or found.id for one in LANGUAGES}
+        return Look(sample, words, sides, link(judge=judge, sample=sample, left=left, right=right), **more)
 
 
-def _of_judge(comparison: Comparison, judge: str) -> dict[str, Any]:
-    columns = [column for column in comparison.columns if column.judge == judge]
-    pairs = [pair for pair in comparison.pairs if pair.judge == judge]
-    names = {column.name: column.name for column in columns}
-    digits = _digits(columns)
-
-    def both(words: Any) -> dict[str, str]:
-        return {one: words(one) for one in LANGUAGES}
-
+def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What the template is told: `verdicts`, one for each judge, `apart`, `failed`, and what to know of them."""
+    pictures = _Pictures(
+        {sample.id: sample for sample in results.samples}, any(edit.edit_seed for edit in results.edits)
+    )
+    found = verdicts(summary)
+    digits = {one.judge: one.parts[0].digits for one in found}
+    comparison = summary["comparison"] or {}
     return {
-        "judge": judge,
-        "sentence": both(lambda one: sentence(columns, pairs, one)),
-        "columns": sorted(columns, key=lambda column: (column.rank is None, column.rank)),
-        "pairs": [_pair(pair, names, digits) for pair in pairs],
-        "number": lambda value: formats.score(value, digits),
-        "span": lambda ends: formats.span(ends, digits),
-        "remarks": [both(lambda one, at=at: failure_remarks([pairs[at]], names, one)) for at in range(len(pairs))],
-        "failed": any(column.failed.count for column in columns),
+        "verdicts": [_of_judge(one, summary, pictures) for one in found],
+        "apart": list(_apart(summary, pictures, digits)),
+        "failed": list(_failed(summary, pictures)),
+        "wrong": _by_line(lambda one: wrong_lines(summary, one)),
+        "tests": comparison.get("tests"),
+        "comparison_notes": [_both(partial(note_words, note)) for note in comparison.get("notes", ())],
     }
 
 
-def _pair(pair: Pair, names: Mapping[str, str], digits: int) -> dict[str, Any]:
+def _both(words_in: Callable[[str], str]) -> Both:
+    return {one: words_in(one) for one in LANGUAGES}
+
+
+def _of_judge(one: Verdict, summary: Mapping[str, Any], pictures: _Pictures) -> dict[str, Any]:
+    names = {column.name: column.name for column in one.columns}
+    digits = digits_of(one.columns) if one.columns else one.parts[0].digits
+    return {
+        "judge": one.judge,
+        "sentence": _both(one.sentence),
+        "controls": _both(one.controls) if one.sees and one.columns else None,  # else they are in the sentence
+        "sees": one.sees,
+        "passport": _by_line(one.passport),
+        "columns": [_column(column, digits) for column in one.columns],
+        "pairs": [_pair(pair, names, digits, pictures) for pair in one.pairs],
+        "failed": any(column.failed.count for column in one.columns),
+        "remarks": _by_line(lambda language: failure_remarks(one.pairs, names, language)),
+        "worst": list(_worst(one, summary, pictures)),
+        "disputed": list(_disputed(one, pictures)),
+    }
+
+
+def _by_line(lines_in: Callable[[str], Sequence[str]]) -> list[Both]:
+    """Each line in every language."""
+    lines = {one: lines_in(one) for one in LANGUAGES}
+    return [dict(zip(lines, line, strict=True)) for line in zip(*lines.values(), strict=True)]
+
+
+def _column(column: ColumnSummary, digits: int) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "rank": column.rank,
+        "scored": f"{column.scored}/{column.total}",
+        "complete": column.scored == column.total,
+        "failed": column.failed.count,
+        "images": column.clusters,
+        "mean": formats.score(column.mean, digits),
+        "span": formats.span(column.ci95, digits),
+        "href": link(model=column.name, judge=column.judge),
+        "unscored": link(model=column.name, judge=column.judge, status="unscored"),
+        "lacking": link(model=column.name, judge=column.judge, status=NO_EDIT[0].value),
+        "worst": link(model=column.name, judge=column.judge, sort="worst"),
+    }
+
+
+def _pair(pair: Pair, names: Mapping[str, str], digits: int, pictures: _Pictures) -> dict[str, Any]:
+    most = next(iter(pair.largest), None)
+    sides = {"left": pictures.edit(pair.a), "right": pictures.edit(pair.b)}
     return {
         "a": pair.a,
         "b": pair.b,
@@ -85,10 +139,56 @@ def _pair(pair: Pair, names: Mapping[str, str], digits: int) -> dict[str, Any]:
         "detectable": formats.score(pair.detectable, digits),
         "counts": f"{pair.wins} : {pair.ties} : {pair.losses}",
         "better": pair.better is not None,
-        "verdict": {one: verdict(pair, names, one) for one in LANGUAGES},
+        "verdict": _both(lambda one: verdict(pair, names, one)),
+        "href": link(judge=pair.judge, sort="models", sample=most.sample_id, **sides)
+        if most
+        else link(judge=pair.judge),
+        "all": link(judge=pair.judge, sort="models"),
     }
 
 
-def _digits(columns: Sequence[ColumnSummary]) -> int:
-    largest = max((abs(column.mean) for column in columns if column.mean is not None), default=0.0)
-    return formats.decimals(columns[0].scale, largest)
+def _worst(one: Verdict, summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
+    for found in summary["extremes"]["worst"].get(one.judge, ()):
+        sides = "source", pictures.edit(found["edit_model"], found["edit_seed"])
+        score = found["edit_model"], formats.score(found["score"], one.parts[0].digits)
+        yield pictures.look(found["sample_id"], sides, judge=one.judge, numbers=(score,))
+
+
+def _disputed(one: Verdict, pictures: _Pictures) -> Iterator[Look]:
+    """The samples on which two models are furthest apart, each once."""
+    every = [(pair, sample) for pair in one.pairs for sample in pair.largest]
+    shown: set[str] = set()
+    for pair, sample in sorted(every, key=lambda both: -abs(both[1].difference)):
+        if sample.sample_id in shown:
+            continue
+        shown.add(sample.sample_id)
+        digits = one.parts[0].digits
+        numbers = (pair.a, formats.score(sample.a, digits)), (pair.b, formats.score(sample.b, digits))
+        sides = pictures.edit(pair.a), pictures.edit(pair.b)
+        yield pictures.look(sample.sample_id, sides, judge=one.judge, numbers=numbers)
+        if len(shown) == SHOWN:
+            return
+
+
+def _apart(summary: Mapping[str, Any], pictures: _Pictures, digits: Mapping[str, int]) -> Iterator[Look]:
+    for found in summary["extremes"]["judges_apart"]:
+        sides = "source", pictures.edit(found["edit_model"], found["edit_seed"])
+        numbers = tuple((judge, formats.score(score, digits[judge])) for judge, score in found["scores"].items())
+        yield pictures.look(found["sample_id"], sides, numbers=numbers)
+
+
+def _failed(summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
+    """One of each of the most frequent kinds of failure."""
+    kinds: Sequence[Mapping[str, Any]] = sorted(summary["failures"], key=lambda one: -one["count"])
+    for kind in kinds[:SHOWN]:
+        sides = "source", pictures.edit(kind["edit_model"]) if kind["edit_model"] else "source"
+        yield pictures.look(
+            kind["samples"][0],
+            sides,
+            judge=kind["judge"],
+            numbers=tuple((name, "") for name in (kind["edit_model"], kind["judge"]) if name),
+            count=kind["count"],
+            more=to_failures(kind),
+            status=_both(partial(name_of, "status", kind["status"])),
+            reason=kind["reason"],
+        )

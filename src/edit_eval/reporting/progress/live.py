@@ -23,6 +23,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import Meter
 from edit_eval.reporting.chinese.renderables import Spoken
 from edit_eval.reporting.progress.live_file import write_live
+from edit_eval.reporting.progress.notebook import NotebookProgress, in_notebook
 from edit_eval.reporting.progress.plain import PlainProgress
 from edit_eval.reporting.progress.rich_lines import RichProgress
 from edit_eval.reporting.progress.standard_streams import Descriptor
@@ -34,7 +35,7 @@ from edit_eval.scheduling.tasks import Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
 
-Mode = Literal["rich", "plain", "lines", "none"]
+Mode = Literal["rich", "notebook", "plain", "lines", "none"]
 CONFIGURED = "as configured"
 KEEP_EVERY = 1.0
 """Seconds between two writings of `live.json`."""
@@ -43,12 +44,16 @@ PATIENCE = 2.0
 
 
 def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[str, str] | None = None) -> Progress:
-    """The progress for a `mode` of `execution.progress`, on stderr. What was chosen is its `mode` and `reason`.
+    """The progress for a `mode` of `execution.progress`, on stderr or in the notebook whose kernel this is.
+
+    What was chosen is its `mode` and `reason`.
 
     Raises `ConfigurationError` for another mode.
     """
     stream = sys.stderr if stream is None else stream
     chosen, reason = choose(mode, stream, os.environ if environment is None else environment)
+    if chosen == "notebook":
+        return Progress(NotebookProgress(), chosen, reason)
     if chosen == "rich":
         return Progress(RichProgress(terminal(stream)), chosen, reason)
     if chosen != "none":
@@ -57,11 +62,13 @@ def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[
 
 
 def choose(mode: str, stream: TextIO, environment: Mapping[str, str]) -> tuple[Mode, str]:
-    """Which progress fits, and why. Bars need a terminal, whoever asks for them."""
+    """Which progress fits, and why. Bars need a terminal or a notebook, whoever asks for them."""
     if mode in ("plain", "lines", "none"):
         return cast(Mode, mode), CONFIGURED
     if mode not in ("auto", "rich"):
         raise ConfigurationError(f"progress: `{mode}` is not known; use `auto`, `rich`, `plain`, `lines` or `none`")
+    if stream is sys.stderr and in_notebook():
+        return "notebook", "this is a notebook"
     if not stream.isatty():
         return "plain", "stderr is not a terminal"
     if environment.get("TERM") in ("dumb", "unknown"):
@@ -97,7 +104,7 @@ def _told(name: str) -> Callable[..., None]:
 
 
 class Progress:
-    """Shows a run on a display, and in `live.json` (see `edit_eval.execution.session.Spectator`)."""
+    """Shows a run on a display, and in `live.json` (see `edit_eval.execution.spectator.Spectator`)."""
 
     def __init__(
         self, display: Display | None, mode: Mode, reason: str, clock: Callable[[], float] = time.monotonic
@@ -233,7 +240,10 @@ def unbuffered(stream: TextIO) -> TextIO:
 
     In the buffer of `sys.stderr`, what a vanished terminal does not take would wait for the end of the program, fail
     once more, and turn its exit code into 120; a thread that hangs in a write would hold a lock over which Python dies.
+    A notebook's stream is no file: what it has for a descriptor is the terminal in which the server was started.
     """
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
     try:
         descriptor = Descriptor(stream.fileno(), "w", closefd=False)
     except (OSError, ValueError):

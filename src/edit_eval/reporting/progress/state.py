@@ -158,7 +158,7 @@ class ProgressState:
             now = self._clock()
             began = self._batches_began.pop(task.model, now)
             model = f" of {replica.model.name}" if self._models_of_kind[replica.model.kind] > 1 else ""
-            self._say(Said("batch", "{}/{}".format(*batch) + f"{model} in {duration(now - began)}"))
+            self._say(Said("batch", "{}/{}".format(*batch) + f"{model} done in {duration(now - began)}"))
 
     def note(self, text: str) -> None:
         """Something to be said."""

@@ -51,8 +51,8 @@ class Trial:
         facts = {sample.id: sample.facts[FACT] for sample in results.samples if FACT in sample.facts}
         rows = [one for one in results.judgements if one.judge == judge and one.sample_id in facts]
         rows = [one for one in rows if one.repeat == 0 and one.status not in (*NO_EDIT, Status.PENDING)]
-        scale = results.scoring[judge].scale
-        said = [one.score for one in rows if one.score is not None]
+        scale, headline = results.scoring[judge].scale, results.scoring[judge].headline
+        said = [one.scores[headline] for one in rows if headline in one.scores]
         ends = (scale.worst, scale.best)
         closed = None not in ends
         if scale.worst is None or scale.best is None:
@@ -65,7 +65,7 @@ class Trial:
                 sample=one.sample_id,
                 category=one.category,
                 status=one.status,
-                score=None if one.score is None else (one.score - worst) / span,
+                score=(one.scores[headline] - worst) / span if headline in one.scores else None,
                 **{key: facts[one.sample_id][key] for key in ("scene", "rung", "view", "axis", "disputed")},
             )
             for one in rows

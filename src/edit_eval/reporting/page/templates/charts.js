@@ -99,6 +99,10 @@ async function drawChart(figure) {
       renderer: name === 'timeline' ? 'canvas' : 'svg',
       tooltip: { disableDefaultStyle: true, theme: 'page' },
     });
+    // A mark is a link to its samples, which Vega follows; they stand further down.
+    chart.views[place].view.addEventListener('click', (event, item) => {
+      if (item && item.href) showGallery();
+    });
     // Vega describes every mark in English; the picture as a whole has a name, and the tables have the numbers.
     for (const described of [body, ...body.querySelectorAll('[aria-roledescription], [aria-label]')]) {
       for (const attribute of ['role', 'aria-label', 'aria-roledescription']) described.removeAttribute(attribute);

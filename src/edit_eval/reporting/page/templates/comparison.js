@@ -1,4 +1,4 @@
-// Source and edit beside each other, under a slider, or as their difference.
+// A card's pictures: source and edit beside each other, under a slider, or as their difference.
 // Thumbnails stand behind this script: undefined for one that the browser has not read yet, '' for one that is none.
 function thumbnailOf(picture) {
   if (typeof picture.thumbnail === 'string') return picture.thumbnail; // an address: a server hands it out
@@ -32,23 +32,24 @@ function showAwaited() {
   }
 }
 
-function image(picture, key, values, full) {
+function image(picture, key, values, whole = null) {
   const shown = make('img', {
     alt: words(key, values), 'data-text-alt': key, 'data-values': JSON.stringify(values),
-    decoding: 'async', draggable: 'false', loading: typeof picture.thumbnail === 'string' && !full && 'lazy',
+    decoding: 'async', draggable: 'false', loading: typeof picture.thumbnail === 'string' && !whole && 'lazy',
   });
-  shown.addEventListener('load', () => {
-    if (shown.parentElement) shown.parentElement.style.setProperty('--own-shape', shown.naturalWidth / shown.naturalHeight);
-  }, { once: true });
   shown.addEventListener('error', () => {
     const frame = shown.closest('.frame');
     if (frame) frame.replaceWith(placeholder('picture.unreadable', '', ''));
   });
   showThumbnail(shown, picture);
-  if (full && picture.file) {
+  if (whole && picture.file) {
     // The file itself takes the thumbnail's place if it is still there.
     const file = new Image();
-    file.onload = () => { shown.src = file.src; };
+    file.onload = () => {
+      shown.src = file.src;
+      whole(true);
+    };
+    file.onerror = () => whole(false);
     file.src = picture.file;
   }
   return shown;
@@ -60,22 +61,23 @@ function placeholder(key, status, reason) {
     reason ? make('span', { class: 'reason' }, reason) : say('span', key)));
 }
 
-function sourceFrame(sample, full = false) {
+function sourceFrame(sample) {
   if (whyMissing(sample.source)) return placeholder(whyMissing(sample.source), '', '');
-  return make('div', { class: 'frame' }, image(sample.source, 'picture.source.alt', { id: sample.id }, full));
+  return make('div', { class: 'frame' }, image(sample.source, 'picture.source.alt', { id: sample.id }));
 }
 
-function editFrame(sample, edit, view, full = false) {
+function editFrame(sample, edit, view) {
   if (edit.status !== 'ok') return placeholder('picture.no_edit', edit.status, edit.reason);
   if (whyMissing(edit.picture)) return placeholder(whyMissing(edit.picture), '', '');
   const values = { id: sample.id, model: edit.model };
   if (view === 'beside') {
-    return make('div', { class: 'frame' }, image(edit.picture, 'picture.edit.alt', values, full));
+    return make('div', { class: 'frame' }, image(edit.picture, 'picture.edit.alt', values));
   }
   if (whyMissing(sample.source)) return placeholder(whyMissing(sample.source), '', '');
-  const source = image(sample.source, 'picture.source.alt', { id: sample.id }, full);
+  const source = image(sample.source, 'picture.source.alt', { id: sample.id });
   const key = view === 'difference' ? 'picture.difference.alt' : 'picture.edit.alt';
-  const edited = image(edit.picture, key, values, full);
+  const two = view === 'difference' ? { ...values, left: inBoth('picture.source'), right: edit.model } : values;
+  const edited = image(edit.picture, key, two);
   const frame = make('div', { class: `frame layered ${view}` }, source, edited);
   if (view === 'difference') {
     source.alt = '';

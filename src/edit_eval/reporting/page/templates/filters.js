@@ -3,9 +3,12 @@ const filters = document.getElementById('filters');
 
 function options(name, values, labelOf) {
   const select = filters.elements[name];
+  const before = select.value;
+  for (const option of [...select.options]) if (option.value) option.remove();
+  select.parentElement.hidden = values.length < 2;
   if (values.length < 2) return;
-  select.parentElement.hidden = false;
   for (const value of values) select.append(sayWords('option', labelOf(value), { value }));
+  if (values.includes(before)) select.value = before;
 }
 
 function distinct(values) {
@@ -22,36 +25,41 @@ function inBoth(key) {
   return Object.fromEntries(Object.keys(data.texts).map((code) => [code, data.texts[code][key]]));
 }
 
+function statusesOf(samples) {
+  const judgements = samples.flatMap((sample) => sample.edits.flatMap((edit) => edit.judgements));
+  return distinct(judgements.flatMap((one) => [one.status, ...Object.values(one.missing).map(([status]) => status)]));
+}
+
+function fillStatuses(statuses) {
+  options('status', statuses.length > 1 ? ['unscored', ...statuses] : statuses,
+    (status) => inBoth(status === 'unscored' ? 'filter.unscored' : `status.${status}`));
+}
+
 function fillFilters() {
   const itself = (value) => ({ en: value, zh: value });
-  const judgements = data.samples.flatMap((sample) => sample.edits.flatMap((edit) => edit.judgements));
-  const statuses = distinct(judgements.flatMap((one) => [one.status, ...Object.values(one.missing).map(([status]) => status)]));
   options('category', distinct(data.samples.map((sample) => sample.category)), (name) => nameOf('category', name));
   options('difficulty', distinct(data.samples.map((sample) => sample.difficulty)), (name) => nameOf('difficulty', name));
   options('tag', byFrequency(data.samples.flatMap((sample) => sample.tags)), itself);
-  options('status', statuses.length > 1 ? ['unscored', ...statuses] : statuses,
-    (status) => inBoth(status === 'unscored' ? 'filter.unscored' : `status.${status}`));
+  fillStatuses(statusesOf(data.samples));
   options('edit_model', data.edit_models, itself);
   options('judge', data.judges, itself);
   fillScores();
   const wanted = wantedNow();
   const differ = (kind) => data.samples.some((sample) => chosenOf(sample, wanted)[kind] !== null);
-  for (const kind of ['models', 'answers']) {
-    if (!differ(kind)) filters.elements.sort.querySelector(`[value=${kind}]`).remove();
+  const kinds = ['models', 'answers'].filter(differ);
+  for (const kind of ['models', 'answers'].filter((one) => !kinds.includes(one))) {
+    filters.elements.sort.querySelector(`[value=${kind}]`).remove();
+    filters.elements.differ.querySelector(`[value=${kind === 'answers' ? 'judges' : kind}]`).remove();
   }
+  filters.elements.differ.closest('fieldset').hidden = !kinds.length;
 }
 
 // The scores of the chosen judge, its headline first; bounds and orders as the chosen score has them.
 function fillScores() {
   const { judge } = wantedNow();
   const { headline, scores } = data.scoring[judge];
-  const { score } = filters.elements;
-  const chosen = score.value;
   const names = [headline, ...Object.keys(scores).filter((name) => name !== headline)];
-  score.replaceChildren();
-  score.parentElement.hidden = true;
   options('score', names, (name) => scores[name].title);
-  if (names.includes(chosen) && names.length > 1) score.value = chosen;
   fillBounds();
 }
 
@@ -85,9 +93,10 @@ function chooseScore(name) {
 
 // Bounds of another scale mean nothing on this one.
 function scoreChanged() {
-  for (const end of ['lowest', 'highest']) filters.elements[end].value = '';
+  for (const end of ['lowest', 'highest', 'by']) filters.elements[end].value = '';
   fillBounds();
   showChosen();
+  writeAddress({ push: true });
 }
 
 function wantedNow() {
@@ -95,7 +104,7 @@ function wantedNow() {
   const bound = (text) => (text === '' || Number.isNaN(Number(text)) ? null : Number(text));
   const judge = form.judge || data.judges[0]; // a single judge is not asked for
   const score = form.score || data.scoring[judge].headline; // nor is a single score
-  return { ...form, judge, score, search: form.search.trim().toLowerCase(), lowest: bound(form.lowest), highest: bound(form.highest) };
+  return { ...form, judge, score, search: form.search.trim().toLowerCase(), lowest: bound(form.lowest), highest: bound(form.highest), by: bound(form.by) };
 }
 
 // All of a sample's text that the search looks through, made when first asked for.
@@ -120,9 +129,14 @@ function chosenSamples(wanted) {
     if (wanted.search && !textOf(sample).includes(wanted.search)) continue;
     const rest = chosenOf(sample, wanted);
     if ((wanted.status || wanted.lowest !== null || wanted.highest !== null) && !rest.matching.length) continue;
+    if (wanted.differ && !differs(rest[wanted.differ === 'models' ? 'models' : 'answers'], wanted)) continue;
     chosen.push({ sample, ...rest });
   }
   return sorted(chosen, wanted);
+}
+
+function differs(spread, { by }) {
+  return spread !== null && (by === null ? spread > 0 : spread >= by);
 }
 
 // All that a judge said in one judgement.

@@ -6,10 +6,6 @@ const pages = document.getElementById('pages');
 let chosen = [];
 let pageNumber = 0;
 
-function linkTo(sample) {
-  return `#sample=${encodeURIComponent(sample.id)}`;
-}
-
 function tile(frame, caption, edit, wanted) {
   return make('figure', { class: 'tile' }, frame,
     make('figcaption', {}, edit && edit.status === 'ok' ? scoreLabel(edit, wanted) : null, caption));
@@ -20,7 +16,9 @@ function card({ sample, edits }, wanted) {
   const tiles = edits.map((edit) => {
     const several = sample.edits.length > 1;
     const name = several ? make('span', { class: 'model', title: editName(sample, edit) }, editName(sample, edit)) : say('span', 'picture.edit', {}, { class: 'model' });
-    return tile(editFrame(sample, edit, view), name, edit, wanted);
+    const made = tile(editFrame(sample, edit, view), name, edit, wanted);
+    if (several) made.dataset.right = pictureName(sample, edit);
+    return made;
   });
   if (view === 'beside' || !edits.length) {
     tiles.unshift(tile(sourceFrame(sample), say('span', 'picture.source', {}, { class: 'model' })));
@@ -37,7 +35,8 @@ function card({ sample, edits }, wanted) {
   const shape = shapeOf(sample);
   if (shape) made.style.setProperty('--shape', shape);
   made.addEventListener('click', (event) => {
-    if (!event.target.closest('a, input')) location.hash = linkTo(sample);
+    const { right } = (event.target.closest('.tile') || made).dataset; // the edit that was meant
+    if (!event.target.closest('a, input')) go(linkTo(sample, right ? { left: 'source', right } : {}));
   });
   return made;
 }
@@ -47,12 +46,12 @@ function instructionOf(sample) {
   return { en: sample.instructions.en || either, zh: sample.instructions.zh || either };
 }
 
-function showPage(number) {
-  const count = Math.max(1, Math.ceil(chosen.length / CARDS_A_PAGE));
+function showPage(number, most = CARDS_A_PAGE) {
+  const count = Math.max(1, Math.ceil(chosen.length / most));
   pageNumber = Math.min(Math.max(0, number), count - 1);
   const wanted = wantedNow();
   const { view } = wanted;
-  const shown = chosen.slice(pageNumber * CARDS_A_PAGE, (pageNumber + 1) * CARDS_A_PAGE);
+  const shown = chosen.slice(pageNumber * most, (pageNumber + 1) * most);
   cards.dataset.view = view;
   cards.style.setProperty('--tiles', Math.max(1, ...shown.map(({ edits }) => edits.length + (view === 'beside' ? 1 : 0))));
   cards.replaceChildren(...shown.map((one) => card(one, wanted)));
@@ -71,12 +70,12 @@ function judgedBy({ judge, score }) {
   return several ? [...said, ' · ', sayWords('span', scaleOf(judge, score).title)] : said;
 }
 
-function showChosen() {
+function showChosen(page = 0) {
   const wanted = wantedNow();
   chosen = chosenSamples(wanted);
   document.getElementById('gallery-count').replaceChildren(
     say('span', 'gallery.count', { shown: chosen.length, total: data.samples.length }), ...judgedBy(wanted));
-  showPage(0);
+  showPage(page);
 }
 
 // Frames have the shape of the sample's first edit, so that they leave little room empty, within what a grid bears.
@@ -89,22 +88,34 @@ function startGallery() {
   fillFilters();
   filters.addEventListener('input', ({ target }) => {
     if (target.name === 'judge') fillScores();
-    if (['judge', 'score'].includes(target.name)) scoreChanged();
-    else showChosen();
+    if (['judge', 'score'].includes(target.name)) {
+      scoreChanged();
+      return;
+    }
+    showChosen();
+    if (target.matches('select')) writeAddress({ push: true });
+    else writeAddressSoon();
   });
   // Order and view stand outside of the form; another view leaves the reader on the page of cards.
-  document.querySelector('#gallery .gallery-head').addEventListener('input', (event) => {
-    if (event.target.name === 'view') showPage(pageNumber);
+  document.querySelector('#gallery .gallery-head').addEventListener('input', ({ target }) => {
+    if (!['view', 'sort'].includes(target.name)) return;
+    if (target.name === 'view') showPage(pageNumber);
     else showChosen();
+    writeAddress({ push: target.name === 'sort' });
   });
   filters.addEventListener('submit', (event) => event.preventDefault());
   // A form is empty only after its reset event.
-  filters.addEventListener('reset', () => setTimeout(() => { fillScores(); showChosen(); }));
+  filters.addEventListener('reset', () => setTimeout(() => {
+    fillScores();
+    showChosen();
+    writeAddress({ push: true });
+  }));
   pages.addEventListener('click', (event) => {
     const button = event.target.closest('button');
     if (!button) return;
     showPage(pageNumber + Number(button.value));
-    document.getElementById('gallery').scrollIntoView();
+    writeAddress({ push: true });
+    showGallery();
   });
   showChosen();
 }

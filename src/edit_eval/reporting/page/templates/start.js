@@ -15,9 +15,13 @@ function startCopying() {
 
 reserveRoom();
 startGallery();
+startVerdict();
 startChoice();
 startDetail();
+startSelection();
+startAddress();
 startPreferences();
 startCopying();
+startPrinting();
 // Vega stands behind this script: it takes longer to read than the cards to make.
 addEventListener('vega', startCharts, { once: true });

@@ -1,7 +1,7 @@
 """The judge on trial: edits of known worth are drawn, a judge is asked about them as a configuration asks it, and what
 it said becomes a verdict, a page and a passport.
 
-from edit_eval.audit import audit
+from edit_eval import audit
 print(audit("config.yaml").passport.verdict)
 
 An audit is an evaluation like any other: the benchmark is `ladder`, the edit model `scene_rungs`, and the protocol asks
@@ -26,7 +26,7 @@ from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import evaluate
-from edit_eval.execution.session import Spectator
+from edit_eval.execution.spectator import Spectator
 from edit_eval.passports import Anchor, Passport, Subject
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from edit_eval.records import NO_EDIT, Results, Status
-from edit_eval.reporting.terminal_text import one_line
 
 JUDGE_FAILED = tuple(status for status in Status if status not in (Status.OK, Status.PENDING, Status.SKIPPED, *NO_EDIT))
 """Statuses of a judgement that failed over an edit that is there."""
 
+_LONGEST = 10_000
 _SET_ASIDE = re.compile(r"failed \d+ times; the last time: ")
 """How the engine begins the reason of what failed too often to be tried once more."""
 
@@ -52,12 +53,27 @@ def missing_scores(results: Results) -> list[Failure]:
     return sorted(_grouped(_beside_the_headline(results)), key=lambda one: -one.count)
 
 
+def failures_document(results: Results) -> list[dict[str, Any]]:
+    """All of both as plain data, the most frequent first; samples are in the benchmark's order."""
+    place = {sample.id: sample.index for sample in results.samples}
+    found = [
+        {
+            **asdict(one),
+            "status": one.status.value,
+            "samples": sorted(set(one.samples), key=lambda sample: (place.get(sample, -1), sample)),
+        }
+        for one in (*failures(results), *missing_scores(results))
+    ]
+    named = ("score", "status", "reason", "edit_model", "judge", "set_aside")
+    return sorted(found, key=lambda one: (-one["count"], *(one[name] for name in named)))
+
+
 def _grouped(found: Iterable[_Found]) -> list[Failure]:
     groups: dict[tuple[Status, str, str, str, bool, str], Failure] = {}
     for status, reason, sample, edit_model, judge, score in found:
-        text, repeated = _SET_ASIDE.subn("", one_line(reason), count=1)
+        text, repeated = _SET_ASIDE.subn("", " ".join(reason[:_LONGEST].split()), count=1)
         # As a word: the id `1` is no part of `12 GiB`.
-        text = re.sub(rf"(?<!\w){re.escape(one_line(sample))}(?!\w)", "<sample>", text) if sample else text
+        text = re.sub(rf"(?<!\w){re.escape(' '.join(sample.split()))}(?!\w)", "<sample>", text) if sample else text
         key = (status, text, edit_model, judge, bool(repeated), score)
         group = groups.setdefault(key, Failure(*key[:5], score=score))
         group.count += 1

@@ -1,0 +1,108 @@
+"""Who may watch a run: what is told to the live progress, and to an object of yours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
+
+from edit_eval.execution.drivers.contract import Meter
+from edit_eval.records import Edit, Judgement
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import Replica
+from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.matrix import Matrix
+from edit_eval.store.run_directory import RunDirectory
+
+
+class Spectator(Protocol):
+    """Sees how far the benchmark is read, what devices do, and what is recorded.
+
+    Inherit from it and write the methods that you want. They are called in the thread that runs the evaluation, so
+    they must return at once. One of yours that raises is told nothing more, a note says so, and the run goes on.
+    """
+
+    # Each has a `return`: a body without any is abstract to a type checker, and one would have to write them all.
+
+    def note(self, text: str) -> None:
+        """Something that a person should know."""
+        return
+
+    def edit(self, edit: Edit) -> None:
+        """An edit was made, or it is settled that there is none; it is on the disk by now."""
+        return
+
+    def judgement(self, judgement: Judgement) -> None:
+        """All questions about an edit are answered, or it is settled that they are not. Controls come here, too."""
+        return
+
+    def begin(
+        self,
+        matrix: Matrix,
+        policy: Policy,
+        work: Work,
+        estimates: Estimates,
+        meters: Mapping[str, Meter],
+        directory: RunDirectory,
+    ) -> None:
+        """Work begins; not called where nothing is left to do. `meters` is kept up to date."""
+        return
+
+    def end(self) -> None:
+        """It is over, one way or another."""
+        return
+
+    def reading(self, items: int, read: int, size: int) -> None:
+        """The benchmark is read so far: `items` samples, `read` of `size` bytes (0 where that is not known)."""
+        return
+
+    def has_read(self) -> None:
+        """The benchmark has been read, or could not be."""
+        return
+
+    def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
+        """A model on its devices is `preparing`, `loading`, `loaded`, has `ended`, `died`, or is `retired`."""
+        return
+
+    def running(self, replica: Replica, task: Task, about: str) -> None:
+        """It has begun with a task."""
+        return
+
+    def step(self, replica: Replica, step: int, steps: int) -> None:
+        """An edit is at a step, from 1 to `steps`."""
+        return
+
+    def finished(self, replica: Replica, task: Task) -> None:
+        """It has come to the end of a task, whatever came of it."""
+        return
+
+    def tick(self, now: float) -> None:
+        """The engine has gone round once, many times a second; `now` is its clock, in seconds."""
+        return
+
+
+def with_guest(display: Spectator, guest: Spectator | None) -> Spectator:
+    """The display, and beside it a spectator that may fail."""
+    return display if guest is None else cast(Spectator, _Both(display, guest))
+
+
+class _Both:
+    def __init__(self, display: Spectator, guest: Spectator) -> None:
+        self._display, self._guest = display, guest
+        self._failed = False
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        shown, told = getattr(self._display, name), getattr(self._guest, name, None)
+
+        def tell(*arguments: Any) -> None:
+            shown(*arguments)
+            if told is not None and not self._failed:
+                try:
+                    told(*arguments)
+                except Exception as error:
+                    self._failed = True
+                    who = f"{type(self._guest).__name__}.{name}"
+                    self._display.note(f"{who} raised {type(error).__name__}: {error}; it is told nothing more")
+
+        vars(self)[name] = tell
+        return tell

@@ -1,0 +1,157 @@
+"""A run as a notebook shows it: scores with intervals and coverage, controls, and a few of the pictures.
+
+It has no script and no style sheet, takes the notebook's own colours, and is bounded in size, since a notebook keeps
+what it shows. All that comes from data is escaped, cut and on one line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from edit_eval.benchmarks.known_sources import with_known_sources
+from edit_eval.records import Edit, Judgement, Results, Sample, Status
+from edit_eval.reporting import formats
+from edit_eval.reporting.controls import wrong_lines
+from edit_eval.reporting.page.entries import Entry, controls_are_off, controls_of, entries
+from edit_eval.reporting.page.gallery import Pictures
+from edit_eval.reporting.page.rendering import groups_of, template_environment
+from edit_eval.reporting.page.texts import judgement_status, named_score, text
+from edit_eval.reporting.page.thumbnails import Size, thumbnails
+from edit_eval.reporting.page.verdict import sentence
+from edit_eval.reporting.passports import passport_lines
+from edit_eval.reporting.tables import coverage_line
+from edit_eval.reporting.terminal_text import one_line, whole_words
+from edit_eval.statistics.comparison import Comparison
+
+SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
+"""How many samples have their pictures shown, of how many edit models; rows of the table; notes."""
+SIZE = Size(side=192, file_bytes=10_000)
+"""Of a picture: all of them are less than half a megabyte."""
+CELLS, LONGEST = 160, 2_000
+"""Columns of a text, and the characters of it that are looked at."""
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a judge gave to an edit: a number or why there is none, and its words."""
+
+    judge: str
+    number: str
+    scored: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A picture by its place among the thumbnails, or the words in its place, and what judges said of it."""
+
+    place: int | None
+    missing: str = ""
+    said: tuple[_Said, ...] = ()
+
+
+def notebook_html(
+    results: Results, summary: Mapping[str, Any], page: Path, comparison: Comparison | None, *, language: str
+) -> str:
+    """The run in HTML. `page` is its report, which is named where it is there; `comparison` that of its edit models."""
+    found = entries(summary["results"])
+    samples = with_known_sources(_spread(results.samples))
+    models = results.edit_models[:MODELS]
+    run = Path(os.path.abspath(results.directory))
+    pictures = Pictures(run / "report", run)
+    rows = [(sample, _row(results, sample, models, found, pictures, language)) for sample in samples]
+    kept = {path: copy for path, copy in pictures.kept.items() if copy.is_file()}  # looking at a run writes nothing
+    template = _templates(language).get_template("notebook.html.j2")
+    return template.render(
+        results=results,
+        coverage=coverage_line(summary, language).plain,
+        notes=[whole_words(one_line(note), 2 * CELLS) for note in results.notes[:LINES]],
+        more_notes=max(0, len(results.notes) - LINES),
+        examined=passport_lines(summary, language),
+        wrong=wrong_lines(summary, language),
+        controls_are_off=controls_are_off(summary),
+        verdicts=_verdicts(comparison, language),
+        rows=found[:ROWS],
+        more_rows=max(0, len(found) - ROWS),
+        groups=lambda parts: groups_of(parts, True),
+        with_scores=len({part.score for part in found}) > 1,
+        incomplete=any(not formats.is_complete(part.coverage) for part in found),
+        controls_of=lambda judge: controls_of(summary, judge),
+        models=models,
+        more_models=len(results.edit_models) - len(models),
+        gallery=rows,
+        thumbnails=list(thumbnails(pictures.paths, SIZE, kept)),
+        page=page if page.is_file() else None,
+    )
+
+
+def refused_html(reason: str) -> str:
+    """What stands there of a folder that cannot be read as a run."""
+    return str(_templates("en").from_string("<p>{{ line(reason) }}</p>").render(reason=reason))
+
+
+def _templates(language: str) -> jinja2.Environment:
+    environment = template_environment(autoescape=True)
+    environment.globals.update(
+        t=lambda key, **values: text(key, language, **values),
+        named=lambda part: named_score(part.score, part.scale, language),
+        line=_short,
+    )
+    return environment
+
+
+def _spread(samples: Sequence[Sample]) -> list[Sample]:
+    """As many as are shown, evenly spaced in the benchmark's order: neither the best nor the worst."""
+    count = min(SAMPLES, len(samples))
+    return [samples[place * len(samples) // count] for place in range(count)]
+
+
+def _verdicts(comparison: Comparison | None, language: str) -> list[tuple[str, str]]:
+    """For each judge who is better, in a sentence."""
+    if comparison is None:
+        return []
+    told = []
+    for judge in comparison.judges:
+        columns = [column for column in comparison.columns if column.judge == judge]
+        told.append((judge, sentence(columns, [pair for pair in comparison.pairs if pair.judge == judge], language)))
+    return [(judge, words) for judge, words in told if words]
+
+
+def _row(
+    results: Results, sample: Sample, models: Sequence[str], found: Sequence[Entry], pictures: Pictures, language: str
+) -> list[_Shown]:
+    """The source, then each model's first edit with the first judgement of each judge."""
+    digits = {(part.judge, part.score): part.digits for part in found}
+    edits = {edit.edit_model: edit for edit in results.edits if (edit.sample_id, edit.edit_seed) == (sample.id, 0)}
+    judgements = [one for one in results.judgements if (one.sample_id, one.edit_seed, one.repeat) == (sample.id, 0, 0)]
+    shown = pictures.of_sample(sample)
+    row = [_Shown(shown["thumbnail"]) if shown else _Shown(None, text("picture.source_missing.here", language))]
+    for model in models:
+        said = tuple(_said(one, digits, language) for one in judgements if one.edit_model == model)
+        row.append(replace(_edit(edits.get(model), pictures, language), said=said))
+    return row
+
+
+def _edit(edit: Edit | None, pictures: Pictures, language: str) -> _Shown:
+    if edit is None or edit.status is not Status.OK:
+        status = text(f"status.{edit.status if edit else Status.PENDING}", language)
+        return _Shown(None, ": ".join(filter(None, (status, _short(edit.reason if edit else "")))))
+    shown = pictures.of_edit(edit)
+    return _Shown(shown["thumbnail"]) if shown else _Shown(None, text("picture.edit_missing", language))
+
+
+def _said(one: Judgement, digits: Mapping[tuple[str, str], int], language: str) -> _Said:
+    if one.score is None:
+        return _Said(one.judge, text(judgement_status(one.status.value), language), False, _short(one.reason))
+    number = formats.score(one.score, digits.get((one.judge, one.headline), 2))
+    return _Said(one.judge, number, True, _short(one.reason))
+
+
+def _short(words: str) -> str:
+    return whole_words(one_line(words[:LONGEST]), CELLS)

@@ -1,0 +1,118 @@
+// What is shown stands in the address: a reload, the way back and a link that is sent show the same. The keys are those
+// of address.py, in its order; what is as it is without them is left out.
+const FILTERS = {
+  model: 'edit_model', judge: 'judge', score: 'score', min: 'lowest', max: 'highest', status: 'status', category: 'category',
+  difficulty: 'difficulty', tag: 'tag', search: 'search', differ: 'differ', by: 'by', sort: 'sort', view: 'view',
+};
+const DEFAULTS = { sort: 'benchmark', view: 'beside' };
+const WAIT = 250; // milliseconds for which a reader who types or zooms goes on: browsers count changes of the address
+
+function isState(hash) {
+  return hash.includes('=');
+}
+
+function addressOf(state) {
+  const said = Object.entries(state).filter(([, value]) => value !== '' && value !== null && value !== undefined);
+  return said.length ? `#${new URLSearchParams(said.map(([key, value]) => [key, String(value)]))}` : '';
+}
+
+function filtersNow() {
+  const form = new FormData(filters);
+  const { judge, score } = wantedNow();
+  const state = {};
+  for (const [key, name] of Object.entries(FILTERS)) {
+    const value = (form.get(name) || '').trim();
+    if (value !== DEFAULTS[key]) state[key] = value;
+  }
+  if (judge === data.judges[0]) delete state.judge;
+  if (score === data.scoring[judge].headline) delete state.score;
+  if (pageNumber) state.page = pageNumber + 1;
+  return state;
+}
+
+function linkTo(sample, more = {}) {
+  return addressOf({ ...filtersNow(), sample: sample.id, ...more });
+}
+
+let waiting = null;
+
+// Puts what is shown into the address: as a step of its own to which the way back leads, or in the place of the last.
+function writeAddress({ push = false } = {}) {
+  clearTimeout(waiting);
+  const hash = addressOf({ ...filtersNow(), ...openNow() });
+  if (hash !== location.hash && (hash || isState(location.hash))) {
+    history[push ? 'pushState' : 'replaceState'](null, '', location.pathname + location.search + hash);
+  }
+  document.querySelectorAll('#detail-id a').forEach((link) => { link.href = hash; });
+}
+
+function writeAddressSoon() {
+  clearTimeout(waiting);
+  waiting = setTimeout(writeAddress, WAIT);
+}
+
+// A choice of which this page knows nothing is left out, and said.
+function takeFilters(asked) {
+  const unknown = [];
+  const set = (key) => {
+    const field = filters.elements[FILTERS[key]];
+    const given = asked.get(key) || '';
+    field.value = given || DEFAULTS[key] || '';
+    if (field.selectedIndex < 0) field.selectedIndex = 0;
+    if (field.value === given) return;
+    const offered = !(field.parentElement && field.parentElement.hidden); // what is the only one is no choice
+    if (given && offered) unknown.push(`${key}=${given}`);
+  };
+  const before = JSON.stringify(wantedNow());
+  set('judge');
+  fillScores();
+  set('score');
+  fillBounds();
+  for (const key of Object.keys(FILTERS)) if (!['judge', 'score'].includes(key)) set(key);
+  const note = document.getElementById('gallery-unknown');
+  note.hidden = !unknown.length;
+  note.replaceChildren(say('span', 'gallery.unknown', { what: unknown.join(', ') }));
+  return before !== JSON.stringify(wantedNow());
+}
+
+function showAsked(asked) {
+  const changed = takeFilters(asked);
+  const page = Number.parseInt(asked.get('page'), 10) - 1 || 0;
+  if (changed) showChosen(page);
+  else if (page !== pageNumber) showPage(page);
+  const sample = asked.has('sample') && data.samples.find((one) => one.id === asked.get('sample'));
+  if (sample) openDetail(sample, asked);
+  else if (detail.open) detail.close();
+  return Boolean(sample);
+}
+
+function showGallery() {
+  document.getElementById('gallery').scrollIntoView();
+  document.querySelector('#gallery h2').focus({ preventScroll: true });
+}
+
+function followAddress() {
+  if (isState(location.hash)) showAsked(new URLSearchParams(location.hash.slice(1)));
+  else if (!location.hash) showAsked(new URLSearchParams());
+  else if (detail.open) detail.close(); // to a section of the page: what is chosen stays
+}
+
+// To where a link leads: with the sample open, or with the gallery before the reader.
+function go(hash) {
+  if (hash !== location.hash) history.pushState(null, '', location.pathname + location.search + hash);
+  if (!showAsked(new URLSearchParams(hash.slice(1)))) showGallery();
+}
+
+function startAddress() {
+  document.addEventListener('click', (event) => {
+    const link = event.target.closest && event.target.closest('a[href^="#"]');
+    if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    if (!isState(link.getAttribute('href'))) return;
+    event.preventDefault();
+    go(link.getAttribute('href'));
+  });
+  addEventListener('hashchange', followAddress);
+  if (!isState(location.hash)) return;
+  const [visit] = performance.getEntriesByType('navigation');
+  if (!showAsked(new URLSearchParams(location.hash.slice(1))) && !(visit && visit.type === 'reload')) showGallery();
+}

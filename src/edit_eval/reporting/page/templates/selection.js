@@ -1,0 +1,78 @@
+// What the filters leave, to take along: scores as CSV, and what it takes for a page of these samples alone.
+const COLUMNS = ['sample_id', 'category', 'edit_model', 'judge', 'edit_seed', 'seed', 'repeat', 'score_name', 'status', 'score', 'spread', 'reason'];
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+const SIGNED = /^[-+](\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
+
+// The edits that are meant: those that match, where a status or bounds are asked for.
+function selectedEdits({ edits, matching }, { status, lowest, highest }) {
+  return status || lowest !== null || highest !== null ? matching : edits;
+}
+
+// The rows of `scores.csv` that are about the chosen samples and edits, of every judge.
+function selectionRows() {
+  const wanted = wantedNow();
+  return chosen.flatMap((one) => selectedEdits(one, wanted).flatMap((edit) => edit.judgements.flatMap((judgement) => (
+    Object.keys(data.scoring[judgement.judge].scores).flatMap((name) => {
+      const found = outcomeOf(judgement, name);
+      if (!found) return [];
+      const numbers = [judgement.scores[name], (judgement.spread || {})[name]].map((number) => (
+        number === undefined ? '' : Number.isInteger(number) ? number.toFixed(1) : String(number)));
+      return [[one.sample.id, one.sample.category, edit.model, judgement.judge, edit.edit_seed, edit.seed, judgement.repeat, name, found.status, ...numbers, found.reason]];
+    })))));
+}
+
+// Text that a spreadsheet would run gets an apostrophe before it, as in `scores.csv`.
+function csvField(value) {
+  const text = typeof value === 'string' && FORMULA.test(value) && !SIGNED.test(value) ? `'${value}` : String(value);
+  return /["\r\n,]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function csv(rows) {
+  return [COLUMNS, ...rows].map((row) => `${row.map(csvField).join(',')}\r\n`).join('');
+}
+
+// Places in the run's order, as 0-3,7: short enough for an address.
+function placesOf(samples) {
+  const wanted = new Set(samples);
+  const runs = [];
+  data.samples.forEach((sample, place) => {
+    if (!wanted.has(sample)) return;
+    if (runs.length && runs.at(-1)[1] === place - 1) runs.at(-1)[1] = place;
+    else runs.push([place, place]);
+  });
+  return runs.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join(',');
+}
+
+function showSelection() {
+  const wanted = wantedNow();
+  const edits = chosen.reduce((sum, one) => sum + selectedEdits(one, wanted).length, 0);
+  document.getElementById('selection-count').replaceChildren(say('span', 'selection.count', { edits, samples: chosen.length }));
+  const command = document.getElementById('selection-command');
+  if (command) command.textContent = `edit-eval export ${quoted(data.run)} selection.html --samples selection.csv`;
+  const served = document.getElementById('selection-served');
+  if (served && data.links && data.links.selection) {
+    served.hidden = !chosen.length;
+    document.getElementById('selection-page').href = `${data.links.selection}?samples=${placesOf(chosen.map((one) => one.sample))}`;
+  }
+}
+
+// For a shell, which takes some letters for its own.
+function quoted(text) {
+  return /^[\w./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function startSelection() {
+  const menu = document.getElementById('selection');
+  menu.addEventListener('toggle', showSelection);
+  document.addEventListener('click', ({ target }) => { if (!menu.contains(target)) menu.open = false; });
+  menu.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape') return;
+    menu.open = false;
+    menu.querySelector('summary').focus();
+  });
+  document.getElementById('selection-csv').addEventListener('click', () => {
+    const address = URL.createObjectURL(new Blob([csv(selectionRows())], { type: 'text/csv' }));
+    make('a', { href: address, download: 'selection.csv' }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 60_000);
+  });
+}

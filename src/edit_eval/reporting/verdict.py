@@ -1,0 +1,170 @@
+"""Who wins, and is it sure: a sentence for each judge that can be quoted, of the numbers that `compare` has.
+
+Page, Markdown and terminal say the same one. Judges have a sentence each: there is none about several together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from edit_eval.reporting import formats
+from edit_eval.reporting.page.entries import Entry, entries, headlines
+from edit_eval.reporting.page.texts import scale_words, text
+from edit_eval.reporting.passports import passport_lines
+from edit_eval.statistics.comparison import ColumnSummary, Pair
+from edit_eval.statistics.paired import FEWEST_IMAGES
+from edit_eval.statistics.series import gain
+
+_COLUMNS, _PAIRS = TypeAdapter(list[ColumnSummary]), TypeAdapter(list[Pair])
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one judge says of all edit models."""
+
+    judge: str
+    parts: tuple[Entry, ...]
+    """Its headline, an entry for each edit model."""
+    columns: tuple[ColumnSummary, ...]
+    """By rank, and within a rank the best mean first. Empty with one edit model, and where nothing can be tested."""
+    pairs: tuple[Pair, ...]
+    sees: str | None
+    """Whether it puts the controls last: `last`, `not_last`, `unknown`; `off` where none were asked for, and None for
+    one that has none."""
+    examined: Mapping[str, Any]
+    """The summary's `judges` with this one alone; empty for one that no audit could examine."""
+
+    def sentence(self, language: str) -> str:
+        """`A is better than B by 0.80 [0.40, 1.20]; C cannot be told from A.`
+
+        With one edit model its score, coverage and what the judge makes of the controls.
+        """
+        parts = compared(self.columns, self.pairs, language) if self.columns else self._alone(language)
+        return _sentence(parts, language)
+
+    def controls(self, language: str) -> str:
+        """`the judge puts all controls last`; empty for a judge that has none."""
+        return text(f"verdict.controls.{self.sees}", language) if self.sees else ""
+
+    def passport(self, language: str) -> list[str]:
+        """What is known of its passport (see `passports.passport_lines`)."""
+        return passport_lines({"judges": self.examined}, language)
+
+    def _alone(self, language: str) -> list[str]:
+        found = []
+        for part in self.parts:
+            mean, ends = part.overall["mean"], part.overall["ci95"]
+            names = {"name": part.edit_model, "judge": self.judge}
+            if mean is None:
+                found.append(text("verdict.unscored", language, **names))
+            else:
+                score = f"{part.number(mean)} {formats.bracketed(ends, part.digits)}" if ends else part.number(mean)
+                scale = scale_words(part.scale, language)
+                found.append(text("verdict.score", language, **names, score=score, scale=scale))
+            covered = "all" if formats.is_complete(part.coverage) else "some"
+            counts = {name: part.coverage[name] for name in ("scored", "total")}
+            found.append(text(f"verdict.covered.{covered}", language, **counts))
+        return [*found, *filter(None, [self.controls(language)])]
+
+
+def verdicts(summary: Mapping[str, Any]) -> list[Verdict]:
+    """One for each judge of a summary, in its order."""
+    parts = headlines(entries(summary["results"]))
+    comparison = summary.get("comparison") or {"columns": (), "pairs": ()}
+    columns = _COLUMNS.validate_python(comparison["columns"])
+    pairs = _PAIRS.validate_python(comparison["pairs"])
+    return [
+        Verdict(
+            judge=judge,
+            parts=tuple(part for part in parts if part.judge == judge),
+            columns=tuple(ranked([column for column in columns if column.judge == judge])),
+            pairs=tuple(pair for pair in pairs if pair.judge == judge),
+            sees=_sees(summary, judge),
+            examined={name: of for name, of in (summary.get("judges") or {}).items() if name == judge},
+        )
+        for judge in dict.fromkeys(part.judge for part in parts)
+    ]
+
+
+def verdict_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+    """The sentence of each judge; with several judges behind its name."""
+    found = verdicts(summary)
+    if len(found) == 1:
+        return [found[0].sentence(language)]
+    return [text("verdict.of", language, judge=one.judge, sentence=one.sentence(language)) for one in found]
+
+
+def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> str:
+    """The sentence of one judge of a comparison."""
+    return _sentence(compared(ranked(columns), pairs, language), language)
+
+
+def _sentence(parts: Sequence[str], language: str) -> str:
+    return text("verdict.separator", language).join(parts) + text("verdict.end", language)
+
+
+def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
+    """By rank; what shares one, the best mean first."""
+
+    def place(column: ColumnSummary) -> tuple[int, bool, float]:
+        mean = column.mean
+        return column.rank, mean is None, -gain(column.scale) * (mean or 0.0)
+
+    return sorted(columns, key=place)
+
+
+def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> list[str]:
+    """What is known of the first of the ranked columns beside each other, in parts of a sentence."""
+    best, digits = columns[0].name, digits_of(columns)
+    found: dict[str, list[str]] = {}
+    for other in (column.name for column in columns[1:]):
+        pair = next(one for one in pairs if {one.a, one.b} == {best, other})
+        kind = _kind(pair, best)
+        if kind == "better":
+            other = _ahead(pair, best, other, digits, language)
+        found.setdefault(kind, []).append(other)
+    comma = text("list.separator", language)
+    order = ("better", "worse_by_failures", "trade", "alike", "few", "same", "no_test")
+    return [
+        text(f"verdict.{kind}", language, name=best, others=comma.join(found[kind])) for kind in order if kind in found
+    ]
+
+
+def _kind(pair: Pair, best: str) -> str:
+    if pair.trade:
+        return "trade"
+    if pair.better == best:
+        return "better" if pair.scores_better == best else "worse_by_failures"
+    if pair.n == 0:
+        return "no_test"
+    if pair.identical:
+        return "same"
+    return "few" if pair.clusters < FEWEST_IMAGES or pair.no_ci95 == "too_uneven" else "alike"
+
+
+def _ahead(pair: Pair, best: str, other: str, digits: int, language: str) -> str:
+    """`B by 0.80 [0.40, 1.20]`: points in favour of the best, whichever way its scale goes."""
+    turn = gain(pair.scale) * (1 if pair.a == best else -1)
+    by = formats.score(turn * (pair.difference or 0.0), digits)
+    if pair.ci95:
+        by += f" {formats.bracketed(sorted(turn * end for end in pair.ci95), digits)}"
+    words = text("verdict.by", language, name=other, by=by)
+    return words if pair.better_whatever_is_missing else text("verdict.perhaps", language, words=words)
+
+
+def digits_of(columns: Sequence[ColumnSummary]) -> int:
+    """After the point, for all numbers of one judge's score."""
+    largest = max((abs(column.mean) for column in columns if column.mean is not None), default=0.0)
+    return formats.decimals(columns[0].scale, largest)
+
+
+def _sees(summary: Mapping[str, Any], judge: str) -> str | None:
+    controls = summary.get("controls") or {}
+    found = (controls.get("judges") or {}).get(judge)
+    if found is not None:
+        return {True: "last", False: "not_last", None: "unknown"}[found["last"]]
+    return "off" if controls.get("samples") == 0 else None

@@ -1,0 +1,115 @@
+"""The means of a run's summary as typed rows, and the one that is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edit_eval.config.faults import did_you_mean
+from edit_eval.errors import ConfigurationError, Unscored
+from edit_eval.records import Scale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanScore:
+    """The mean of one score of one edit model by one judge, in the score's points."""
+
+    edit_model: str
+    judge: str
+    score: str
+    """The name that the protocol has for it."""
+    headline: bool
+    """Whether it is the judge's headline: the score that coverage and comparisons count."""
+    part: bool
+    """Whether it is a part of the headline, one criterion of several."""
+    value: float | None
+    """None where not one sample is scored."""
+    ci95: tuple[float, float] | None
+    """Its 95% interval, clustered on the source image; None where there is none, and then `no_ci95` says why."""
+    no_ci95: str
+    """`no_scores`, or another code of docs/records.md; empty where there is an interval."""
+    scored: int
+    """Judgements that have this score: samples times edit seeds times repeats, less what is missing."""
+    total: int
+    """Judgements that should have it."""
+    by_status: Mapping[str, int]
+    """How many of them have each status (`ok`, `edit_failed`, `judge_error`, ...)."""
+    worst: float | None
+    """The mean if all that is missing were at the worst end of the scale; None where that end is open."""
+    best: float | None
+    """The same with the best end."""
+    scale: Scale
+
+    def __str__(self) -> str:
+        """`careful, judged by colour, score: 8.89 [8.60, 9.19], 28 of 28 scored`."""
+        shown = "no mean" if self.value is None else f"{self.value:.4g}"
+        interval = "" if self.ci95 is None else f" [{self.ci95[0]:.4g}, {self.ci95[1]:.4g}]"
+        whose = f"{self.edit_model}, judged by {self.judge}, {self.score}"
+        return f"{whose}: {shown}{interval}, {self.scored} of {self.total} scored"
+
+    @property
+    def coverage(self) -> float:
+        """The share that is scored, 0 to 1; 0 where there is nothing to score."""
+        return self.scored / self.total if self.total else 0.0
+
+
+def means(summary: Mapping[str, Any]) -> tuple[MeanScore, ...]:
+    """Every score of every (edit model, judge), in the order of the configuration and of the protocol."""
+    return tuple(
+        MeanScore(
+            edit_model=entry["edit_model"],
+            judge=entry["judge"],
+            score=name,
+            headline=name == entry["headline"],
+            part=block["part"],
+            value=block["mean"],
+            ci95=None if block["ci95"] is None else (block["ci95"][0], block["ci95"][1]),
+            no_ci95=block["no_ci95"] or "",
+            scored=block["coverage"]["scored"],
+            total=block["coverage"]["total"],
+            by_status=block["coverage"]["by_status"],
+            worst=block["worst_case_mean"],
+            best=block["best_case_mean"],
+            scale=Scale(**block["scale"]),
+        )
+        for entry in summary["results"]
+        for name, block in entry["scores"].items()
+    )
+
+
+def chosen(
+    every: Sequence[MeanScore], edit_model: str | None, judge: str | None, score: str | None
+) -> tuple[MeanScore, ...]:
+    """Those of that name, where one is given. Raises `ConfigurationError` for a name that there is not."""
+    found = tuple(every)
+    for kind, name in (("edit_model", edit_model), ("judge", judge), ("score", score)):
+        if name is not None:
+            there = dict.fromkeys(getattr(one, kind) for one in found)
+            if name not in there:
+                meant = did_you_mean(name, there) or f"; there are: {', '.join(there)}"
+                raise ConfigurationError(f"{kind}={name!r}: the run has none of that name{meant}")
+            found = tuple(one for one in found if getattr(one, kind) == name)
+    return found
+
+
+def the_mean(every: Sequence[MeanScore], edit_model: str | None, judge: str | None, score: str | None) -> float:
+    """The one mean that is meant: by its judge's headline, where no score is named.
+
+    Raises `ConfigurationError` where there are several, with what to name, and `Unscored` where nothing is scored.
+    """
+    found = [one for one in chosen(every, edit_model, judge, score) if score is not None or one.headline]
+    if len(found) > 1:
+        several = next(kind for kind in ("edit_model", "judge") if len({getattr(one, kind) for one in found}) > 1)
+        there = list(dict.fromkeys(getattr(one, several) for one in found))
+        raise ConfigurationError(
+            f"the run has {len(there)} {several.replace('_', ' ')}s: {', '.join(there)}; name one, "
+            f"`run.mean({several}={there[0]!r})`, or take all: `run.means()`"
+        )
+    (one,) = found
+    if one.value is None:
+        why = ", ".join(f"{count} {status}" for status, count in one.by_status.items() if count)
+        raise Unscored(
+            f"{one.edit_model}, judged by {one.judge}: none of {one.total} is scored ({why}), so there is no mean"
+        )
+    return one.value

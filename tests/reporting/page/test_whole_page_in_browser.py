@@ -1,0 +1,259 @@
+"""The page of a real run of three edit models and two judges: its numbers are those of `summary.json` and `compare`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+
+from edit_eval import evaluate
+from edit_eval.evaluation import compare
+from edit_eval.reporting.comparison import comparison_document
+from edit_eval.reporting.page.address import KEYS
+from edit_eval.reporting.page.files import write_report
+from edit_eval.reporting.page.texts import texts
+from edit_eval.run import Run
+from reporting.reports import Report
+from small_benchmark import configuration, sample_id, write_benchmark
+
+MODELS, JUDGES = ("alpha", "beta", "gamma"), ("harsh", "mild")
+SAMPLES = 27
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def said(judge: str, model: int, number: int) -> str:
+    """One judge gives 1 to 3, the other 7 to 9: what lies between is a number that neither has."""
+    base = 1.2 if judge == "harsh" else 7.2
+    return f"Score: {base + 0.45 * model + 0.037 * ((number * 7 + model * (number % 4)) % 23):.3f}"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """One edit fails, and one answer cannot be read; each judge sees controls."""
+    folder = tmp_path_factory.mktemp("three_models")
+    write_benchmark(folder, SAMPLES)
+    asked = configuration(folder)
+    del asked["diffusion_model"], asked["reward_model"]
+    black = {"beta": {"black": [sample_id(4)]}}
+    answers = {
+        judge: {
+            f"{model}/{sample_id(n)}": said(judge, place, n)
+            for place, model in enumerate(MODELS)
+            for n in range(SAMPLES)
+        }
+        for judge in JUDGES
+    }
+    answers["mild"][f"gamma/{sample_id(9)}"] = "I would rather not say."
+    fake = {"type": "testing", "params": {"device_ids": "cpu:1"}}
+    asked["edit_models"] = {
+        name: {**fake, "params": {"device_ids": "cpu:1", "steps": 1, **black.get(name, {})}} for name in MODELS
+    }
+    asked["judges"] = {
+        judge: {
+            "type": "testing",
+            "params": {
+                "device_ids": "cpu:1",
+                "batch_size": 9,
+                "answers": answers[judge],
+                "default_answer": "Score: 0.5",
+            },
+        }
+        for judge in JUDGES
+    }
+    asked["evaluation"] = {"controls": 9, "min_coverage": 0.5}
+    asked["protocol"] = {"retries": 0}
+    return evaluate(asked, run_dir=folder / "run", report=False)
+
+
+@pytest.fixture(scope="module")
+def report(run: Run) -> Report:
+    write_report(run.results, run.summary, run.path / "report")
+    return Report(run.results, run.summary, run.path / "report")
+
+
+def numbers_of(document: Any) -> Iterator[str]:
+    """Every number of a document in all the ways in which the page writes one, without its sign."""
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            yield from NUMBER.findall(str(key))
+            yield from numbers_of(value)
+        if {"count", "total"} <= set(document) and document["total"]:
+            yield f"{100 * document['count'] / document['total']:.0f}"
+    elif isinstance(document, Sequence) and not isinstance(document, str):
+        for one in document:
+            yield from numbers_of(one)
+    elif isinstance(document, int | float) and not isinstance(document, bool):
+        yield from (f"{abs(document):.{digits}f}" for digits in ((0, 2, 4, 6) if isinstance(document, float) else (0,)))
+        if 0 <= document <= 1:
+            yield f"{100 * document:.0f}"
+        yield f"{document:g}"
+
+
+@pytest.fixture(scope="module")
+def known(run: Run, report: Report) -> set[str]:
+    summary = json.loads((report.folder / "summary.json").read_text("utf-8"))
+    found = {*numbers_of({**summary, "timing": {}}), *numbers_of(comparison_document(compare([run])))}
+    # What the page's own words have: 95% interval, a probability of 0.8, p below .0001.
+    return found | {number for words in texts().values() for number in NUMBER.findall(words["en"])} | {"0.0001"}
+
+
+# Names, texts of the records, and times are none of the numbers in question; an axis has ticks.
+WALK = """() => {
+  const apart = 'pre, nav, form, dialog, header, select, #time, #repeat, .facts, .run-name, .id, .instruction, .cards, '
+    + '.look-words, .look-failure > span, .role-axis, script, style';
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walker.nextNode()) {
+    const { parentElement: place, textContent } = walker.currentNode;
+    if (place.closest(apart) || !place.getClientRects().length) continue;
+    const numbers = textContent.match(/\\d+(?:\\.\\d+)?/g) || [];
+    found.push(...numbers.map((number) => [number, textContent.trim().slice(0, 90)]));
+  }
+  return found;
+}"""
+DRAWN = "() => [...document.querySelectorAll('.chart-body')].every((one) => one.querySelector('svg, canvas'))"
+
+
+@pytest.fixture
+def printed(report: Report, open_page: Callable[..., Any]) -> Any:
+    """The page as it goes to the printer, with every chart, table and card."""
+    tab = open_page(report)
+    tab.wait_for_function("() => window.vegaEmbed")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    tab.wait_for_function(DRAWN)
+    return tab
+
+
+def strangers(tab: Any, known: set[str]) -> list[tuple[str, str]]:
+    return [(number, place) for number, place in tab.evaluate(WALK) if number not in known]
+
+
+def test_every_number_is_one_of_the_summary_or_of_compare(
+    run: Run, report: Report, known: set[str], printed: Any
+) -> None:
+    assert len(printed.evaluate(WALK)) > 400
+    assert strangers(printed, known) == []
+    # A mean over judges is no number of theirs, and is found out.
+    means = {
+        model: [one["scores"]["score"]["mean"] for one in run.summary["results"] if one["edit_model"] == model]
+        for model in MODELS
+    }
+    for harsh, mild in means.values():
+        stray = f"{(harsh + mild) / 2:.2f}"
+        printed.evaluate("(number) => document.querySelector('#results').append(number)", stray)
+        assert stray in [number for number, _ in strangers(printed, known)]
+
+
+def test_a_card_has_the_scores_of_the_judge_that_it_names(run: Run, report: Report, printed: Any) -> None:
+    recorded = {
+        (one.sample_id, one.edit_model, one.judge): f"{one.scores['score']:.2f}"
+        for one in run.results.judgements
+        if "score" in one.scores
+    }
+    for judge in JUDGES:
+        printed.evaluate(
+            """(judge) => { const one = document.querySelector('[name=judge]');
+            one.value = judge; one.dispatchEvent(new Event('input', { bubbles: true })); }""",
+            judge,
+        )
+        found = printed.evaluate("""() => [...document.querySelectorAll('.card')].flatMap((card) =>
+            [...card.querySelectorAll('.tile')].filter((tile) => tile.querySelector('.score')).map((tile) => [
+              card.querySelector('.id').textContent, tile.querySelector('.model').textContent,
+              tile.querySelector('.score').textContent]))""")
+        assert len(found) > 24
+        assert [one for one in found if recorded[one[0], one[1], judge] != one[2]] == []
+
+
+def test_summary_and_compare_agree(run: Run) -> None:
+    whole = json.loads(json.dumps(comparison_document(compare([run]))))
+    ours = json.loads(json.dumps(run.summary["comparison"]))
+    for name in ("columns", "pairs"):
+        for one, other in zip(ours[name], whole[name], strict=True):
+            shared = {key: value for key, value in other.items() if key in one and key != "largest"}
+            assert {key: value for key, value in one.items() if key != "largest"} == shared
+    apart = run.summary["extremes"]["judges_apart"]
+    assert all(one["difference"] == one["scores"]["mild"] - one["scores"]["harsh"] for one in apart)
+    assert [one["status"] for one in run.summary["failures"]] == ["edit_failed", "unparseable"]
+
+
+class Rows(HTMLParser):
+    """For each row of a table's body and each `look` its links; and every link of the page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.rows: list[int] = []
+        self._body = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = dict(attributes)
+        if tag == "tbody":
+            self._body = values.get("class") or "rows"
+        if tag == "thead":
+            self._body = ""
+        if tag == "tr" and self._body == "rows":
+            self.rows.append(0)
+        if tag == "a" and "=" in (values.get("href") or ""):
+            self.links.append(values["href"] or "")
+            if self.rows:
+                self.rows[-1] += 1
+
+
+def test_rows_pictures_and_bars_lead_to_samples_that_are_there(run: Run, report: Report) -> None:
+    above = report.html.split('id="judges"')[0]
+    page = Rows(above)
+    assert page.rows
+    assert 0 not in page.rows
+    bars = [
+        row["samples"]
+        for name in ("overall", "categories", "histogram", "difficulties", "tags", "failures")
+        for chart in report.data["charts"]["en"][name]
+        for rows in ([chart["data"]["values"]] if "values" in chart.get("data", {}) else chart["datasets"].values())
+        for row in rows
+    ]
+    assert len(bars) > 100
+    choices = {
+        **{"model": MODELS, "judge": JUDGES, "sample": [one.id for one in run.results.samples], "status": None},
+        "category": [one.category for one in run.results.samples],
+        "left": ("source", *(f"edit:{model}" for model in MODELS)),
+    }
+    choices["right"] = choices["left"]
+    for link in {*page.links, *bars}:
+        asked = dict(parse_qsl(link.removeprefix("#")))
+        assert asked.keys() <= set(KEYS)
+        assert all(value in (choices.get(key) or [value]) for key, value in asked.items()), link
+
+
+def test_paper_has_everything_and_nothing_to_press(report: Report, open_page: Callable[..., Any]) -> None:
+    counting = """addEventListener('afterprint', () => { window.onPaper = {
+      drawn: document.querySelectorAll('.chart-body :is(svg, canvas)').length,
+      charts: document.querySelectorAll('.chart-body').length,
+      cards: document.querySelectorAll('.card').length,
+      theme: document.documentElement.dataset.theme,
+    }; });"""
+    tab = open_page(report, script=counting, color_scheme="dark")
+    tab.wait_for_function("() => window.vegaEmbed")
+    assert tab.evaluate("document.querySelectorAll('.card').length") == 24
+    assert tab.pdf(format="A4").startswith(b"%PDF")
+    tab.wait_for_function("() => window.onPaper")
+    seen = tab.evaluate("window.onPaper")
+    assert seen["drawn"] == seen["charts"] > 10
+    assert (seen["cards"], seen["theme"]) == (SAMPLES, "light")
+    tab.wait_for_function("() => document.querySelectorAll('.card').length === 24")
+    assert tab.evaluate("document.documentElement.className") == ""
+    tab.set_viewport_size({"width": 703, "height": 1000})
+    tab.emulate_media(media="print")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    tab.wait_for_function(DRAWN)
+    cut = """() => [...document.querySelectorAll('main *')].filter((one) => one.getClientRects().length
+      && one.getBoundingClientRect().right > 704).map((one) => one.outerHTML.slice(0, 120))"""
+    assert tab.evaluate(cut) == []
+    pressed = "() => [...document.querySelectorAll('button, input, select')].some((one) => one.getClientRects().length)"
+    assert tab.evaluate(pressed) is False
+    assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(27, 26, 24)", "dark on white"

@@ -1,0 +1,56 @@
+"""The names that users of Python have: they stay, they are documented, and they cost nothing until asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import edit_eval
+
+FACE = """
+Audit Benchmark BenchmarkError Comparison ConfigurationError Edit EditEvalError EditModel EditRequest Judge JudgeRequest
+Judgement LoadError MeanScore Missing ModelError NotDrawn Picture PictureError Protocol Question Reading Refused Reply
+Results Run RunDirectoryError RunInterrupted Sample Scale Score Scoring Spectator Status Stopped Unscored View
+__version__ audit compare evaluate
+"""
+HEAVY = {"torch", "pyarrow", "pandas", "matplotlib", "transformers", "diffusers", "ray", "openai", "fastapi", "IPython"}
+
+
+def test_the_face_is_what_it_was() -> None:
+    assert edit_eval.__all__ == FACE.split() == dir(edit_eval)
+
+
+def test_every_name_is_there_and_documented() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "python.md").read_text("utf-8")
+    for name in edit_eval.__all__:
+        thing = getattr(edit_eval, name)
+        assert name == "__version__" or thing.__name__ == name
+        assert name in page, name
+    with pytest.raises(AttributeError, match="no attribute 'evaluat'"):
+        _ = edit_eval.evaluat
+
+
+def test_types_are_handed_on() -> None:
+    assert files("edit_eval").joinpath("py.typed").is_file()
+
+
+def test_the_import_is_light_and_no_name_brings_what_is_heavy() -> None:
+    program = """
+import json, sys
+before = set(sys.modules)
+import edit_eval
+light = [name for name in set(sys.modules) - before if name.partition(".")[0] not in sys.stdlib_module_names]
+for name in edit_eval.__all__:
+    getattr(edit_eval, name)
+assert not hasattr(edit_eval.audit, "__path__") and callable(edit_eval.audit)
+print(json.dumps([light, sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    light, loaded = json.loads(done.stdout)
+    assert light == ["edit_eval"]
+    assert HEAVY.isdisjoint(loaded)
