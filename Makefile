@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test models cluster docs chaos lint screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
-	$(BIN)/edit-eval run configs/demo.yaml
+	$(BIN)/edit-eval demo
 
 test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 	$(BIN)/pytest -n 3 --dist loadfile  # three, because tests of real processes wait half of their time
@@ -29,13 +29,16 @@ chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every b
 	$(BIN)/pytest tests/statistics -m chaos -n 2
 
 lint: .venv/.dev  ## style, types, layers
-	$(BIN)/ruff check src tests bench examples
+	$(BIN)/ruff check src tests bench examples docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-screenshots: .venv/.dev  ## pictures of the report for the README (needs Debian's chromium, fonts-noto-cjk, fonts-inter)
-	$(BIN)/edit-eval run configs/demo.yaml --run-dir build/demo
-	$(BIN)/python bench/screenshots.py build/demo docs/images --only report-top report-gallery report-detail-dark-chinese
+screenshots: .venv/.dev  ## pictures of the report for README and docs (needs Debian's chromium, fonts-noto-cjk, fonts-inter)
+	mkdir -p build/reading
+	$(BIN)/python -c "import sys; sys.path.insert(0, 'tests'); from documented_blocks import *; \
+	[Path('build/reading', b.file).write_text(b.text) for b in blocks(DOCS / 'reading-a-report.md') if b.file]"
+	$(BIN)/edit-eval run build/reading/reading.yaml --run-dir build/reading/run || [ $$? = 3 ]
+	$(BIN)/python bench/screenshots.py build/reading/run docs/images --only reading-top reading-top-chinese
 
 bench: .venv/.dev  ## the figures in docs/performance.md
 	for program in orchestration overhead benchmark_pass judging report; do $(BIN)/python bench/$$program.py --json; done

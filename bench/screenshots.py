@@ -22,6 +22,8 @@ VIEWS = {
     "report-detail": {"size": (1360, 900), "detail": True},
     "report-dark-chinese": {"size": (1360, 1000), "dark": True, "language": "zh"},
     "report-detail-dark-chinese": {"size": (1360, 900), "dark": True, "language": "zh", "detail": True},
+    "reading-top": {"size": (1360, 1200)},
+    "reading-top-chinese": {"size": (1360, 1200), "language": "zh"},
     "report-narrow": {"size": (390, 844), "section": "#gallery"},
 }
 

@@ -43,7 +43,7 @@ class EnglishAndChinese(SearchEnglish):
     The page cuts what is looked for in the same way, so a phrase of any length is found, without a dictionary.
     """
 
-    lang, language_name = "en_zh", "English and Chinese"
+    lang, language_name = "en_zh", "English"  # the stemmer of that name
     js_splitter_code = r"""
 var splitQuery = (query) =>
   (query.match(/[\u3400-\u4dbf\u4e00-\u9fff]+|[\p{Letter}\p{Number}_]+/gu) || []).flatMap((part) =>
@@ -62,8 +62,9 @@ var splitQuery = (query) =>
 
 
 def as_on_the_site(app: Sphinx, document: str, source: list[str]) -> None:
-    """Links that lead out of `docs/` are links of the checkout: here such a file is named, since the site has no copy."""
-    source[0] = re.sub(r"\[([^\]]*)\]\((?:\.\./)+((?:configs|examples|src|bench|tests|README)[^)]*)\)", outside, source[0])
+    """Links that lead out of `docs/` are the checkout's: the site has no copy, so here such a file is only named."""
+    elsewhere = r"(?:configs|examples|src|bench|tests|README)\b[^)]*"
+    source[0] = re.sub(rf"\[([^\]]*)\]\((?:\.\./)+({elsewhere})\)", outside, source[0])
 
 
 def outside(link: re.Match[str]) -> str:

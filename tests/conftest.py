@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             items[:] = [item for item in items if item not in long]
             config.hook.pytest_deselected(items=long)
     for item in items:
-        if item.get_closest_marker("chaos"):
+        if item.get_closest_marker("chaos") or item.get_closest_marker("docs"):
             item.add_marker(pytest.mark.timeout(3600))  # long is what it is meant to be
     items.sort(key=lambda item: ROOMS.index(room(item.path)) if room(item.path) in ROOMS else len(ROOMS))
 

@@ -19,7 +19,7 @@ from shutil import which
 DOCS = Path(__file__).parents[1] / "docs"
 
 _BLOCK = re.compile(r"^(?:<!-- not run: (?P<why>[^\n]*?) -->\n+)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
-_FILE = re.compile(r"# ([\w./-]+\.(?:yaml|py|csv))\b")
+_FILE = re.compile(r"# ([\w./-]+\.(?:yaml|py))\b")
 _CODE = re.compile(r"\s*# exit code (\d+)$")
 
 
@@ -34,7 +34,7 @@ class Block:
     @property
     def file(self) -> str:
         """The name of the file that it is, else empty."""
-        named = _FILE.match(self.text) if self.language in ("yaml", "python", "csv") else None
+        named = _FILE.match(self.text) if self.language in ("yaml", "python") else None
         return named[1] if named else ""
 
 
@@ -64,9 +64,9 @@ def follow(page: Path, folder: Path, environment: Mapping[str, str]) -> None:
         elif block.language == "sh":
             printed = "".join(_run(line, folder, environment) for line in _lines(block.text))
         elif block.language == "python":
-            printed = _done([sys.executable, "-c", block.text], 0, folder, environment)
+            printed = done([sys.executable, "-c", block.text], 0, folder, environment)
         elif block.language == "text":
-            _hold(block.text, printed, page.name)
+            hold(block.text, printed, page.name)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -88,16 +88,17 @@ def _run(line: str, folder: Path, environment: Mapping[str, str]) -> str:
     if not line.strip() or line.startswith("#") or (line.startswith("jq ") and not which("jq")):
         return ""
     code = _CODE.search(line)
-    return _done(["bash", "-c", line], int(code[1]) if code else 0, folder, environment)
+    return done(["bash", "-c", line], int(code[1]) if code else 0, folder, environment)
 
 
-def _done(command: list[str], code: int, folder: Path, environment: Mapping[str, str]) -> str:
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == code, f"{command[-1]}\nended with {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
+def done(command: list[str], code: int, folder: Path, environment: Mapping[str, str]) -> str:
+    """What a command prints, errors included; it has to end with `code`."""
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert ended.returncode == code, f"{command[-1]}\nended with {ended.returncode}\n{ended.stdout}{ended.stderr}"
+    return ended.stdout + ended.stderr
 
 
-def _hold(shown: str, printed: str, page: str) -> None:
+def hold(shown: str, printed: str, page: str) -> None:
     """Every line that a page shows was printed, in this order."""
     there = iter([" ".join(line.split()) for line in printed.splitlines()])
     for line in filter(None, (" ".join(line.split()) for line in shown.splitlines())):

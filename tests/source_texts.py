@@ -55,11 +55,20 @@ def texts() -> tuple[Text, ...]:
             shape(words) for pattern, some in APART["texts"].items() if re.fullmatch(pattern, name) for words in some
         }
         for line, words in of_file(file, name):
-            for clause, _ in clauses(words):
-                bare = bared(clause)
+            for bare in bared_clauses(words):
                 if wordy(bare) and shape(bare) not in apart and shape(words.strip()) not in apart:
                     found.setdefault(shape(bare), Text(named(bare), name, line))
     return tuple(found.values())
+
+
+def bared_clauses(words: str) -> list[str]:
+    """The clauses of a text, and of a clause in brackets its own."""
+    found = []
+    for clause, _ in clauses(words):
+        bare = bared(clause)
+        opened = clause.strip(" ,;").startswith("(") and not bare.startswith("(")
+        found += bared_clauses(bare) if opened else [bare]
+    return found
 
 
 def bared(clause: str) -> str:

@@ -117,6 +117,8 @@ READABLE = (
     (r"^Invalid value for '?(.*?)'?: ", r"\1: "),
     (r"Input should be a valid integer.*", "must be a whole number"),
     (r"Input should be a valid number.*", "must be a number"),
+    (r"Input should be less than or equal to (.*)", r"must be at most \1"),
+    (r"Input should be greater than or equal to (.*)", r"must be at least \1"),
     (r"'(\S+?)'", r"\1"),
     (r"\.$", ""),
 )

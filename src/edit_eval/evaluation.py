@@ -105,7 +105,7 @@ def evaluate(
     refuse_nothing(experiment.samples)
 
     # What is there.
-    place = find_place(run_dir, configuration.name, experiment, again.__contains__)
+    place = find_place(run_dir, configuration.name, experiment, again.__contains__, reuses=bool(reuse_from))
     sources = [RunDirectory.existing(Path(folder)) for folder in (*reuse_from, *place.sources)]
     with closing(driver_of(configuration)) as driver:
         session = Session(configuration, driver)

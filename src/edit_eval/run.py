@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +15,7 @@ from edit_eval.execution.run_folders import damaged, recorded
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Judgement, Results, Status
+from edit_eval.reporting.chinese.spoken import spoken
 from edit_eval.reporting.frames import frame
 from edit_eval.statistics.judge_pairs import bridge_document
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
@@ -23,7 +23,6 @@ from edit_eval.statistics.people import people_agreement
 from edit_eval.statistics.people_scores import read_people
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.summary import judges_document, summarise
-from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.joined import joined
 from edit_eval.store.journal import no_garbage
@@ -270,12 +269,8 @@ class Run:
         """What a notebook shows: scores with intervals, coverage, controls, and a few of the pictures."""
         from edit_eval.reporting.notebook import notebook_html, refused_html  # only a notebook needs it
 
-        comparison = None
         try:
-            if len(self.results.edit_models) > 1:
-                with suppress(ConfigurationError):  # what cannot be compared is shown all the same
-                    comparison = compare_runs([self])
-            return notebook_html(self.results, self.summary, self.page, comparison, language=self.language)
+            return notebook_html(self.results, self.summary, self.page, language=spoken(self.language))
         except EditEvalError as error:
             return refused_html(str(error))
 

@@ -107,7 +107,7 @@ def test_what_a_chosen_sample_follows_is_chosen_in_the_benchmarks_order() -> Non
 
 
 def test_a_benchmark_without_any_tags_says_so() -> None:
-    with pytest.raises(ConfigurationError, match="no sample has `x`; there are: none"):
+    with pytest.raises(ConfigurationError, match="no sample has `x`, since no sample has any; leave it out"):
         select(SAMPLES[3:4], tags=["x"])
 
 

@@ -197,7 +197,7 @@ class TestColumns:
         for fields, said in (
             (
                 {},
-                r"has no column for the instruction; it has x, y, type; say which it is: fields: \{instruction: NAME\}",
+                r"no column for the instruction; it has x, y, type; .*: `--set benchmark.fields.instruction=NAME`",
             ),
             ({"instruction": "y"}, "has no column for the source"),
             (

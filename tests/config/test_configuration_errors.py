@@ -74,8 +74,11 @@ def test_files_that_are_no_configuration(folder: Path, data: bytes, line: str) -
     [
         ("confg.yaml", "confg.yaml: no such file; nearest existing: config.yaml"),
         ("no/config.yaml", "no/config.yaml: no such file; the folder no does not exist"),
-        (".", ".: is a directory; give the YAML file in it"),
-        ("nothere.yaml", "nothere.yaml: no such file"),
+        (".", ".: is a folder; give the YAML file in it: config.yaml, e2.yaml, pipe.yaml"),
+        (
+            "nothere.yaml",
+            "nothere.yaml: no such file; `edit-eval init` writes one, `edit-eval list` shows those to start from",
+        ),
         ("pipe.yaml", "pipe.yaml: is a pipe or a device, not a file; save the YAML as a file"),
         ("/dev/null", "/dev/null: is a pipe or a device, not a file; save the YAML as a file"),
     ],

@@ -75,7 +75,7 @@ def test_null_gives_the_default_back(load: Callable[..., Configuration]) -> None
         ("execution..pilot=3", "--set execution..pilot: must be dotted.key=value, such as execution.pilot=false"),
         (
             "benchmark.tags=[a",
-            "--set benchmark.tags: the value is not valid YAML: expected ',' or ']', but got '<stream end>'",
+            "--set benchmark.tags: the value is not valid YAML: expected ',' or ']', but got the end of the file",
         ),
         ("benchmark.tags=!!python/name:os ''", "--set benchmark.tags: the value is not valid YAML: the tag"),
     ],

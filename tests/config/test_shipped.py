@@ -77,7 +77,10 @@ def test_they_are_known_by_name(here: Path) -> None:
     for name, line in (
         ("multi_gup", "multi_gup: no such file; did you mean `multi_gpu`?"),
         ("zzz", "zzz: no such file; `edit-eval list` shows the configurations that are known by name"),
-        ("multi_gpu.yaml", "multi_gpu.yaml: no such file"),
+        (
+            "multi_gpu.yaml",
+            "multi_gpu.yaml: no such file; `edit-eval init` writes one, `edit-eval list` shows those to start from",
+        ),
     ):
         with pytest.raises(ConfigurationError) as caught:
             load_configuration(name)
@@ -197,7 +200,7 @@ def test_the_examples_on_the_page_are_right(here: Path) -> None:
         "reward_model": "reward_model: {type: testing}",
     }
     several = {"diffusion_model": "edit_models:", "reward_model": "judges:"}
-    assert len(examples) == 8
+    assert len(examples) == 9
     choices = [one for one in examples if one.count("\nprotocol:")]  # a line each
     for example in [*(one for one in examples if one not in choices), *"".join(choices).splitlines()]:
         missing = [

@@ -11,16 +11,19 @@ from typing import Any
 import pytest
 import typer
 
-from documented_blocks import DOCS, Block, blocks, commands, follow
+from documented_blocks import DOCS, blocks, commands, done, follow, hold
 from edit_eval import cli
 from edit_eval.config.loading import load_configuration
 
 ROOT = DOCS.parent
 RUN = ("sh", "python", "yaml")
-OWN_TESTS = {"models-and-judges.md", "configuration.md", "trust.md", "benchmarks.md", "clusters.md"}
+OWN_TESTS = {"models-and-judges.md", "python.md", "configuration.md", "trust.md", "benchmarks.md", "clusters.md"}
 """Pages of reference, whose blocks have tests of their own."""
+READMES = [ROOT / "README.md", ROOT / "README.zh-CN.md"]
 PAGES = sorted(path for path in DOCS.rglob("*.md"))
 GUIDES = [page for page in PAGES if page.name not in OWN_TESTS and any(b.language in RUN for b in blocks(page))]
+TRANSLATED = sorted((DOCS / "zh").glob("*.md"))
+CONFIGURED = [*GUIDES, *READMES]
 
 
 def named(page: Path) -> str:
@@ -37,7 +40,7 @@ def flags() -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "README.zh-CN.md"], ids=named)
+@pytest.mark.parametrize("page", [*PAGES, *READMES], ids=named)
 def test_every_command_has_a_verb_and_flags_that_there_are(page: Path) -> None:
     known = flags()
     for command in commands(page.read_text("utf-8")):
@@ -50,7 +53,7 @@ def test_every_command_has_a_verb_and_flags_that_there_are(page: Path) -> None:
         assert asked <= known[verb], f"{command}: {asked - known[verb]}"
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=named)
+@pytest.mark.parametrize("page", CONFIGURED, ids=named)
 def test_every_configuration_of_a_guide_loads(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.csv").write_text("image,prompt\na.png,Make it red.\n")
@@ -66,35 +69,64 @@ def test_every_configuration_of_a_guide_loads(page: Path, tmp_path: Path, monkey
 @pytest.mark.parametrize("page", GUIDES, ids=named)
 def test_what_is_not_run_says_why(page: Path) -> None:
     for block in blocks(page):
-        assert block.language in (*RUN, "text", "csv", "json", "bash", ""), block
+        assert block.language in (*RUN, "text", "json", "bash", ""), block
         assert block.language != "bash", "a block that is typed is `sh`"
         assert block.not_run or block.language != "python" or compile(block.text, str(page), "exec")
 
 
-def code(block: Block) -> str:
-    """A block without comments and without the words of its own language: what a translation leaves as it is."""
-    return re.sub(r"#.*|[^\x00-\x7f]+|\"\"\".*?\"\"\"", "", block.text)
+def bare(text: str) -> str:
+    """A block without comments and docstrings: what a translation leaves as it is."""
+    return re.sub(r" *#(?! exit code).*|\"{3}.*?\"{3}", "", text)
 
 
-@pytest.mark.parametrize("page", sorted((DOCS / "zh").glob("*.md")), ids=named)
-def test_a_translation_has_the_sections_of_its_original(page: Path) -> None:
+@pytest.mark.parametrize("page", TRANSLATED, ids=named)
+def test_a_translation_has_the_sections_and_blocks_of_its_original(page: Path) -> None:
     original = DOCS / page.name
-    kinds = [[(b.language, b.file, bool(b.not_run)) for b in blocks(one)] for one in (page, original)]
-    assert kinds[0] == kinds[1]
+    both = [[(b.language, b.file, bool(b.not_run), bare(b.text)) for b in blocks(one)] for one in (page, original)]
+    assert both[0] == both[1]
     headings = [re.findall(r"^(#+) ", one.read_text("utf-8"), re.M) for one in (page, original)]
     assert headings[0] == headings[1]
 
 
-@pytest.mark.docs
-@pytest.mark.parametrize("page", GUIDES, ids=named)
-def test_a_guide_does_what_it_says(page: Path, tmp_path: Path) -> None:
-    environment = {
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A reader's: a terminal of 80 columns, in English, without keys and without a cache."""
+    return {
         **{name: value for name, value in os.environ.items() if not re.search("KEY|TOKEN", name)},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "HF_HUB_OFFLINE": "1",
+        "EDIT_EVAL_LANG": "en",
         "COLUMNS": "80",
     }
+
+
+@pytest.mark.docs
+@pytest.mark.parametrize("page", [page for page in GUIDES if page not in TRANSLATED], ids=named)
+def test_a_guide_does_what_it_says(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     follow(page, folder, environment)
+
+
+@pytest.mark.docs
+def test_the_readmes_show_what_the_demo_prints(tmp_path: Path, environment: dict[str, str]) -> None:
+    printed = done(["edit-eval", "demo"], 0, tmp_path, environment)
+    for page in READMES:
+        (shown,) = [block.text for block in blocks(page) if block.language == "text"]
+        hold(shown, printed, page.name)
+
+
+def slug(heading: str) -> str:
+    """The anchor that GitHub makes of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", READMES, ids=named)
+def test_a_readme_leads_to_what_there_is(page: Path) -> None:
+    """The site's own links are checked where it is built."""
+    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", page.read_text("utf-8")):
+        path, _, anchor = target.partition("#")
+        assert (ROOT / path).exists(), target
+        headings = re.findall(r"^#+ (.*)$", (ROOT / path).read_text("utf-8"), re.M) if anchor else []
+        assert not anchor or anchor in map(slug, headings), target

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "examples"
+from documented_blocks import DOCS, blocks
+
+EXAMPLES = DOCS.parent / "examples"
 NOTEBOOKS = sorted(path.name for path in EXAMPLES.glob("*.ipynb"))
 FINISHED = "config-20261122-120000"
-PAGE = (ROOT / "docs" / "python.md").read_text("utf-8")
+PAGE = (DOCS / "python.md").read_text("utf-8")
 
 
 def cells(name: str, kind: str = "code") -> list[str]:
@@ -62,7 +63,7 @@ def test_own_pictures_come_to_a_verdict(own_pictures: tuple[dict[str, Any], list
     assert careful > hasty + 1
     assert names["pair"].better == "careful"
     picture = run._repr_html_()
-    assert "<strong>careful is better than hasty by " in picture
+    assert "<strong>careful is better than hasty by 2.35" in picture
     assert "27/28" in picture
     assert picture.count("<img") == 3 * 6
     assert run.page.is_file()
@@ -73,11 +74,11 @@ def test_every_block_of_the_page_is_run(own_pictures: tuple[dict[str, Any], list
     (folder / "config.yaml").write_text(yaml.safe_dump(names["config"]))
     names["run"].path.rename(folder / "runs" / FINISHED)  # a finished run is given back as it is
     found: dict[str, Any] = {"__name__": "__main__"}
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.M | re.S)
-    assert [kind for kind, _ in blocks if kind != "python"] == []
-    assert len(blocks) > 8
-    for _, code in blocks:
-        exec(compile(code, "docs/python.md", "exec", dont_inherit=True), found)
+    every = blocks(DOCS / "python.md")
+    assert len(every) > 8
+    for block in every:
+        assert (block.language, block.not_run) == ("python", "")
+        exec(compile(block.text, "docs/python.md", "exec", dont_inherit=True), found)
     assert found["run"].path.name == FINISHED
     assert [path.name for path in (folder / "runs").iterdir() if path.name != "few"] == [FINISHED]
     assert found["counter"].edits == 8  # two of each category by each model

@@ -102,8 +102,12 @@ def test_a_damaged_picture(tmp_path: Path) -> None:
 def test_no_folder(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match="cannot be read"):
         loaded(tmp_path / "none")
+    (tmp_path / "edits").mkdir()
+    with pytest.raises(ConfigurationError, match=r"there is no folder .*edit; did you mean .*edits\?"):
+        ImageFolder.revision(ImageFolder.Parameters(str(tmp_path / "edit")))
+    (tmp_path / "file").touch()
     with pytest.raises(ConfigurationError, match="cannot be read"):
-        ImageFolder.revision(ImageFolder.Parameters(str(tmp_path / "none")))
+        ImageFolder.revision(ImageFolder.Parameters(str(tmp_path / "file")))
     with pytest.raises(ConfigurationError, match="no pictures"):
         ImageFolder.revision(ImageFolder.Parameters(str(tmp_path)))
 

@@ -15,7 +15,6 @@ from rich.console import Console
 
 from edit_eval.config.components import KINDS, built_in
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
-from edit_eval.config.shipped import FOLDER
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.components import (
     components_document,
@@ -57,7 +56,7 @@ def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
         "Protocols  (protocol: type)",
         "Configurations  (edit-eval run NAME)",
         "`edit-eval describe TYPE` prints the parameters of one.",
-        f"Copy a configuration from {FOLDER}",
+        "`edit-eval init --from NAME` writes a copy of a configuration.",
     ]
     testing = re.compile(r"  testing +Gives each edit the answer that it was told to give\.")
     assert any(map(testing.fullmatch, lines))

@@ -24,7 +24,7 @@ ALLOWED = {
 
 def shown(results: Results, language: str = "en") -> str:
     page = Path(results.directory) / "report" / "index.html"
-    return notebook_html(results, summarise(results), page, None, language=language)
+    return notebook_html(results, summarise(results), page, language=language)
 
 
 def words(made: str) -> str:

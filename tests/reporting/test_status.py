@@ -125,7 +125,7 @@ def test_a_run_without_samples() -> None:
     empty = Results(name="r", directory="/r", scoring={}, **nothing)
     assert status_document(empty)["status"] == "complete"
     assert printed(empty)[0] == "r  complete"
-    with pytest.raises(ConfigurationError, match="`x` is no sample of /r"):
+    with pytest.raises(ConfigurationError, match="`x` is not a sample of /r"):
         sample_document(empty, "x")
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import shlex
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from command_lines import Command, Finished, caller, finish, one_error
+from edit_eval import evaluation
+from photographs import draw, name
 
 command = pytest.fixture(caller)
 
@@ -14,6 +22,82 @@ command = pytest.fixture(caller)
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     return finish(tmp_path_factory.mktemp("finished"))
+
+
+# -- forty mistakes, in the words in which they are answered --
+
+CONFIGURATION = """\
+benchmark: {type: table, data_path: photos/instructions.csv, limit: 2}
+diffusion_model: {type: image_folder, params: {folder: edits_a, device_ids: "cpu:1"}}
+reward_model: {type: testing, params: {device_ids: "cpu:1"}}
+evaluation: {controls: 0}
+"""
+FILES = {
+    "good.yaml": CONFIGURATION,
+    "e2.yaml": CONFIGURATION,
+    "tabs.yaml": "benchmark:\n\tdata_path: x\n",
+    "cut_off.json": '{"benchmark": {"type": "scenes"},',
+    "twice.yaml": f"{CONFIGURATION}evaluation: {{}}\n",
+    "empty.yaml": "# nothing yet\n",
+    "nocol.csv": "image,wish\nphotos/IMG_0000.jpg,x\n",
+    "bild.csv": "bild,instruction\nphotos/IMG_0000.jpg,x\n",
+    "header.csv": "image,instruction\n",
+    "nothing.csv": "",
+    "gone.csv": "image,instruction\nnowhere.jpg,Make it blue\n",
+    "blank.csv": "image,instruction\nphotos/IMG_0000.jpg,\n",
+    "commas.csv": "image,instruction\nphotos/IMG_0000.jpg,Make it, please, blue\n",
+    "notes.txt": "no picture\n",
+}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with photographs, edits, configurations good and bad, and a finished run. Nothing may change in it."""
+    folder = tmp_path_factory.mktemp("world")
+    draw(folder, 4)
+    rows = "".join(f"{name(number)},{name(number)}.jpg,Make it blue\n" for number in range(4))
+    (folder / "photos" / "instructions.csv").write_text(f"id,image,instruction\n{rows}")
+    for file, text in FILES.items():
+        (folder / file).write_text(text, "utf-8")
+    with pytest.MonkeyPatch.context() as patches:
+        patches.chdir(folder)
+        patches.setenv("XDG_CACHE_HOME", str(folder / ".cache"))
+        evaluation.evaluate("good.yaml", run_dir="done", report=False)
+    shutil.copytree(folder / "done", folder / "torn")
+    shutil.rmtree(folder / "torn" / "config")
+    return folder
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that somebody else has."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+LINES = Path(__file__).with_name("mistakes.txt").read_text("utf-8").splitlines()
+MISTAKES = {line.removeprefix("$ edit-eval "): LINES[n + 1] for n, line in enumerate(LINES) if line.startswith("$")}
+
+
+@pytest.mark.parametrize("typed", MISTAKES)
+def test_a_mistake_is_one_line(
+    command: Command, world: Path, taken: int, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    monkeypatch.chdir(world)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(world / ".cache"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    before = sorted(path for path in world.rglob("*") if ".cache" not in path.parts)
+    found = command(*shlex.split(typed.replace("PORT", str(taken))))
+    one_error(found, 2, MISTAKES[typed].replace("WORLD", str(world)).replace("PORT", str(taken)))
+    assert sum("error: " in line for line in found.err.splitlines()) == 1
+    assert sorted(path for path in world.rglob("*") if ".cache" not in path.parts) == before
+
+
+def test_there_are_forty_mistakes_and_more() -> None:
+    assert len(MISTAKES) > 40
+
+
+# -- the same of each flag --
 
 
 @pytest.mark.parametrize(

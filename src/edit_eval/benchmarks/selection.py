@@ -46,6 +46,8 @@ def select(
     the file `source`, for a filter value that no sample has, and when no sample is left.
     """
     none = f"no sample of {source}" if source else "no sample"
+    if not samples:
+        raise ConfigurationError(f"benchmark: there is {none.replace(' of ', ' in ')}; write a row for each picture")
     has: list[dict[str, set[str]]] = [
         {"categories": {s.category}, "difficulty": {s.difficulty}, "tags": {*s.tags}, "sample_ids": {s.id}}
         for s in samples
@@ -89,7 +91,9 @@ def _with_predecessors(samples: Sequence[Sample], chosen: Sequence[Sample]) -> t
 def _instead(stranger: str, known: set[str]) -> str:
     """The nearest value that some sample has; for want of one, those that there are."""
     there = sorted(value for value in known if value)
+    if not there:
+        return ", since no sample has any; leave it out"
     nearest = get_close_matches(stranger, there, 1)
     if nearest:
         return f"; did you mean `{nearest[0]}`?"
-    return f"; there are: {', '.join(there[:8]) or 'none'}{', ...' if len(there) > 8 else ''}"
+    return f"; there are: {', '.join(there[:8])}{', ...' if len(there) > 8 else ''}"

@@ -150,7 +150,7 @@ class Table(RowBenchmark):
             if not found.get(ours):
                 raise ConfigurationError(
                     f"benchmark.data_path: {where} has no column for the {ours}; it has {', '.join(there[:12])}; "
-                    f"say which it is: fields: {{{ours}: NAME}}"
+                    f"say which it is: `--set benchmark.fields.{ours}=NAME`"
                 )
         self._unused = [name for name in there if name not in found.values()]
         return {ours: theirs for ours, theirs in found.items() if theirs}

@@ -54,10 +54,10 @@ def extended(
     path = _base(written, label, folder)
     if path.resolve() in chain:
         circle = " -> ".join(each.name for each in (*chain[chain.index(path.resolve()) :], path))
-        raise ConfigurationError(f"{label}: {KEY}: {circle} goes in a circle; take `{KEY}` out of one of them")
+        raise ConfigurationError(f"{label}: {KEY}: circular: {circle}; remove `{KEY}` from one of them")
     base = read_extended(path, complete, chain)
     if not isinstance(base.values, dict):
-        raise ConfigurationError(f"{path}: nothing to extend: it is no mapping of keys (asked for by {label})")
+        raise ConfigurationError(f"{path}: cannot be extended, since it is not a mapping (`{KEY}` in {label})")
     files: dict[Place, str] = {}
     merged = _merge(base.values, values, (), base.files, str(path), files)
     return Merged(merged, files, folder if _names_a_class(values) or not _names_a_class(base.values) else base.folder)
@@ -76,8 +76,8 @@ def _base(written: Any, label: str, folder: Path) -> Path:
     if written in known:
         return known[written]
     meant = did_you_mean(written, known) if Path(written).name == written else ""
-    nearest = nearest_path(path) or meant or f"; it counts from {folder}"
-    raise ConfigurationError(f"{label}: {KEY}: no such file: {written}{nearest}")
+    remedy = meant or nearest_path(path) or "; it counts from the file's own folder, and `edit-eval list` shows names"
+    raise ConfigurationError(f"{label}: {KEY}: no such file: {written}{remedy}")
 
 
 def _merge(

@@ -96,12 +96,13 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant, or None."""
     by_lower = {n.lower(): n for n in names}
     word = name.strip().lower().replace("-", "_")
+    begun = [n for lower, n in by_lower.items() if len(word) > 2 and lower.startswith(word)]
+    if len(begun) == 1:
+        return begun[0]
     found = difflib.get_close_matches(word, by_lower, n=1, cutoff=0.6)
     if found:
         return by_lower[found[0]]
-    whole = [
-        n for lower, n in by_lower.items() if len(word) > 2 and (lower.startswith(word) or word in lower.split("_"))
-    ]
+    whole = [n for lower, n in by_lower.items() if len(word) > 2 and (n in begun or word in lower.split("_"))]
     return whole[0] if len(whole) == 1 else None
 
 

@@ -68,6 +68,14 @@ TOP_KEYS = (
 BENCHMARK_KEYS = ("type", "class_path", "language", "on_bad_sample", *Filters.model_fields)
 MODEL_KEYS = ("type", "class_path", "params")
 PROMPT_KEYS = ("system_prompt", "user_prompt_template")
+_NAMED: dict[tuple[str, int], Kind] = {
+    ("diffusion_model", 1): "edit_model",
+    ("edit_models", 2): "edit_model",
+    ("reward_model", 1): "judge",
+    ("judges", 2): "judge",
+    ("protocol", 1): "protocol",
+}
+"""Sections that are about one class: their first key, and how many keys lead there."""
 DEFAULT_BENCHMARK = "five_dimensions"
 
 _LETTERS = r"A-Za-z0-9_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -353,8 +361,22 @@ class Sections:
         if isinstance(value, dict):
             return value
         if value is not None:
-            self.faults.add(place, f"must be a mapping (key: value), not {shown(value)}")
+            self.faults.add(
+                place, f"must be a mapping (key: value), not {shown(value)}{self._as_a_mapping(place, value)}"
+            )
         return {}
+
+    def _as_a_mapping(self, place: Place, value: Any) -> str:
+        """What to write where somebody wrote the name alone."""
+        kind = _NAMED.get((place[0], len(place)))
+        if kind is None or not isinstance(value, str):
+            return ""
+        if components.locate(kind, value):
+            return f"; write {{type: {value}}}"
+        if kind == "protocol":
+            return did_you_mean(value, [entry.name for entry in components.known(kind)])
+        library = "diffusers" if kind == "edit_model" else "transformers"
+        return f"; write {{type: {library}, params: {{model_name: {value}}}}}"
 
     def _at(self, place: Place) -> Any:
         value: Any = self.raw

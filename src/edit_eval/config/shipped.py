@@ -35,5 +35,8 @@ def file_of(source: str | Path) -> str | Path:
     known = shipped()
     if name in known:
         return known[name]
+    beside = next((f"{name}{end}" for end in (".yaml", ".yml") if os.path.isfile(f"{name}{end}")), "")
+    if beside:
+        raise ConfigurationError(f"{name}: no such file; did you mean `{beside}`?")
     meant = did_you_mean(name, known) or "; `edit-eval list` shows the configurations that are known by name"
     raise ConfigurationError(f"{name}: no such file{meant}")

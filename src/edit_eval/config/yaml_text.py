@@ -19,6 +19,7 @@ from edit_eval.config.faults import nearest_path
 from edit_eval.errors import ConfigurationError
 
 LARGEST_FILE = 4 << 20  # bytes; a configuration with all its prompts has some tens of thousands
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 MOST_VALUES = 100_000  # after aliases are expanded; 306 bytes of them can stand for billions
 
 
@@ -48,11 +49,16 @@ def read_file(path: str | Path) -> Any:
         with open(path, "rb") as file:
             data = file.read(LARGEST_FILE + 1)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a path with a NUL in it
-        raise ConfigurationError(f"{path}: no such file{nearest_path(path)}") from None
+        meant = nearest_path(path) or "; `edit-eval init` writes one, `edit-eval list` shows those to start from"
+        raise ConfigurationError(f"{path}: no such file{meant}") from None
     except IsADirectoryError:
-        raise ConfigurationError(f"{path}: is a directory; give the YAML file in it") from None
+        raise ConfigurationError(f"{path}: is a folder{_in_its_place(Path(path))}") from None
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
+    if Path(path).suffix.lower() in _TABLES:
+        raise ConfigurationError(
+            f"{path}: that is a table, not a configuration; `edit-eval init --pictures {path}` writes one"
+        )
     if len(data) > LARGEST_FILE:
         raise ConfigurationError(
             f"{path}: larger than {LARGEST_FILE >> 20} MiB, so it is not a configuration; put the benchmark's file"
@@ -71,6 +77,16 @@ def parse_ours(text: str) -> Any:
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
+def _in_its_place(folder: Path) -> str:
+    """What to give where somebody gave a folder."""
+    if files := sorted((folder / "config").glob("[0-9]*.yaml")):
+        return f" of a run; `edit-eval status {folder}` shows the run, `edit-eval run {files[-1]}` repeats it"
+    files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
+    if files:
+        return f"; give the YAML file in it: {', '.join(map(str, files[:3]))}"
+    return f", not a configuration; `edit-eval init --pictures {folder}` writes one"
+
+
 def parse(text: str, source: str) -> Any:
     """The plain values of YAML text. Raises `ConfigurationError` with `source`, the line and the column."""
     try:
@@ -84,6 +100,9 @@ def parse(text: str, source: str) -> Any:
         mark = error.problem_mark or error.context_mark
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         problem = error.problem or error.context or "cannot be read"
+        problem = problem.replace("'<stream end>'", "the end of the file").replace(
+            "'<block end>'", "the end of a block"
+        )
         if "\\t" in problem:
             problem = "a tab; indent with spaces"
         elif "another document" in problem:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import hashlib
 import os
 import unicodedata
@@ -88,6 +90,10 @@ class ImageFolder:
         folder = Path(parameters.folder).expanduser()
         try:
             pictures = _SEEN[folder] = _digests(folder)
+        except FileNotFoundError:
+            near = difflib.get_close_matches(folder.name, _folders_beside(folder), n=1)
+            meant = f"; did you mean {folder.parent / near[0]}?" if near else "; it counts from the current folder"
+            raise ConfigurationError(f"folder: there is no folder {folder}{meant}") from None
         except OSError as error:
             raise ConfigurationError(f"folder: {folder} cannot be read ({error.strerror})") from error
         digest = hashlib.sha256()
@@ -109,6 +115,12 @@ def _digests(folder: Path) -> dict[str, str]:
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
     )
     return {path.name: file_digest(path) for path in pictures}
+
+
+def _folders_beside(folder: Path) -> list[str]:
+    with contextlib.suppress(OSError):
+        return [path.name for path in folder.parent.iterdir() if path.is_dir()]
+    return []
 
 
 def _without_ending(sample_id: str) -> str:

@@ -11,7 +11,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,8 @@ class Place:
     """Whether nobody named it, and the same evaluation is in it."""
     sources: tuple[Path, ...] = ()
     """Earlier runs that have edits which this one wants."""
+    elsewhere: Mapping[Path, int] = field(default_factory=dict)
+    """Where somebody named the folder: earlier runs that have edits which it wants and nobody takes over; how many."""
     recalled: Recalled | None = None
     """What is in it, where it was read already."""
     new_for: str = ""
@@ -162,22 +164,36 @@ class Place:
         if self.sources:
             runs = ", ".join(map(str, self.sources))
             taken = f"reusing matching results from earlier runs ({runs}); `--run-dir NEW` starts from scratch"
-        said = (f"run directory: {directory.path}{end}", was_another(directory, now), taken)
+        there = [
+            f"{run} already has {count} of these edits; `--reuse {run}` copies them instead of making them again"
+            for run, count in self.elsewhere.items()
+        ]
+        said = (f"run directory: {directory.path}{end}", was_another(directory, now), taken, *there)
         return [note for note in said if note]
 
 
-def find_place(named: str | Path | None, name: str, now: Experiment, retry: Callable[[Status], bool]) -> Place:
+def find_place(
+    named: str | Path | None,
+    name: str,
+    now: Experiment,
+    retry: Callable[[Status], bool],
+    *,
+    reuses: bool = False,
+) -> Place:
     """Where a run goes: the folder that was named, or else one where what was made once is not made again.
 
     That is the newest run of the configuration called `name` that is the same evaluation, finished or not. Otherwise a
-    new folder is thought of, with the earlier runs that have edits which it wants. Nothing is written.
+    new folder is thought of, with the earlier runs that have edits which it wants; of a folder that was named they are
+    only told, unless it `reuses` others already. Nothing is written.
     """
     if named is not None:
         folder = Path(named)
-        try:
-            return Place(folder, recalled=_recall(folder, Matrix(now), retry))
-        except (OSError, RunDirectoryError):  # whoever begins the run says why
-            return Place(folder)
+        recalled = None
+        with contextlib.suppress(OSError, RunDirectoryError):  # whoever begins the run says why
+            recalled = _recall(folder, Matrix(now), retry)
+        others = [run for run in runs_of(name)[:LOOKED_AT] if run.resolve() != folder.resolve()]
+        elsewhere = {} if reuses else _sources(others, recalled.matrix if recalled else Matrix(now))
+        return Place(folder, recalled=recalled, elsewhere=elsewhere)
     earlier = runs_of(name)[:LOOKED_AT]
     for folder in earlier:
         before = None
@@ -185,7 +201,7 @@ def find_place(named: str | Path | None, name: str, now: Experiment, retry: Call
             before = recorded(RunDirectory.existing(folder))
         if now.is_as(before):
             return Place(folder, found=True, recalled=_recall(folder, Matrix(now), retry))
-    return Place(new_folder(name), sources=_sources(earlier, Matrix(now)), new_for=name)
+    return Place(new_folder(name), sources=tuple(_sources(earlier, Matrix(now))), new_for=name)
 
 
 def refuse_a_python_without_utf_8() -> None:
@@ -246,20 +262,20 @@ def _stem(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name)
 
 
-def _sources(runs: Sequence[Path], matrix: Matrix) -> tuple[Path, ...]:
-    """The runs that have edits which are wanted; of several with the same ones, the newest."""
+def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, int]:
+    """The runs that have edits which are wanted, and how many; of several with the same ones, the newest."""
     wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
-    sources = []
-    for run in runs:
+    sources = {}
+    for run in runs if wanted else ():
         try:
             recorded = RunDirectory.existing(run).read("edits")
             there = {r["key"] for r in recorded if r["status"] == Status.OK.value} & wanted
         except (OSError, RunDirectoryError):  # somebody else's, or damaged: no reason not to begin
             continue
         if there:
-            sources.append(run)
+            sources[run] = len(there)
             wanted -= there
-    return tuple(sources)
+    return sources
 
 
 def was_another(directory: RunDirectory, now: Experiment) -> str:

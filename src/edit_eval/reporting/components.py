@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from edit_eval.config.components import KINDS, WORDS, Description, Kind, describe, known
-from edit_eval.config.shipped import FOLDER, shipped, summary
+from edit_eval.config.shipped import shipped, summary
 from edit_eval.reporting.terminal_text import one_line, padded, print_beside, stdout_console
 
 _SECTIONS: dict[Kind, str] = {
@@ -61,7 +61,7 @@ def print_components(console: Console | None = None) -> None:
         print_beside(console, Text(f"  {padded(name, width)}  ", style="cyan"), Text(summary(path)))
     console.print()
     console.print(Text("`edit-eval describe TYPE` prints the parameters of one.", style="dim"))
-    console.print(Text(f"Copy a configuration from {FOLDER}", style="dim"), soft_wrap=True)
+    console.print(Text("`edit-eval init --from NAME` writes a copy of a configuration.", style="dim"))
 
 
 # -- edit-eval describe --

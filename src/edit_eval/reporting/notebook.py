@@ -23,11 +23,10 @@ from edit_eval.reporting.page.gallery import Pictures
 from edit_eval.reporting.page.rendering import groups_of, template_environment
 from edit_eval.reporting.page.texts import judgement_status, named_score, text
 from edit_eval.reporting.page.thumbnails import Size, thumbnails
-from edit_eval.reporting.page.verdict import sentence
 from edit_eval.reporting.passports import passport_lines
 from edit_eval.reporting.tables import coverage_line
 from edit_eval.reporting.terminal_text import one_line, whole_words
-from edit_eval.statistics.comparison import Comparison
+from edit_eval.reporting.verdict import verdict_lines
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
 """How many samples have their pictures shown, of how many edit models; rows of the table; notes."""
@@ -56,10 +55,8 @@ class _Shown:
     said: tuple[_Said, ...] = ()
 
 
-def notebook_html(
-    results: Results, summary: Mapping[str, Any], page: Path, comparison: Comparison | None, *, language: str
-) -> str:
-    """The run in HTML. `page` is its report, which is named where it is there; `comparison` that of its edit models."""
+def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, language: str) -> str:
+    """The run in HTML. `page` is its report, which is named where it is there."""
     found = entries(summary["results"])
     samples = with_known_sources(_spread(results.samples))
     models = results.edit_models[:MODELS]
@@ -76,7 +73,7 @@ def notebook_html(
         examined=passport_lines(summary, language),
         wrong=wrong_lines(summary, language),
         controls_are_off=controls_are_off(summary),
-        verdicts=_verdicts(comparison, language),
+        verdicts=verdict_lines(summary, language),
         rows=found[:ROWS],
         more_rows=max(0, len(found) - ROWS),
         groups=lambda parts: groups_of(parts, True),
@@ -110,17 +107,6 @@ def _spread(samples: Sequence[Sample]) -> list[Sample]:
     """As many as are shown, evenly spaced in the benchmark's order: neither the best nor the worst."""
     count = min(SAMPLES, len(samples))
     return [samples[place * len(samples) // count] for place in range(count)]
-
-
-def _verdicts(comparison: Comparison | None, language: str) -> list[tuple[str, str]]:
-    """For each judge who is better, in a sentence."""
-    if comparison is None:
-        return []
-    told = []
-    for judge in comparison.judges:
-        columns = [column for column in comparison.columns if column.judge == judge]
-        told.append((judge, sentence(columns, [pair for pair in comparison.pairs if pair.judge == judge], language)))
-    return [(judge, words) for judge, words in told if words]
 
 
 def _row(

@@ -23,13 +23,13 @@ def selected(results: Results, ids: Collection[str]) -> Results:
     known = {sample.id for sample in results.samples}
     for one in ids:
         if one not in known:
-            raise ConfigurationError(f"`{one}` is no sample of {results.directory}{did_you_mean(one, known)}")
+            raise ConfigurationError(f"`{one}` is not a sample of {results.directory}{did_you_mean(one, known)}")
     if not ids:
-        raise ConfigurationError("no sample is named")
+        raise ConfigurationError("no sample was named")
     chosen = set(ids)
     note = (
-        f"{len(chosen)} of {len(known)} samples, which somebody chose: the numbers here hold for them alone, "
-        "and are no result of the benchmark"
+        f"{len(chosen)} of {len(known)} samples, chosen by hand: these numbers hold for them alone, "
+        "and are not a result of the benchmark"
     )
     return replace(
         results,
@@ -58,7 +58,7 @@ def ids_in(file: Path) -> list[str]:
             if COLUMN not in (rows.fieldnames or ()):
                 raise ConfigurationError(
                     f"{file} has no column `{COLUMN}`; save the CSV from the report's gallery (Export), "
-                    f"or write `{COLUMN}` and then an id a line"
+                    f"or write `{COLUMN}` and then one id per line"
                 )
             found = dict.fromkeys(row[COLUMN] for row in rows if row[COLUMN])
     except (OSError, UnicodeDecodeError, csv.Error) as error:

@@ -49,7 +49,7 @@ def look_at_model(kind: Kind, written: str, pictures: Pictures) -> Model:
     if not equals or not NAME.fullmatch(name) or os.path.lexists(written):
         name, rest = "", written
     if not rest.strip():
-        raise ConfigurationError(f"{flag}: nothing is given; `edit-eval init -h` shows what it takes")
+        raise ConfigurationError(f"{flag}: it is empty; `edit-eval init -h` shows what it accepts")
     found = _edits(rest, pictures) if kind == "edit_model" else _judge(rest)
     if found is None:
         found = _either(kind, flag, rest)
@@ -65,15 +65,15 @@ def _edits(written: str, pictures: Pictures) -> Model | None:
             return _weights("diffusers", written, "weights in a folder")
         if (folder / "config.json").exists():
             raise ConfigurationError(
-                f"--edits {written}: no {_INDEXES[0]} in it, so it is no pipeline of diffusers; a model that judges"
-                f" goes to `--judge {written}`"
+                f"--edits {written}: no {_INDEXES[0]} in it, so it is not a diffusers pipeline; for a judge give"
+                f" `--judge {written}`"
             )
         return _finished(folder, pictures)
     if written in pictures.columns:
         params = {"table": pictures.table, "column": written, **_HERE}
         return Model(_name(written), {"type": "table_column", "params": params}, f"the column {written} of the table")
     if os.path.isfile(written) and not written.endswith(".py"):
-        raise ConfigurationError(f"--edits {written}: that is a file; give the folder of its edits, or of its weights")
+        raise ConfigurationError(f"--edits {written}: that is a file; give the folder of the edits or of the weights")
     known = [release.name for release in RELEASES]
     if _HUB_NAME.fullmatch(written):
         release = next((each for each in RELEASES if each.name == written), None)
@@ -90,7 +90,7 @@ def _finished(folder: Path, pictures: Pictures) -> Model:
     there = [name for name in pictures_of(folder) if name.lower().endswith(SUFFIXES)]
     if not there:
         raise ConfigurationError(
-            f"--edits {folder}: neither pictures ({', '.join(SUFFIXES)}) nor a {_INDEXES[0]} in it"
+            f"--edits {folder}: it has neither pictures ({', '.join(SUFFIXES)}) nor a {_INDEXES[0]}"
         )
     stems = {stem(name) for name in there}
     if pictures.names and not stems & set(pictures.ids) and stems & set(pictures.names) and pictures.source_column:
@@ -98,8 +98,8 @@ def _finished(folder: Path, pictures: Pictures) -> Model:
     count = len(stems & set(pictures.ids)) if pictures.ids else len(there)
     if not count:
         raise ConfigurationError(
-            f"--edits {folder}: {there[0]} and the others are called as no sample is; rename each as its sample"
-            f" ({', '.join(pictures.ids[:3])}, ...)"
+            f"--edits {folder}: no picture in it has the name of a sample; rename {there[0]} and the others after the"
+            f" samples: {', '.join(pictures.ids[:3])}, ..."
         )
     missing = [one for one in pictures.ids if one not in stems]
     lacks = f"; without {', '.join(missing[:5])}{', ...' if missing[5:] else ''}" if missing else ""
@@ -113,7 +113,7 @@ def _judge(written: str) -> Model | None:
         return _server("chat_endpoint", "--judge", server)
     if os.path.isdir(written):
         if not (Path(written) / "config.json").exists():
-            raise ConfigurationError(f"--judge {written}: no config.json in it, so there are no weights of a judge")
+            raise ConfigurationError(f"--judge {written}: no config.json in it, so it is not a judge")
         return _weights("transformers", written, "weights in a folder")
     if os.path.isfile(written) and written.lower().endswith(_REPLIES):
         section = {"type": "recorded", "params": {"path": written, **_HERE}}
@@ -129,14 +129,13 @@ def _either(kind: Kind, flag: str, written: str) -> Model:
         described = next(d for d in components.describe(written) if d.kind == kind)
         if required := [parameter.name for parameter in described.parameters if parameter.required]:
             raise ConfigurationError(
-                f"{flag} {written}: it takes more than a name ({', '.join(required)}); {_remedies(kind)}"
+                f"{flag} {written}: it needs parameters ({', '.join(required)}); {_remedies(kind)}"
             )
         return Model(_name(written), {"type": written}, described.summary.rstrip("."), True)
     if ".py:" in written or re.fullmatch(r"[\w.]+:\w+|\w+(\.\w+)+", written):
-        path = components.normalise_class_path(written)
         try:
-            components.import_class(kind, path, Path.cwd())
-        except components.NotHere as error:
+            components.import_class(kind, components.normalise_class_path(written), Path.cwd())
+        except ConfigurationError as error:
             raise ConfigurationError(f"{flag}: {error}") from None
         return Model(_name(written.rpartition(":")[2].rpartition(".")[2]), {"class_path": written}, "of your own", True)
     if os.sep in written or os.path.lexists(written):

@@ -77,7 +77,7 @@ def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str
         raise ConfigurationError(f"--pictures: no such file or folder: {written}{meant}")
     found = _folder(given, instruction) if given.is_dir() else _file(given, dict(fields or {}))
     if instruction and not found.new_file:
-        raise ConfigurationError("--instruction: these pictures have instructions of their own; leave it out")
+        raise ConfigurationError("--instruction: these pictures already have instructions; leave it out")
     return found
 
 
@@ -120,7 +120,7 @@ def _on_the_hub(written: str) -> Pictures:
 def _file(path: Path, fields: dict[str, str]) -> Pictures:
     suffix = path.suffix.lower()
     if suffix in (".yaml", ".yml"):
-        raise ConfigurationError(f"--pictures {path}: that is a configuration already: `edit-eval doctor {path}`")
+        raise ConfigurationError(f"--pictures {path}: that is already a configuration: `edit-eval doctor {path}`")
     if suffix in PICTURES:
         raise ConfigurationError(f"--pictures {path}: that is one picture; give its folder: `--pictures {path.parent}`")
     if is_archive(path):
@@ -175,9 +175,9 @@ def _folder(folder: Path, instruction: str) -> Pictures:
     pictures = pictures_of(folder)
     try:
         table = find_table(folder)
-    except ConfigurationError:
-        if [name for name in _names(folder) if name.lower().endswith(TEXT_TABLES)]:  # several tables, and none is named
-            raise
+    except ConfigurationError as error:
+        if [name for name in _names(folder) if name.lower().endswith(TEXT_TABLES)]:  # several, and none is named
+            raise _from_flag(error) from None
         table = None
     if isinstance(table, PictureFolder):
         row = [row for row in table.rows((), lambda share: None) if "instruction" in row]
@@ -257,7 +257,7 @@ def _count(number: int, word: str) -> str:
 
 def _from_flag(error: ConfigurationError) -> ConfigurationError:
     """What a benchmark says of its `data_path`, said of the flag."""
-    text = re.sub(r"fields: \{(\w+): NAME\}", r"`--field \1=NAME`", str(error))
+    text = re.sub(r"--set benchmark\.fields\.", "--field ", str(error))
     return ConfigurationError(
         text.replace("benchmark.data_path", "--pictures").replace("benchmark.fields.", "--field ")
     )

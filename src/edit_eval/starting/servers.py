@@ -25,7 +25,7 @@ def only_model(flag: str, address: str) -> str:
     request = urllib.request.Request(f"{address.rstrip('/')}/models")
     if key := os.environ.get(KEY):
         request.add_header("Authorization", f"Bearer {key}")
-    more = f"give its name: `{flag} MODEL@{address}`"
+    more = f"name its model: `{flag} MODEL@{address}`"
     try:
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=SECONDS) as answer:
             document = json.loads(answer.read(LARGEST))
@@ -40,7 +40,7 @@ def only_model(flag: str, address: str) -> str:
         words = getattr(reason, "strerror", None) or str(reason)
         raise ConfigurationError(f"{flag} {address}: no answer ({words}); start the server, or {more}") from None
     except (KeyError, TypeError):
-        raise ConfigurationError(f"{flag} {address}: its list of models cannot be read; {more}") from None
+        raise ConfigurationError(f"{flag} {address}: its list of models is unreadable; {more}") from None
     if len(names) == 1:
         return names[0]
     there = f"it has {', '.join(names[:8])}" if names else "it names no model"

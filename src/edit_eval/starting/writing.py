@@ -44,14 +44,14 @@ class Started:
 def refuse_to_overwrite(file: Path, force: bool) -> None:
     """Raises `ConfigurationError` for a file that is there, and for a folder."""
     if file.is_dir():
-        raise ConfigurationError(
-            f"{file} is a folder; FILE is the configuration to write: `edit-eval init --pictures {file}` takes pictures"
-        )
+        raise ConfigurationError(f"{file} is a folder; for the pictures in it type `edit-eval init --pictures {file}`")
     if file.suffix.lower() not in (".yaml", ".yml"):
-        known = " (or `--from`, to start from a configuration of `list`)" if str(file) in shipped() else ""
-        raise ConfigurationError(f"{file}: a configuration ends with .yaml: `edit-eval init {file}.yaml`{known}")
+        meant = f"--from {file}" if str(file) in shipped() else f"{file}.yaml"
+        raise ConfigurationError(
+            f"{file}: a configuration's name ends with .yaml; did you mean `edit-eval init {meant}`?"
+        )
     if os.path.lexists(file) and not force:
-        raise ConfigurationError(f"{file} exists already; `--force` replaces it, or give another name")
+        raise ConfigurationError(f"{file} already exists; `--force` replaces it, or give another name")
 
 
 def copy_shipped(name: str, file: Path) -> Started:

@@ -212,7 +212,9 @@ def refuse_incomparable(columns: Sequence[Column]) -> None:
     asked alike (another source image, instruction, rubric, ...), and not one sample in common.
     """
     if len(columns) < 2:
-        raise ConfigurationError("a comparison needs two runs or more, or one run with several edit models")
+        raise ConfigurationError(
+            "a comparison needs two runs or more, or one run with several edit models: `edit-eval compare RUN RUN`"
+        )
     for a, b in combinations(columns, 2):
         reasons = differences(_whole_identity(a), _whole_identity(b))
         if reasons:

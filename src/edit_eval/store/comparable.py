@@ -80,7 +80,9 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
     model alone. A judge is known by its parameters, whatever the runs call it; it has its name in the first run.
     """
     if not runs:
-        raise ConfigurationError("a comparison needs two runs or more, or one run with several edit models")
+        raise ConfigurationError(
+            "a comparison needs two runs or more, or one run with several edit models: `edit-eval compare RUN RUN`"
+        )
     names = run_names([run.results.directory for run in runs])
     shared, notes = _shared_judges(runs, names)
     first = _edit_model(runs[0], runs[0].results.edit_models[0])

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from edit_eval.command_line import Debug, answer, verb, wants_json
+from edit_eval.command_line import Debug, answer, say, verb, wants_json
 from edit_eval.errors import ConfigurationError
+from edit_eval.reporting.chinese.spoken import said
 from edit_eval.verbs.arguments import Config
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ else:
 T = TypeVar("T")
 
 starting = typer.Typer()
-config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What a configuration comes to.")
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show what a configuration amounts to.")
 
 PICTURES = "a folder, a table (CSV, JSON, JSONL, Parquet), OWNER/NAME on the Hub, or a benchmark of `list`"
 EDITS = "a folder of finished edits or of weights, OWNER/NAME on the Hub, MODEL@http://..., FILE.py:CLASS"
@@ -117,11 +118,11 @@ def _asked(question: str, likely: str, read: Callable[[str], T], flag: str = "")
             raise ConfigurationError(f"{flag} is missing. {question}")
         return read(likely)
     while True:
-        given = typer.prompt(question, default=likely or None, err=True)
+        given = typer.prompt(said(question), default=likely or None, err=True)
         try:
             return read(str(given))
         except ConfigurationError as error:
-            print(f"  {error}", file=sys.stderr)
+            say(f"  {error}")
 
 
 def _fields(written: list[str]) -> dict[str, str]:
@@ -149,15 +150,15 @@ def _say_and_check(made: Started) -> None:
     }
 
     def show() -> None:
-        print("\n".join(f"wrote {path}" for path in document["written"]))
+        print("\n".join(said(f"wrote {path}") for path in document["written"]))
         print()
         if findings:
             print_findings(findings)
             print()
         if table:
-            print(f"Fill in the column `instruction` of {table} ({empty} are empty), then type:")
+            print(said(f"Fill in the column `instruction` of {table} ({empty} are empty), then type:"))
         else:
-            print("Mend that, then type:" if stops else "Next:")
+            print(said("Fix that, then type:" if stops else "Next:"))
         print(f"  {next_}")
 
     answer(lambda: document, show)
@@ -165,12 +166,12 @@ def _say_and_check(made: Started) -> None:
         sys.exit(3)
 
 
-@starting.command(short_help="Print what makes a shell complete this command.")
+@starting.command(short_help="Print a shell's completion script.")
 def completion(
     shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="Which shell.")],
     debug: Debug = False,
 ) -> None:
-    """Print the completion script of a shell; `edit-eval --install-completion` puts it where your shell finds it."""
+    """Print a shell's completion script; `edit-eval --install-completion` puts it where your shell finds it."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     if shell not in ("bash", "zsh", "fish"):

@@ -14,6 +14,8 @@ GOLDEN = """\
 
 **Coverage: 2 of 3 scored.** 1 judge refused. **Below the required coverage of 100%.**
 
+model_a scores 7.00 (out of 10) with judge; 2 of 3 are scored.
+
 Worth knowing:
 
 - one damaged line

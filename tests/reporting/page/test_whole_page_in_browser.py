@@ -257,3 +257,19 @@ def test_paper_has_everything_and_nothing_to_press(report: Report, open_page: Ca
     pressed = "() => [...document.querySelectorAll('button, input, select')].some((one) => one.getClientRects().length)"
     assert tab.evaluate(pressed) is False
     assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(27, 26, 24)", "dark on white"
+
+
+def test_a_row_a_bar_and_a_picture_are_followed(report: Report, open_page: Callable[..., Any]) -> None:
+    tab = open_page(report)
+    tab.locator("#verdict .ranks td.problem a").first.click()
+    tab.wait_for_function("() => document.querySelectorAll('.card').length === 1")
+    assert tab.inner_text("#gallery-count").startswith(f"1 of {SAMPLES} samples")
+    tab.evaluate("document.getElementById('breakdown').scrollIntoView()")
+    tab.locator("[data-chart=categories] svg .mark-symbol path").first.click()
+    tab.wait_for_function("() => location.hash.includes('category=physical')")
+    tab.wait_for_function("() => document.querySelectorAll('.card').length === 9")
+    tab.evaluate("scrollTo(0, 0)")
+    tab.locator(".looks:has([data-text='look.disputed']) .look-pictures").first.click()
+    tab.locator("#detail").wait_for()
+    asked = dict(parse_qsl(tab.evaluate("location.hash.slice(1)")))
+    assert (asked["left"], asked["right"]) == ("edit:alpha", "edit:gamma")

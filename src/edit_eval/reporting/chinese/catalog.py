@@ -20,9 +20,11 @@ _FIELD = re.compile(r"\{(\w+)\}")
 _FOLLOWS = re.compile(r"(?<=\w\})\{(\w+)\}")
 _NUMBER = re.compile(r"[-+~<>]?\d[\d.,%/…–]*(?:, (?:\d+|…))*")
 _CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
+_HAN, _LATIN = "[\u4e00-\u9fff]", r"[\w`/~+-]"
 _JOINED = {"; ": "；", ": ": "："}
 _PROSE = re.compile(r"(?<![\w-])[a-z]+ [a-z]+ [a-z]{2,}(?![\w-])")
 """English in a sentence."""
+_SAID_OF_SOMETHING = re.compile("(is|are|was|has|have|does|did|cannot|could|must|needs|takes|holds|ends|claims) ")
 _DEEPEST = 6
 
 
@@ -142,8 +144,15 @@ def _counts(name: str) -> bool:
 
 @cache
 def templates() -> tuple[Template, ...]:
-    """All of the catalog."""
-    return tuple(Template.of(english, chinese) for english, chinese in entries().items())
+    """All of the catalog; what begins with a verb also behind whatever it may be said of."""
+    known = {_FIELD.sub("{}", english) for english in entries()}
+    made = [Template.of(english, chinese) for english, chinese in entries().items()]
+    made += [
+        Template.of(f"{{subject}} {english}", f"{{subject}} {chinese}")
+        for english, chinese in entries().items()
+        if _SAID_OF_SOMETHING.match(english) and "{} " + _FIELD.sub("{}", english) not in known
+    ]
+    return tuple(made)
 
 
 @cache
@@ -171,14 +180,16 @@ def tags() -> Mapping[str, str]:
 @cache
 def parts() -> dict[str, dict[str, str]]:
     """The files of the catalog, each English to Chinese: one a room, `words` and `tags`."""
+    folder = files("edit_eval.reporting.chinese").joinpath("texts")
+    found = sorted(folder.iterdir(), key=lambda file: file.name)
+    return {file.name.removesuffix(".yaml"): read(file.read_text(encoding="utf-8")) for file in found}
+
+
+def read(text: str) -> dict[str, str]:
+    """One file's entries."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    folder = files("edit_eval.reporting.chinese").joinpath("texts")
-    return {
-        file.name.removesuffix(".yaml"): yaml.load(file.read_text(encoding="utf-8"), loader) or {}
-        for file in sorted(folder.iterdir(), key=lambda file: file.name)
-    }
+    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
 
 
 @cache
@@ -271,20 +282,20 @@ def _listed(bare: str, depth: int, *, every: bool = False) -> str | None:
         return None
     said = [_line(part, depth - 1) for part in parts]
     known = [a != b or not re.search("[A-Za-z]{2}", b) for a, b in zip(said, parts, strict=True)]
-    if said == parts or (every and not all(known)) or any(map(_PROSE.search, said)):
+    changed = sum(a != b for a, b in zip(said, parts, strict=True))
+    if changed < 1 + every or (every and not all(known)) or any(map(_PROSE.search, said)):
         return None
     return "，".join(said)
 
 
 def _filled(chinese: str, values: Mapping[str, str]) -> str:
-    """The Chinese template with its fields; where one begins or ends no space is left between Chinese characters."""
+    """The Chinese template with its fields: a space where Chinese meets Latin, and none where it meets Chinese."""
     made = ""
     for i, part in enumerate(_FIELD.split(chinese)):
         piece = re.sub("^, ", "，", values[part]) if i % 2 else part
-        for _ in range(2):  # the space may be the template's or the value's
-            if made[-1:] == " " and re.match(_CHINESE, piece) and re.search(_CHINESE + " $", made):
-                made = made[:-1]
-            if piece[:1] == " " and re.search(_CHINESE + "$", made) and re.match(" " + _CHINESE, piece):
-                piece = piece[1:]
+        if re.search(_CHINESE + " ?$", made) and re.match(" ?" + _CHINESE, piece):
+            made, piece = made.rstrip(), piece.lstrip()
+        elif re.fullmatch(f"{_HAN}{_LATIN}|{_LATIN}{_HAN}", made[-1:] + piece[:1]):
+            made += " "
         made += piece
     return made

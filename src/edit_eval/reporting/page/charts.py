@@ -20,6 +20,7 @@ import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.agreement_chart import agreement
 from edit_eval.reporting.page.axes import Axis, axis_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
@@ -334,19 +335,29 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     series = list(dict.fromkeys(colour_of.values()))
     # A failed edit has no judge, a skipped sample no model: a bar that belongs to no colour is grey.
     colour_of |= {(name, ""): name for name in map(one_line, results.edit_models) if name in series}
+
+    def series_of(failure: Failure) -> str:
+        return colour_of.get((failure.edit_model, failure.judge), "")
+
     reasons: dict[tuple[str, Status, str], list[Failure]] = {}
     for failure in [*failures(results), *missing_scores(results)]:
         reasons.setdefault((failure.score, failure.status, failure.reason), []).append(failure)
     ordered = sorted(reasons.items(), key=lambda item: -sum(failure.count for failure in item[1]))
     others = text("failures.others", language, count=len(ordered) - MOST_REASONS)
-    rows = []
-    for place, ((score, status, reason), some) in enumerate(ordered):
+    rows = [
+        {
+            **_failure_row(_status(score, status, language), reason, series_of(failure), failure.count, language),
+            "samples": to_failures(asdict(failure)),
+        }
+        for (score, status, reason), some in ordered[:MOST_REASONS]
+        for failure in some
+    ]
+    rest: Counter[str] = Counter()
+    for _, some in ordered[MOST_REASONS:]:
         for failure in some:
-            name = colour_of.get((failure.edit_model, failure.judge), "")
-            words = (_status(score, status, language), reason) if place < MOST_REASONS else (others, "")
-            rows.append(
-                {**_failure_row(*words, name, failure.count, language), "samples": to_failures(asdict(failure))}
-            )
+            rest[series_of(failure)] += failure.count
+    unscored = {"samples": link(status="unscored")}
+    rows += [{**_failure_row(others, "", name, count, language), **unscored} for name, count in rest.items()]
     if not rows:
         return []
     labels = list(dict.fromkeys(row["label"] for row in rows))

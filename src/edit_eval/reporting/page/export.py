@@ -25,6 +25,7 @@ from edit_eval.reporting.selection import selected
 from edit_eval.statistics.summary import summarise
 
 SIDE = 1024
+_OTHERS = (".pdf", ".md", ".txt", ".json", ".csv", ".png", ".docx", ".tar", ".gz", ".tgz")
 """Pixels of the longest side of a picture, where nobody says otherwise."""
 SMALLEST, LARGEST = 64, 4096
 PICTURES = "pictures"
@@ -71,6 +72,11 @@ def export(
     in_limits(side)
     results = replace(results, samples=with_known_sources(results.samples))
     suffix = target.suffix.lower()
+    if suffix in _OTHERS:
+        raise ConfigurationError(
+            f"{target}: {suffix} is not supported; give a .html file (a browser can print it as PDF), a .zip file"
+            " or a folder"
+        )
     if target.is_dir() and (suffix in (".html", ".htm", ".zip") or any(target.iterdir())):
         raise ConfigurationError(f"{target} already exists; name a new folder, or a file that ends in .html or .zip")
     try:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from edit_eval.execution.drivers.contract import Meter
 from edit_eval.reporting.chinese.renderables import told
+from edit_eval.reporting.chinese.spoken import said
 from edit_eval.reporting.progress.view import CategoryDone, DeviceView, Judged, Line, Plan, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import (
     asked_words,
@@ -163,7 +164,7 @@ def plan_table(plan: Plan) -> ConsoleRenderable:
         name = ("edits by " if row.kind == "edit" else "scores by ") + row.model
         about = [*([first_samples(row)] if row.first else []), *asked_words(row)]
         first = Text(", ".join(about) or "in any order", style="" if row.first else "dim")
-        table.add_row("" if name == before else Name(name), devices(row.devices), str(row.count), first)
+        table.add_row("" if name == before else Name(said(name)), devices(row.devices), str(row.count), first)
         before = name
     schedule = tagged("schedule", "dim", Text.assemble(plan.schedule, (f"  {plan.explanation}", "dim")))
     return Padding(Group(schedule, Padding(table, (0, 0, 0, TAG + 2))), (1, 0))

@@ -1,0 +1,149 @@
+"""`extends`: what a configuration takes over from another one, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edit_eval.config.loading import as_written, load_configuration
+from edit_eval.config.shipped import shipped
+from edit_eval.config.yaml_text import parse
+from edit_eval.config.yaml_writing import write_yaml
+from edit_eval.errors import ConfigurationError
+
+Write = Callable[[str, Any], str]
+BASE = {
+    "benchmark": {"type": "scenes", "limit": 3, "categories": ["物理", "环境"]},
+    "diffusion_model": {"type": "testing", "params": {"device_ids": "cpu:2", "steps": 4}},
+    "reward_model": {"type": "testing", "params": {"device_ids": "cpu:1"}},
+    "execution": {"pilot": False},
+}
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    monkeypatch.chdir(tmp_path)
+
+    def written(name: str, values: Any) -> str:
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(yaml.safe_dump(values, allow_unicode=True, sort_keys=False), "utf-8")
+        return name
+
+    written("base.yaml", BASE)
+    return written
+
+
+def test_mappings_are_merged_and_all_else_takes_the_place_of_the_base(write: Write) -> None:
+    changes = {"benchmark": {"limit": 1, "categories": ["社会"]}, "diffusion_model": {"params": {"steps": 9}}}
+    mine = load_configuration(write("sub/mine.yaml", {"extends": "../base.yaml", **changes}))
+    assert (mine.benchmark.filters.limit, mine.benchmark.filters.categories) == (1, ("社会",))
+    assert mine.edit_models["testing"].parameters["steps"] == 9
+    assert mine.edit_models["testing"].placement.device_ids == ("cpu:0", "cpu:1")
+    assert mine.execution.pilot is False
+    assert mine.name == "mine"
+
+
+def test_a_section_of_another_class_stands_alone(write: Write) -> None:
+    """Parameters of the base's class would be unknown to it."""
+    section = {"type": "copy_source", "params": {"device_ids": "cpu:1"}}
+    mine = load_configuration(write("mine.yaml", {"extends": "base.yaml", "diffusion_model": section}))
+    assert mine.edit_models["copy_source"].parameters == {}
+    table = load_configuration(write("other.yaml", {"extends": "base.yaml", "benchmark": "ladder"}))
+    assert (table.benchmark.type, table.benchmark.filters.limit) == ("ladder", None)
+
+
+def test_several_models_take_the_place_of_one(write: Write) -> None:
+    models = {"a": {"type": "testing"}, "b": {"type": "copy_source"}}
+    mine = load_configuration(write("mine.yaml", {"extends": "base.yaml", "edit_models": models}))
+    assert list(mine.edit_models) == ["a", "b"]
+
+
+def test_null_takes_a_value_of_the_base_away(write: Write) -> None:
+    mine = load_configuration(write("mine.yaml", {"extends": "base.yaml", "benchmark": {"limit": None}}))
+    assert mine.benchmark.filters.limit is None
+
+
+def test_a_chain_and_a_shipped_name(write: Write) -> None:
+    write("middle.yaml", {"extends": "demo", "benchmark": {"limit": 2}})
+    mine = load_configuration(write("mine.yaml", {"extends": "middle.yaml", "execution": {"pilot": False}}))
+    demo = load_configuration("demo")
+    assert mine.edit_models == demo.edit_models
+    assert mine.judges == demo.judges
+    assert mine.benchmark.filters.limit == 2
+    values, origin = as_written("mine.yaml", overrides=["execution.schedule=pull"], limit=1)
+    assert origin(("benchmark", "type")) == str(shipped()["demo"])
+    assert origin(("benchmark", "limit")) == "--limit"
+    assert origin(("execution", "schedule")) == "--set"
+    assert origin(("execution", "pilot")) == ""
+    assert values["benchmark"] == {"type": "scenes", "limit": 1}
+
+
+def test_a_class_of_ones_own_is_found_beside_the_file_that_names_it(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "own.py").write_text(
+        "class Editor:\n    def __init__(self, parameters): ...\n    def load(self, devices): ...\n"
+        "    def edit(self, request, on_step): ...\n"
+    )
+    write("shared/base.yaml", {**BASE, "diffusion_model": {"class_path": "own:Editor"}})
+    mine = load_configuration(write("mine.yaml", {"extends": "shared/base.yaml"}))
+    assert mine.folder == tmp_path / "shared"
+    assert list(mine.edit_models) == ["Editor"]
+
+
+def test_what_a_run_records_needs_no_base(write: Write, tmp_path: Path) -> None:
+    """`as_plain` is what a run directory keeps."""
+    mine = load_configuration(write("mine.yaml", {"extends": "base.yaml", "benchmark": {"limit": 1}}))
+    write("recorded.yaml", mine.as_plain())
+    (tmp_path / "base.yaml").unlink()
+    assert load_configuration("recorded.yaml").as_plain() == mine.as_plain()
+
+
+@pytest.mark.parametrize(
+    ("extends", "line"),
+    [
+        ("demoo", "mine.yaml: extends: no such file: demoo; did you mean `demo`?"),
+        ("bas.yaml", "mine.yaml: extends: no such file: bas.yaml; nearest existing: "),
+        (3, "mine.yaml: extends: must be the path of a YAML file, or the name of a configuration, not 3"),
+        ("mine.yaml", "mine.yaml: extends: circular: mine.yaml -> mine.yaml; remove `extends` from one of them"),
+        ("circle.yaml", "circle.yaml: extends: circular: mine.yaml -> circle.yaml -> mine.yaml; remove"),
+        ("list.yaml", "list.yaml: cannot be extended, since it is not a mapping (`extends` in mine.yaml)"),
+        ("broken.yaml", "broken.yaml:1:"),
+        ("wrong.yaml", "wrong.yaml: execution.shedule: unknown key; did you mean `schedule`?"),
+    ],
+)
+def test_an_error_points_at_the_file_in_which_the_value_stands(
+    write: Write, tmp_path: Path, extends: Any, line: str
+) -> None:
+    write("circle.yaml", {"extends": "mine.yaml"})
+    write("list.yaml", [1])
+    (tmp_path / "broken.yaml").write_text("a: [")
+    write("wrong.yaml", {"extends": "base.yaml", "execution": {"shedule": "swap"}})
+    with pytest.raises(ConfigurationError) as caught:
+        load_configuration(write("mine.yaml", {"extends": extends, "benchmark": {"limit": 1}}))
+    assert str(caught.value).startswith(line)
+
+
+def test_a_value_of_ones_own_is_ones_own_fault(write: Write) -> None:
+    with pytest.raises(ConfigurationError, match=r"^mine\.yaml: benchmark\.limit: must be a whole number"):
+        load_configuration(write("mine.yaml", {"extends": "base.yaml", "benchmark": {"limit": "many"}}))
+    with pytest.raises(ConfigurationError, match=r"^--set extends: write `extends` into the file"):
+        load_configuration("base.yaml", overrides=["extends=demo"])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("no", "1e-4", "null", "", " x", "a: b", "a #b", "- x", "[x", "{x}", "it's", 'say "x"', "物理", "007"),
+        *("two\nlines\n", "two\nlines", "\n", " \nx", "x\n\n\n", "tab\tin\nit", "trailing \nspace", "a\n  b\n"),
+        *(1, 1.5, 1e-20, True, None, [], {}, ["a, b", 1, None], [{"a": "x, y"}], ["word" * 9] * 9),
+    ],
+)
+def test_what_is_printed_is_read_again_as_itself(value: Any) -> None:
+    values = {"key": value, "物理": {"1": value, "true": {"x": value}}}
+    text = write_yaml(values, lambda place: "a remark" if len(place) == 1 else "")
+    assert parse(text, "") == values, text

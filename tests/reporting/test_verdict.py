@@ -1,0 +1,99 @@
+"""Who wins, in a sentence that can be quoted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from edit_eval.records import Results, Scale, Scoring, Status
+from edit_eval.reporting.verdict import verdict_lines, verdicts
+from edit_eval.statistics.summary import summarise
+from reporting.reported_runs import build_run, rescored, unscored
+
+MODELS = ("a", "b", "c")
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """30 samples, three edit models, one judge."""
+    return build_run(tmp_path_factory.mktemp("drawn"), samples=30, edit_models=MODELS, judges=("j",), size=(16, 12))
+
+
+def scored(results: Results, gains: dict[str, float], *, lower: bool = False) -> Results:
+    """`a` scores 5 on average; the others that much more, give or take 0.2."""
+    place = {sample.id: sample.index for sample in results.samples}
+    sign = -1 if lower else 1
+
+    def value(model: str, sample: str) -> float:
+        wave = {"a": 0.0, "b": 0.2, "c": -0.2}[model] * (place[sample] % 5 - 2)
+        return 5 + sign * (gains[model] + wave) + 0.1 * (place[sample] % 3)
+
+    judgements = tuple(rescored(one, value(one.edit_model, one.sample_id)) for one in results.judgements)
+    scale = Scale(lowest=0.0, highest=10.0, higher_is_better=not lower)
+    scoring = {name: Scoring(protocol="p", headline="score", scales={"score": scale}) for name in results.scoring}
+    return replace(results, judgements=judgements, scoring=scoring)
+
+
+def said(results: Results, language: str = "en") -> str:
+    [line] = verdict_lines(summarise(results), language)
+    return line
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_the_best_is_held_against_all_others(drawn: Results, lower: bool) -> None:
+    results = scored(drawn, {"a": 0.0, "b": 0.05, "c": 1.0}, lower=lower)
+    found = summarise(results)
+    of_a = next(pair for pair in found["comparison"]["pairs"] if (pair["a"], pair["b"]) == ("a", "c"))
+    low, high = sorted(abs(end) for end in of_a["ci95"])
+    by = f"{abs(of_a['difference']):.2f} [{low:.2f}, {high:.2f}]"
+    assert said(results).startswith("c is better than b by 0.95 [0.")
+    assert said(results).endswith(f"a by {by}.")
+    assert "c 优于 b（领先 0.95 [" in said(results, "zh")
+    [verdict] = verdicts(found)
+    assert [column.name for column in verdict.columns] == ["c", "b", "a"]
+
+
+def test_what_no_test_separates_is_said_to_be_so(drawn: Results) -> None:
+    results = scored(drawn, {"a": 0.0, "b": 0.05, "c": -0.8})
+    assert said(results).startswith("b is better than c by 0.85 [")
+    assert said(results).endswith("; a cannot be told from b.")
+    same = scored(drawn, dict.fromkeys(MODELS, 0.0))
+    same = replace(same, judgements=tuple(rescored(one, 4.0) for one in same.judgements))
+    assert said(same) == "b, c and a have the same scores."
+
+
+def test_few_images_and_missing_scores_are_named(drawn: Results) -> None:
+    few = [sample.id for sample in drawn.samples[:8]]
+    small = replace(
+        drawn,
+        samples=drawn.samples[:8],
+        edits=tuple(one for one in drawn.edits if one.sample_id in few),
+        judgements=tuple(one for one in drawn.judgements if one.sample_id in few),
+    )
+    assert said(scored(small, {"a": 0.0, "b": 0.3, "c": 0.0})).endswith("cannot be told from b: too few source images.")
+    results = scored(drawn, {"a": 0.0, "b": 0.0, "c": 0.4})
+    gone = [sample.id for sample in drawn.samples[:3]]
+    holes = tuple(
+        unscored(one, Status.UNPARSEABLE) if one.sample_id in gone and one.edit_model == "c" else one
+        for one in results.judgements
+    )
+    assert said(replace(results, judgements=holes)).count("(missing scores could reverse this)") == 2
+
+
+def test_one_model_has_its_score_coverage_and_controls(tmp_path: Path) -> None:
+    results = build_run(tmp_path, samples=10, size=(16, 12))
+    block = summarise(results)["results"][0]["scores"]["score"]
+    low, high = block["ci95"]
+    score = f"qwen_image_edit scores {block['mean']:.2f} [{low:.2f}, {high:.2f}] (out of 10) with qwen3_vl"
+    assert said(results) == f"{score}; all 10 are scored."
+    off = replace(results, configuration={**results.configuration, "evaluation": {"min_coverage": 1.0, "controls": 0}})
+    assert said(off) == f"{score}; all 10 are scored; no controls were judged."
+    assert said(off, "zh").endswith("10 个全部已评分；未评对照。")
+
+
+def test_each_judge_has_its_own_sentence(tmp_path: Path) -> None:
+    results = build_run(tmp_path, samples=10, edit_models=("a", "b"), judges=("strict", "kind"), size=(16, 12))
+    lines = verdict_lines(summarise(results), "en")
+    assert [line.split(":")[0] for line in lines] == ["strict", "kind"]
