@@ -224,6 +224,7 @@ def test_the_script_of_a_shell(command: Command, shell: str) -> None:
 
 
 @pytest.mark.models
+@pytest.mark.timeout(1500)
 def test_the_walk_from_a_wheel_in_an_empty_environment(tmp_path: Path, server: JudgeServer) -> None:
     """What a newcomer types, and nothing else: the checkout is not on any path."""
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(REPOSITORY)]
@@ -249,4 +250,4 @@ def test_the_walk_from_a_wheel_in_an_empty_environment(tmp_path: Path, server: J
     compared = typed("edit-eval", "compare", str(run)).out
     assert "A better" in compared
     assert json.loads(typed("edit-eval", "demo", "--json").out)["status"] == "complete"
-    assert not (empty / "lib" / "python3" / "site-packages" / "torch").exists()
+    assert not list(empty.glob("lib/*/site-packages/torch"))
