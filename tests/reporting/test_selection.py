@@ -29,9 +29,9 @@ def test_all_that_is_about_others_is_left_out(run: Results) -> None:
 
 
 def test_an_id_that_is_not_there_is_named(run: Results) -> None:
-    with pytest.raises(ConfigurationError, match="is no sample of"):
+    with pytest.raises(ConfigurationError, match="is not a sample of"):
         selected(run, [run.samples[0].id, "elsewhere"])
-    with pytest.raises(ConfigurationError, match="no sample is named"):
+    with pytest.raises(ConfigurationError, match="no sample was named"):
         selected(run, [])
 
 
