@@ -136,7 +136,9 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
 
     def selection(run: str, request: Request) -> Response:
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            raise HTTPException(403, "the request comes from another site's page")  # it takes a while: not because somebody links here
+            raise HTTPException(
+                403, "the request comes from another site's page"
+            )  # it takes a while: not because somebody links here
         watched = opened(run)
         folder = Path(tempfile.mkdtemp(prefix="edit-eval-"))
         forget = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
