@@ -48,6 +48,8 @@ screenshots: .venv/.dev  ## pictures of the report for README and docs (needs De
 	[Path('build/reading', b.file).write_text(b.text) for b in blocks(DOCS / 'reading-a-report.md') if b.file]"
 	$(BIN)/edit-eval run build/reading/reading.yaml --run-dir build/reading/run || [ $$? = 3 ]
 	$(BIN)/python bench/screenshots.py build/reading/run docs/images --only reading-top reading-top-chinese
+	$(BIN)/edit-eval run bench/pairs.yaml --run-dir build/pairs
+	$(BIN)/python bench/screenshots.py build/pairs docs/images --only pairs-worst pairs-beside pairs-zoomed
 
 bench: .venv/.dev  ## the figures in docs/performance.md
 	for program in orchestration overhead benchmark_pass judging report; do $(BIN)/python bench/$$program.py --json; done

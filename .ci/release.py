@@ -1,4 +1,4 @@
-"""What `make release` says of a dist/ that is built and tried: what is missing, or how to upload it. Uploads nothing."""
+"""What `make release` says of a dist that is built and tried: what is missing, or how to upload it. Uploads nothing."""
 
 from __future__ import annotations
 

@@ -100,6 +100,7 @@ def server() -> Iterator[JudgeServer]:
         yield running
 
 
+@pytest.mark.timeout(1500)
 def test_what_a_newcomer_types(tmp_path: Path, server: JudgeServer) -> None:
     """The checkout is on no path, and nobody writes YAML."""
     home, empty = tmp_path / "home", tmp_path / "empty"
@@ -129,3 +130,4 @@ def test_what_a_newcomer_types(tmp_path: Path, server: JudgeServer) -> None:
     assert "this would run" in begun.out
     assert "report: " in typed("edit-eval", "run", "evaluation.yaml", "--run-dir", "compared").out
     assert "A better" in typed("edit-eval", "compare", "compared").out
+    assert not list(empty.glob("lib/*/site-packages/torch"))

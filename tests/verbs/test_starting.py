@@ -80,7 +80,7 @@ def test_pictures_without_instructions_get_a_table_to_fill_in(
     table = here / "photos" / "instructions.csv"
     filled = table.read_text("utf-8").replace(",\n", ",Mirror it\n")
     table.write_text(filled, "utf-8")
-    one_error(command("init", "mine.yaml"), 2, "mine.yaml exists already; `--force` replaces it")
+    one_error(command("init", "mine.yaml"), 2, "mine.yaml already exists; `--force` replaces it")
     again = command("init", "mine.yaml", "--judge", server.base_url, "--force", "--json").document
     assert (again["written"], again["fill_in"], again["next"]) == (["mine.yaml"], None, "edit-eval run mine.yaml")
     assert table.read_text("utf-8") == filled
@@ -137,7 +137,7 @@ def test_a_shipped_configuration_is_copied(command: Command, here: Path, unexami
     assert command("init", "--from", "single_gpu").code == 0
     written = Path("single_gpu.yaml").read_text("utf-8")
     assert written == shipped()["single_gpu"].read_text("utf-8").replace("configs/single_gpu", "single_gpu")
-    one_error(command("init", "--from", "single_gpu"), 2, "single_gpu.yaml exists already")
+    one_error(command("init", "--from", "single_gpu"), 2, "single_gpu.yaml already exists")
     assert command("init", "other.yaml", "--from", "demo").out.endswith("Now type:\n  edit-eval run other.yaml\n")
 
 
