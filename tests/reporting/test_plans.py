@@ -106,4 +106,4 @@ def test_what_was_assumed_is_said(tmp_path: Path) -> None:
     source = configuration(tmp_path, edit={"seconds": 1.0})
     text = " ".join(shown(make_plan(load_configuration(source), None, gpus=2, samples=10)).split())
     assert "placement: auto is taken to be swap" in text
-    assert "is not there: 5 categories of equal size are taken for it" in text
+    assert "does not exist: 5 categories of equal size are assumed instead" in text
