@@ -92,7 +92,7 @@ def test_one_is_one(tmp_path: Path) -> None:
     made = make_plan(load_configuration(configuration(tmp_path)), ["physical"], gpus=1)
     assert shown(made).splitlines()[0].startswith("1 sample on 1 device, ")
     filtered = load_configuration(configuration(tmp_path), categories=["physical"])
-    assert make_plan(filtered, None, samples=3).notes[-1].endswith("is not there: one category is taken for it")
+    assert make_plan(filtered, None, samples=3).notes[-1].endswith("does not exist: one category is assumed instead")
 
 
 def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_scores_about_other_edits_are_refused_with_an_example(make_sample, make_
         "seed 0), "
         "an edit of this run is 's0000' by 'm' (edit seed 0)"
     )
-    with pytest.raises(ConfigurationError, match="not one score"):
+    with pytest.raises(ConfigurationError, match="there are no scores by people"):
         people_agreement(run, [])
 
 

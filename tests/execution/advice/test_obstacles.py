@@ -178,8 +178,8 @@ def test_a_server_that_would_take_a_gpu_on_which_another_model_stays(
         return claimed_twice([(one, places(one, LocalMachine({}))[0]) for one in models])
 
     assert refusal(raw) == (
-        "reward_model.params.serve: the server of chat_endpoint takes 92% of cuda:0 at its start, and testing is to "
-        "stay loaded there (placement: together); give it less (`serve: {memory: 0.4}`), or write "
+        "reward_model.params.serve: the server of chat_endpoint takes 92% of cuda:0 at its start, where testing is to "
+        "stay loaded (placement: together); give it less (`serve: {memory: 0.4}`), or write "
         "`execution: {placement: swap}`"
     )
     params["serve"]["memory"] = 0.4
