@@ -139,8 +139,8 @@ def test_status() -> None:
         "  started  2 times, 1 h 02 min in all",
         "",
         "             done   failed   given up   skipped   pending   total",
-        "edits           3        1           2         1         1       8",
-        "judgements      1        1           0         1         2       8",
+        "edits           3        1          2         1         1       8",
+        "judgements      1        1          0         1         2       8",
         "(3 of the judgements have no edit to judge)",
         "",
         "  qwen · judge  score 7.25, out of 10, 1 scored",
@@ -347,7 +347,7 @@ def test_controls_are_a_row_of_their_own() -> None:
     document = status_document(results)
     assert document["controls"] == {"total": 2, "ok": 1, "pending": 1}
     assert (document["judgements"]["total"], document["scores"][0]["scored"]) == (8, 1)
-    assert "controls        1        0           0         0         1       2" in printed(results)
+    assert "controls        1        0          0         0         1       2" in printed(results)
     done = replace(RESULTS, judgements=JUDGEMENTS[:1], controls=(control, pending))
     assert status_document(done)["status"] == "incomplete", "to go on would judge it"
 
