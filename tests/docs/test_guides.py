@@ -148,6 +148,7 @@ def test_a_readme_leads_to_what_there_is(page: Path) -> None:
     """The site's own links are checked where it is built."""
     for target in re.findall(r"\]\((?!https?:)([^)]+)\)", page.read_text("utf-8")):
         path, _, anchor = target.partition("#")
-        assert (ROOT / path).exists(), target
-        headings = re.findall(r"^#+ (.*)$", (ROOT / path).read_text("utf-8"), re.M) if anchor else []
+        file = ROOT / path if path else page
+        assert file.exists(), target
+        headings = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.M) if anchor else []
         assert not anchor or anchor in map(slug, headings), target

@@ -24,14 +24,14 @@ def test_all_that_is_about_others_is_left_out(run: Results) -> None:
     assert [sample.id for sample in some.samples] == [run.samples[1].id, run.samples[3].id]
     assert {edit.sample_id for edit in some.edits} == {one.sample_id for one in some.judgements} == wanted
     assert len(some.edits) == len(some.judgements) == 4
-    assert some.notes[0].startswith("2 of 4 samples, which somebody chose")
+    assert some.notes[0].startswith("2 of 4 samples, chosen by hand")
     assert some.notes[1:] == run.notes
 
 
 def test_an_id_that_is_not_there_is_named(run: Results) -> None:
-    with pytest.raises(ConfigurationError, match="is no sample of"):
+    with pytest.raises(ConfigurationError, match="is not a sample of"):
         selected(run, [run.samples[0].id, "elsewhere"])
-    with pytest.raises(ConfigurationError, match="no sample is named"):
+    with pytest.raises(ConfigurationError, match="no sample was named"):
         selected(run, [])
 
 

@@ -239,7 +239,7 @@ def test_a_run_that_leads_elsewhere_is_not_shown(folder: Path, tmp_path: Path) -
     with Viewer([folder]) as viewer:
         answer = viewer.ask("GET", f"/run/{viewer.id_of('first')}")
         assert answer.status == 200
-        assert b"holds files and folders of its own only" in answer.body
+        assert b"must contain only its own files and folders" in answer.body
         assert b"Move the cup" not in answer.body
 
 

@@ -88,7 +88,7 @@ def test_two_pictures_stay_as_they_are_while_scores_come_and_the_rest_is_taken_a
     sent.wait_for_function("() => [...document.querySelectorAll('#stage img')].every((one) => one.naturalWidth === 64)")
     sent.keyboard.press("Escape")
     assert sent.locator(".card").count() == 10
-    assert "10 of 30 samples, which somebody chose" in sent.locator("main").inner_text()
+    assert "10 of 30 samples, chosen by hand" in sent.locator("main").inner_text()
 
 
 def test_runs_are_ticked_and_compared(folder: Path, open_tab: Open) -> None:

@@ -1,10 +1,11 @@
 """Which of two edits do people prefer: strengths of edit models from votes on pairs, and how sure they are.
 
 Bradley and Terry (Biometrika 39, 1952): a is preferred to b with the probability 1 / (1 + exp(s_b - s_a)). A tie, and
-two that are equally bad, count half for each, so that a strength says what share a model would get. Which pair of
-models a vote is about may depend on all votes before it: given the pair, its outcome does not. Which *sample* may not:
-those on which judges disagree are not like the others. A vote therefore counts with the inverse of the chance with
-which its sample was drawn (Horvitz and Thompson, JASA 47, 1952), and the strengths are those over all samples.
+two that are equally bad, count half for each, so that a strength says what share a model would get. Samples on which
+judges disagree are not like the others, and who never ties is not like Bradley and Terry's people: what comes out must
+depend neither on which samples were asked about nor on which pairs. A vote therefore counts with the inverse of the
+chance with which its sample was drawn (Horvitz and Thompson, JASA 47, 1952), and all votes on two models together count
+as much as those on any other two. The strengths are those over all samples, every two models compared equally often.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ class Fit:
 
 
 def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
-    """The strengths under which votes are as likely as they can be, each vote with its weight.
+    """The strengths under which votes are as likely as they can be, each with its weight, every two models alike.
 
     The covariance is the sandwich with clusters of two kinds that cross, source images and raters (Cameron, Gelbach and
     Miller, JBES 29, 2011): that of images, and what raters add to it. Each is freed from bias by G / (G - 1); the
@@ -168,7 +169,7 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
     left = np.array([place[vote.left] for vote in votes])
     right = np.array([place[vote.right] for vote in votes])
     shares = np.array([SHARES[vote.choice] for vote in votes])
-    weights = np.array([vote.weight for vote in votes])
+    weights = _alike(left, right, np.array([vote.weight for vote in votes]), count)
     if not _is_connected(left, right, shares, count):
         return Fit(None, nothing, 0.0, "not_connected")
     strengths, information = _newton(*_table(left, right, shares, weights, count))
@@ -193,6 +194,13 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
         own, theirs = float(np.trace(of_images)), float(np.trace(covariance - of_images))
         freedom = (own + theirs) ** 2 / (own**2 / (groups - 1) + theirs**2 / (persons - 1))
     return Fit(strengths, covariance, freedom, None)
+
+
+def _alike(left: IntArray, right: IntArray, weights: FloatArray, count: int) -> FloatArray:
+    """The weights with those of every two models scaled to the same sum, all together as before."""
+    pairs = np.minimum(left, right) * count + np.maximum(left, right)
+    sums = np.bincount(pairs, weights)
+    return np.asarray(weights * (weights.sum() / np.count_nonzero(sums) / sums[pairs]))
 
 
 def _table(
@@ -337,45 +345,88 @@ def people_rows(votes: Sequence[Vote]) -> list[Mapping[str, Any]]:
 # -- which pair is next --
 
 
-RANDOM_SHARE = 0.3
-"""How many pairs are drawn blindly: so no sample has a weight of more than 1 / 0.3."""
+BLIND_SHARE = 0.3
+"""Of samples, how many are drawn blindly: so none has a large weight."""
+EVEN_SHARE = 0.85
+"""Of the votes that every two models would have if all had as many, how many each two get whatever they would tell:
+what a vote tells is itself estimated."""
 SHARED = 0.2
 """How many pairs another rater has voted on, where there are several: for their agreement."""
+EVENLY = 6
+"""How strongly a strength that is less sure than it would be by pairs drawn blindly comes before others."""
+CLOSE = 0.3
+"""What telling the order of two models counts, against the strengths themselves."""
 
 
-def pair_chances(votes: Sequence[Vote], edit_models: Sequence[str]) -> FloatArray:
-    """For each two edit models (in the order of `combinations`) the chance to be asked about next.
+class PairChoice:
+    """Which two edit models to ask about next, by the votes so far.
 
-    A share blindly, the rest in proportion to what another vote would tell: the variance of their difference as it is
-    known now, times the variance of a vote, times the chance that the two are in the wrong order: models that are close
-    and little compared come first.
+    The variance of strength i is a sum over pairs of models k, b_ik / n_k with n_k votes, by which follows what another
+    vote on each would take off it (Neyman, JRSS 97, 1934). Every strength counts relative to what it would have if all
+    pairs had as many votes, and to the power `EVENLY` of how much worse it stands: so each is at least as sure as by
+    pairs drawn blindly. Beside it counts, by `CLOSE`, the difference of every two models, times the chance that they
+    are in the wrong order. There is little to gain for all strengths at once: an even number of votes is near the best.
     """
-    from scipy.special import ndtr
 
-    count = len(edit_models)
-    place = {model: number for number, model in enumerate(edit_models)}
-    counted = [vote for vote in votes if vote.choice in SHARES]
-    left = np.array([place[vote.left] for vote in counted], dtype=np.int64)
-    right = np.array([place[vote.right] for vote in counted], dtype=np.int64)
-    shares = np.array([SHARES[vote.choice] for vote in counted])
-    # As if each had won one of two against each other: nobody runs away.
-    total, won = _table(left, right, shares, np.ones(len(counted)), count)
-    others = 1 - np.eye(count)
-    strengths, information = _newton(total + others, won + 0.5 * others)
-    covariance = np.linalg.pinv(information)
-    a, b = np.array(list(combinations(range(count), 2))).T
-    variance = covariance[a, a] + covariance[b, b] - 2 * covariance[a, b]
-    apart = np.abs(strengths[a] - strengths[b])
-    expected = 1 / (1 + np.exp(apart))
-    told = variance * expected * (1 - expected) * ndtr(-apart / np.sqrt(variance))
-    return np.asarray(RANDOM_SHARE / len(told) + (1 - RANDOM_SHARE) * told / told.sum())
+    def __init__(self, votes: Sequence[Vote], edit_models: Sequence[str]) -> None:
+        count = len(edit_models)
+        self._models = tuple(edit_models)
+        self._a, self._b = np.array(list(combinations(range(count), 2))).T
+        place = {model: number for number, model in enumerate(edit_models)}
+        counted = [vote for vote in votes if vote.choice in SHARES]
+        left = np.array([place[vote.left] for vote in counted], dtype=np.int64)
+        right = np.array([place[vote.right] for vote in counted], dtype=np.int64)
+        shares = np.array([SHARES[vote.choice] for vote in counted])
+        total, won = _table(left, right, shares, np.ones(len(counted)), count)
+        # As if each had won one of two against each other: nobody runs away.
+        others = 1 - np.eye(count)
+        strengths, _ = _newton(total + others, won + 0.5 * others)
+        self._votes = total[self._a, self._b] + 0.5
+        pairs = np.arange(len(self._a))
+        design = np.zeros((len(pairs), count))
+        design[pairs, self._a], design[pairs, self._b] = 1, -1
+        expected = 1 / (1 + np.exp(strengths[self._b] - strengths[self._a]))
+        of_a_vote = expected * (1 - expected)
+        reach = np.linalg.pinv((design.T * of_a_vote) @ design) @ design.T
+        self._of_strengths = of_a_vote * reach**2
+        self._of_differences = of_a_vote * (reach[self._a] - reach[self._b]) ** 2
+        self._apart = np.abs(strengths[self._a] - strengths[self._b])
+
+    def plan(self, a: str, b: str) -> None:
+        """Counts a vote on these two that is still to come."""
+        one, other = sorted((self._models.index(a), self._models.index(b)))
+        self._votes[(self._a == one) & (self._b == other)] += 1
+
+    def order(self) -> list[tuple[str, str]]:
+        """Every two edit models, those first about which another vote tells most."""
+        from scipy.special import ndtr
+
+        off = 1 / self._votes - 1 / (self._votes + 1)
+        blindly = self._of_strengths.sum(axis=1) * len(self._votes) / self._votes.sum()
+        worse = (self._of_strengths / self._votes).sum(axis=1) / blindly
+        told = (worse**EVENLY / blindly) @ (self._of_strengths * off)
+        variance = (self._of_differences / self._votes).sum(axis=1)
+        doubt = ndtr(-self._apart / np.sqrt(variance))
+        told = told + CLOSE * (doubt / variance) @ (self._of_differences * off)
+        told[self._votes < EVEN_SHARE * self._votes.mean()] = np.inf
+        return [(self._models[self._a[k]], self._models[self._b[k]]) for k in np.argsort(-told, kind="stable")]
 
 
 def sample_chances(disagreement: FloatArray) -> FloatArray:
     """For each sample the chance to be asked about: a share blindly, the rest those more on which judges disagree.
 
-    `disagreement`: of each sample, 0 to 1. The most disputed comes at most twice as often as the least, so that votes
-    still tell of all samples.
+    `disagreement`: of each sample, 0 to 1. The most disputed comes at most half as often again as the least: weights
+    that differ more would make intervals wider than blind votes do.
     """
-    wanted = 1 + np.asarray(disagreement, dtype=np.float64)
-    return np.asarray(RANDOM_SHARE / len(wanted) + (1 - RANDOM_SHARE) * wanted / wanted.sum())
+    wanted = 1 + 0.7 * np.asarray(disagreement, dtype=np.float64)
+    return np.asarray(BLIND_SHARE / len(wanted) + (1 - BLIND_SHARE) * wanted / wanted.sum())
+
+
+def sample_order(asked: FloatArray, chances: FloatArray, phases: FloatArray) -> IntArray:
+    """Samples in the order in which they are due, so that none is asked about again long before all others.
+
+    `asked`: how often each was; `phases`: of each a number from 0 to 1 drawn by chance, always the same (Ohlsson,
+    Journal of Official Statistics 14, 1998, over and over). Each comes as often as its chance says, and votes that lie
+    together on one image tell less than those that are spread.
+    """
+    return np.argsort((asked + phases) / chances, kind="stable")

@@ -1,10 +1,15 @@
 """Votes of people on the edits of a run: lines of a journal, beside those of the run, in no score.
 
-votes/0001.jsonl    one line a vote; whoever collects votes writes a segment of his own
+votes/0001.jsonl          one line a vote; whoever collects votes writes a segment of his own
+votes/pages/0001.jsonl    one line a pair that a raters' page asks about: the page itself says nothing of who made what
+
+What a raters' page saves is lines of the same kind: which page and who, then one line a vote.
 """
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,12 +18,22 @@ from typing import Any
 
 import msgspec
 
+from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Sample, Status
 from edit_eval.statistics.preferences import CHOICES, Vote
-from edit_eval.store.journal import Damage, Segment, read, segments
+from edit_eval.store.journal import Damage, Segment, read, segments, unseal
 
 VOTES = "votes"
+PAGES = "votes/pages"
 MOST_WEIGHT = 1e3
+MOST_BYTES = 16 << 20
+"""Of a file that a raters' page has saved."""
+_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,60}")
+
+
+def is_rater_name(name: str) -> bool:
+    """Whether a rater can be called that: 1 to 60 characters, on one line."""
+    return _NAME.fullmatch(name) is not None and name == name.strip()
 
 
 class VoteLine(msgspec.Struct):
@@ -45,6 +60,44 @@ class VoteLine(msgspec.Struct):
     """Seconds since 1970."""
 
 
+class Asked(msgspec.Struct):
+    """A pair that somebody is asked about."""
+
+    ticket: str
+    page: str
+    """The raters' page that it is in."""
+    sample: str
+    edit_seed: int
+    left: str
+    right: str
+    left_key: str
+    right_key: str
+    weight: float
+    how: str
+
+    def answered(self, rater: str, choice: str, seconds: float, at: float) -> VoteLine:
+        """The vote on it."""
+        pair = {field: getattr(self, field) for field in self.__struct_fields__ if field != "page"}
+        return VoteLine(**pair, rater=rater, choice=choice, seconds=round(seconds, 2), at=round(at, 3))
+
+
+class FileHead(msgspec.Struct):
+    """The first line of what a raters' page saves."""
+
+    page: str
+    rater: str
+    votes: int
+
+
+class FileVote(msgspec.Struct):
+    """Every other line."""
+
+    ticket: str
+    choice: str
+    seconds: float
+    at: float
+
+
 @dataclass(frozen=True)
 class Votes:
     """All votes on the edits of a run, as they count now."""
@@ -54,6 +107,11 @@ class Votes:
     outdated: int
     """Votes on edits that are not there any more."""
     damage: Damage
+
+    @property
+    def tickets(self) -> frozenset[str]:
+        """Those of all votes."""
+        return frozenset(line.ticket for line in self.lines)
 
     def counted(self, samples: Iterable[Sample]) -> list[Vote]:
         """As statistics take them."""
@@ -76,10 +134,7 @@ class Votes:
 def read_votes(run: Path, edits: Iterable[Edit]) -> Votes:
     """The votes in a run directory on edits that are there; `run` has been seen to lead nowhere else."""
     damage = Damage()
-    last: dict[tuple[str, str], VoteLine] = {}
-    for line in read(run / VOTES, damage).of(VoteLine):
-        last.pop((line.rater, line.ticket), None)
-        last[line.rater, line.ticket] = line
+    last = _last(run, damage)
     there = {(edit.key, edit.edit_model, edit.sample_id) for edit in edits if edit.status is Status.OK}
     good = [line for line in last.values() if _is_vote(line)]
     kept = [
@@ -90,29 +145,101 @@ def read_votes(run: Path, edits: Iterable[Edit]) -> Votes:
     return Votes(tuple(kept), len(good) - len(kept), damage)
 
 
+def _last(run: Path, damage: Damage) -> dict[tuple[str, str], VoteLine]:
+    last: dict[tuple[str, str], VoteLine] = {}
+    for line in read(run / VOTES, damage).of(VoteLine):
+        last.pop((line.rater, line.ticket), None)
+        last[line.rater, line.ticket] = line
+    return last
+
+
+def read_asked(run: Path) -> list[Asked]:
+    """The pairs of all raters' pages that were written for a run."""
+    return list(read(run / PAGES, Damage()).of(Asked))
+
+
+def add_saved_votes(run: Path, files: Iterable[Path]) -> dict[str, int]:
+    """Takes votes that a raters' page saved into the journal: how many are `new`, `changed`, and known `already`.
+
+    All files are read before anything is written. Raises `ConfigurationError` for one that is not whole, or not of this
+    run's pages, and for a journal that cannot be written.
+    """
+    asked = {line.ticket: line for line in read_asked(run)}
+    found = [line for file in files for line in saved_votes(file, asked)]
+    known = _last(run, Damage())
+    counts = {"new": 0, "changed": 0, "already": 0}
+    ballot = Ballot(run)
+    try:
+        for line in found:
+            before = known.get((line.rater, line.ticket))
+            kind = "new" if before is None else "changed" if before.at < line.at else "already"
+            counts[kind] += 1
+            if kind != "already":
+                ballot.add(line)
+                known[line.rater, line.ticket] = line
+    except OSError as error:
+        raise ConfigurationError(f"{run / VOTES}: cannot be written ({error.strerror or error})") from error
+    finally:
+        ballot.close()
+    return counts
+
+
+def saved_votes(file: Path, asked: Mapping[str, Asked]) -> list[VoteLine]:
+    """The votes in a file that a raters' page saved. `asked`: by ticket. Raises `ConfigurationError`."""
+    try:
+        with file.open("rb") as opened:
+            lines = opened.read(MOST_BYTES).splitlines()
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be read ({error.strerror or error})") from error
+    again = "ask the rater to save the votes again"
+    head = unseal(lines[0], FileHead) if lines else None
+    if head is None:
+        raise ConfigurationError(
+            f"{file}: not a file of votes from a raters' page, or its first line is damaged; {again}"
+        )
+    if head.page not in {one.page for one in asked.values()}:
+        raise ConfigurationError(f"{file}: these votes are from a page of another run; import them there")
+    found = []
+    for number, line in enumerate(lines[1:], 2):
+        vote = unseal(line, FileVote)
+        pair = asked.get(vote.ticket) if vote else None
+        if vote is None or pair is None or pair.page != head.page or not _is_sane(vote):
+            raise ConfigurationError(f"{file}: line {number} is damaged; {again}")
+        found.append(pair.answered(head.rater, vote.choice, vote.seconds, vote.at))
+    if len(found) != head.votes or not is_rater_name(head.rater):
+        raise ConfigurationError(f"{file}: {len(found)} votes where its first line says {head.votes}; {again}")
+    return found
+
+
+def _is_sane(vote: FileVote) -> bool:
+    return vote.choice in CHOICES and 0 <= vote.seconds < 1e7 and math.isfinite(vote.at)
+
+
 def _is_vote(line: VoteLine) -> bool:
     return line.choice in CHOICES and line.left != line.right and 0 < line.weight <= MOST_WEIGHT
 
 
 class Ballot:
-    """Where votes are written: a segment of this process alone, made at the first vote. Not for two threads at once."""
+    """Where votes are written: a segment of this process alone, made at the first one. Not for two threads at once."""
 
-    def __init__(self, run: Path) -> None:
-        self._run = run
+    def __init__(self, run: Path, folder: str = VOTES) -> None:
+        self._run, self._folder = run, folder
         self._segment: Segment | None = None
 
-    def add(self, line: VoteLine) -> None:
-        """Keeps a vote; when this returns it survives the death of the machine. Raises `OSError`."""
-        record = {field: getattr(line, field) for field in line.__struct_fields__}
-        if self._segment is None:
-            self._segment = self._begun(record)
-        else:
-            self._segment.append(record)
-        self._segment.sync()
+    def add(self, *lines: VoteLine | Asked) -> None:
+        """Keeps them; when this returns they survive the death of the machine. Raises `OSError`."""
+        for line in lines:
+            record = {field: getattr(line, field) for field in line.__struct_fields__}
+            if self._segment is None:
+                self._segment = self._begun(record)
+            else:
+                self._segment.append(record)
+        if self._segment is not None:
+            self._segment.sync()
 
     def _begun(self, record: Mapping[str, Any]) -> Segment:
-        folder = self._run / VOTES
-        if folder.is_symlink():
+        folder = self._run / self._folder
+        if (self._run / VOTES).is_symlink() or folder.is_symlink():
             raise OSError(f"{folder} is a link")
         while True:
             number = max((int(path.stem) for path in segments(folder)), default=0) + 1
@@ -120,7 +247,7 @@ class Ballot:
             try:
                 segment.append(dict(record))
                 return segment
-            except FileExistsError:  # another viewer took that number
+            except FileExistsError:  # another one took that number
                 continue
 
     def close(self) -> None:

@@ -71,7 +71,7 @@ def export(
 ) -> None:
     """Write a report with all its pictures inside, from the records; it needs no other file.
 
-    With --samples it is about those in the column sample_id alone: the report's gallery saves such a CSV (Export).
+    With --samples it covers only those in the column sample_id: the report's gallery saves such a CSV (Export).
     """
     from edit_eval.reporting.page.export import export as write
     from edit_eval.reporting.selection import ids_in

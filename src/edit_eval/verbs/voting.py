@@ -1,4 +1,4 @@
-"""The verbs of `edit-eval vote`: what people prefer, by the votes that `view` collects."""
+"""The verbs of `edit-eval vote`: what people prefer, by the votes of `view` and of raters' pages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from edit_eval.command_line import answer, verb, words
-from edit_eval.reporting.chinese.spoken import spoken
+from edit_eval.reporting.chinese.spoken import said, spoken
 from edit_eval.verbs.arguments import RunFolder
 
-voting = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What people prefer, from the votes in `view`.")
+voting = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="What people prefer: collect votes, and count them."
+)
 
 
 @verb(voting, name="show", short_help="Show which edit models people prefer.")
@@ -40,3 +42,35 @@ def vote_export(
 
     made = Run(run)
     write_votes(made.votes, made.results.samples, file, every=votes)
+
+
+@verb(voting, name="page", short_help="Write a page on which people vote without a server.")
+def vote_page(
+    run: RunFolder,
+    file: Annotated[Path, typer.Argument(metavar="FILE.html", help="Where to write it.")],
+    *,
+    pairs: Annotated[int, typer.Option(metavar="N", help="Pairs of edits in it.")] = 100,
+    size: Annotated[int, typer.Option(metavar="PIXELS", help="Longest side of the pictures in it.")] = 1024,
+) -> None:
+    """Write one file to send to raters: blind pairs with their pictures. It needs no server and no network.
+
+    Several raters can use the same page, each under a name. They send back a file; `vote import` reads it.
+    """
+    from edit_eval.viewer.raters_page import write_raters_page
+
+    count = write_raters_page(run, file, pairs=pairs, side=size)
+    answer(lambda: {"written": str(file), "pairs": count}, lambda: print(said(f"{file}: {count} pairs")))
+
+
+@verb(voting, name="import", short_help="Take in the votes that raters have sent back.")
+def vote_import(
+    run: RunFolder,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that the raters' page has saved.")],
+) -> None:
+    """Add votes from a page of `vote page` to the run. The same file twice adds nothing."""
+    from edit_eval.store.run_directory import RunDirectory
+    from edit_eval.store.votes import add_saved_votes
+
+    counts = add_saved_votes(RunDirectory.existing(run).path, files)
+    line = f"{counts['new']} new votes, {counts['changed']} changed, {counts['already']} already there"
+    answer(lambda: counts, lambda: print(said(line)))

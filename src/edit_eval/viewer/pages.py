@@ -138,23 +138,37 @@ class _OfSeveral:
         return self.of[edit.edit_model].of_edit(edit)
 
 
-def plain_page(script: str, title: str, data: Mapping[str, Any], *, language: str = "en") -> str:
-    """A page that `script` fills from `data`; `title` is the key of its title's words."""
+def plain_page(
+    title: str,
+    scripts: Sequence[str],
+    data: Mapping[str, Any],
+    *,
+    language: str = "en",
+    served: bool = True,
+    only: tuple[str, ...] = ("",),
+) -> str:
+    """A page that `scripts` fill from `data`; `title` is the key of its title's words. Not `served`: for the disk.
+
+    `only`: what the keys of its words begin with.
+    """
     titles = {one: f"{texts()[title][one]} · edit-eval" for one in LANGUAGES}
     told = words(language, titles)
-    shown = {"names": {}, **told, **data, "texts": with_texts(told["texts"], texts())}
+    by_language = with_texts(told["texts"], texts())
+    kept = {one: {k: said for k, said in found.items() if k.startswith(only)} for one, found in by_language.items()}
+    shown = {"names": {}, **told, **data, "texts": kept}
     style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")
-    program = closed(*_PLAIN, more=f"{own('follow.js')}\n{own(script)}")
+    program = closed(*_PLAIN, more="\n".join(map(own, scripts)))
     early = asset("early.js")
     environment = template_environment(autoescape=True)
     return environment.from_string(own("plain.html.j2")).render(
         language=language,
-        policy=policy(style, (early, program), served=True),
+        policy=policy(style, (early, program), served=served),
+        served=served,
         title=titles[language],
         style=Markup(style),
         script=Markup(program),
         early=Markup(early),
         data=Markup(embedded_json(shown)),
         version=__version__,
-        words=shown["texts"][language],
+        words=by_language[language],
     )

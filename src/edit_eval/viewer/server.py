@@ -27,6 +27,7 @@ PORT = 7860
 MOST_COMPARED = 8
 FRESH_FOR = 2.0
 """Seconds for which the page of a run at work is handed out as it was made: what came since is pushed to it."""
+VOTE_SCRIPTS = ("follow.js", "ballot.js", "vote.js")
 PICTURES_LIVE = "private, max-age=86400, immutable"
 """Their addresses say which pixels they are."""
 
@@ -91,7 +92,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     def list_page() -> Response:
         runs.find_again()
         cards = [card.plain() for card in runs.cards.values()]
-        return html(plain_page("list.js", "view.runs", {"runs": cards}))
+        return html(plain_page("view.runs", ("follow.js", "list.js"), {"runs": cards}))
 
     def events(request: Request) -> Response:
         return stream(runs, request.query_params.get("since", ""))
@@ -136,7 +137,8 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
 
     def selection(run: str, request: Request) -> Response:
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            raise HTTPException(403, "another site's page asks")  # it takes a while: not because somebody links here
+            # It takes a while, so a link on somebody's page must not start it.
+            raise HTTPException(403, "the request comes from another site's page")
         watched = opened(run)
         folder = Path(tempfile.mkdtemp(prefix="edit-eval-"))
         forget = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
@@ -159,7 +161,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
             why = watched.following.fault or "a vote is between two edit models, and this run has one"
             return unreadable(watched.path.name, {"kind": "incomparable", "reason": why}, "")
         language = matrix.experiment.language
-        return html(plain_page("vote.js", "vote.title", {"run": run, "language": language}, language=language))
+        return html(plain_page("vote.title", VOTE_SCRIPTS, {"run": run, "language": language}, language=language))
 
     def voting_of(run: str) -> Voting:
         opened(run)
@@ -212,7 +214,9 @@ def html(page: str | bytes, headers: dict[str, str] | None = None) -> Response:
 
 def unreadable(name: str, state: dict[str, Any], events: str) -> Response:
     """A page that says why there is nothing to show; it looks again when that may have changed."""
-    return html(plain_page("unreadable.js", "view.runs", {"live": state, "name": name, "events": events}))
+    return html(
+        plain_page("view.runs", ("follow.js", "unreadable.js"), {"live": state, "name": name, "events": events})
+    )
 
 
 def image(data: bytes | None) -> Response:

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from edit_eval.records import Edit, Status
-from edit_eval.statistics.intervals import FloatArray
-from edit_eval.statistics.preferences import CHOICES, SHARED, Vote, pair_chances, sample_chances
-from edit_eval.statistics.series import gain
-from edit_eval.store.votes import Ballot, VoteLine, now, read_votes
-from edit_eval.viewer.following import Following
+from edit_eval.statistics.preferences import CHOICES
+from edit_eval.store.votes import Ballot, is_rater_name, now, read_asked, read_votes
+from edit_eval.viewer.pairs import Pair, PairDraw, asked, disputed, item_of
 from edit_eval.viewer.watching import WatchedRun
 
 MOST_TICKETS = 10_000
-_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,60}")
 
 
 class NotAVote(Exception):
@@ -39,17 +33,12 @@ class Ticket:
     """A pair that was shown to somebody."""
 
     rater: str
-    sample: str
-    edit_seed: int
-    left: Edit
-    right: Edit
-    weight: float
-    how: str
+    pair: Pair
 
 
 def rater_name(name: object) -> str:
     """A rater's name as it is kept. Raises `NotAVote` for what is none."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name.strip()):
+    if not isinstance(name, str) or not is_rater_name(name.strip()):
         raise NotAVote(400, "say who votes: a name of 1 to 60 characters")
     return name.strip()
 
@@ -61,6 +50,7 @@ class Voting:
         self._opened = opened
         self._ballot = Ballot(opened().path)
         self._tickets: OrderedDict[str, Ticket] = OrderedDict()
+        self._disputed: tuple[str, dict[tuple[str, int], float]] = "", {}
         self._chance = np.random.default_rng()
         self._lock = threading.Lock()
 
@@ -79,14 +69,21 @@ class Voting:
                 "all": sum(line.choice != "skip" for line in votes.lines),
                 "raters": len({line.rater for line in votes.lines} | {rater}),
             }
-            ticket = self._draw(watched.following, rater, votes.counted(matrix.samples), votes.lines)
-            if ticket is None:
+            if self._disputed[0] != watched.seen:
+                self._disputed = watched.seen, disputed(watched.following)
+            draw = PairDraw(watched.following, votes.counted(matrix.samples), self._chance, self._disputed[1])
+            shown = {ticket.rater: (name, ticket) for name, ticket in self._tickets.items() if ticket.rater != rater}
+            waiting = [asked(name, ticket.pair) for name, ticket in shown.values()]
+            draw.planned(one for one in (*read_asked(watched.path), *waiting) if one.ticket not in votes.tickets)
+            others = [line for line in votes.lines if line.rater != rater]
+            pair = draw.next({item_of(line) for line in mine}, others)
+            if pair is None:
                 return {**told, "done": True}
             name = secrets.token_hex(12)
-            self._tickets[name] = ticket
+            self._tickets[name] = Ticket(rater, pair)
             while len(self._tickets) > MOST_TICKETS:
                 self._tickets.popitem(last=False)
-            sample = matrix.samples[watched.following.samples[ticket.sample]]
+            sample = matrix.samples[watched.following.samples[pair.sample]]
             pictures = watched.pictures
             return {
                 **told,
@@ -95,8 +92,8 @@ class Voting:
                 "language": sample.language,
                 "description": sample.description,
                 "source": pictures.of_sample(sample),
-                "left": pictures.of_edit(ticket.left),
-                "right": pictures.of_edit(ticket.right),
+                "left": pictures.of_edit(pair.left),
+                "right": pictures.of_edit(pair.right),
             }
 
     def add(self, body: bytes) -> dict[str, Any]:
@@ -117,94 +114,10 @@ class Voting:
         if ticket is None or ticket.rater != rater:
             raise NotAVote(409, "that pair was not shown to you here; this is the next one")
         with self._lock:
-            self._ballot.add(
-                VoteLine(
-                    ticket=str(name),
-                    rater=rater,
-                    sample=ticket.sample,
-                    edit_seed=ticket.edit_seed,
-                    left=ticket.left.edit_model,
-                    right=ticket.right.edit_model,
-                    left_key=ticket.left.key,
-                    right_key=ticket.right.key,
-                    choice=choice,
-                    weight=round(ticket.weight, 6),
-                    how=ticket.how,
-                    seconds=round(float(seconds), 2),
-                    at=now(),
-                )
-            )
+            self._ballot.add(asked(str(name), ticket.pair).answered(rater, choice, float(seconds), now()))
         return self.next(rater)
 
     def close(self) -> None:
         """Closes the journal."""
         with self._lock:
             self._ballot.close()
-
-    # -- which pair --
-
-    def _draw(
-        self, following: Following, rater: str, votes: Sequence[Vote], lines: Sequence[VoteLine]
-    ) -> Ticket | None:
-        matrix = following.matrix
-        assert matrix is not None
-        edits = {(e.edit_model, e.sample_id, e.edit_seed): e for e in matrix.edits if e.status is Status.OK}
-        seen = {_item(line) for line in lines if line.rater == rater}
-        others = [line for line in lines if line.rater != rater and _item(line) not in seen]
-        if others and self._chance.random() < SHARED:
-            line = others[int(self._chance.integers(len(others)))]
-            theirs = [edits[model, line.sample, line.edit_seed] for model in (line.left, line.right)]
-            return self._sided(rater, theirs[0], theirs[1], line.weight, "shared")
-        models = [model.name for model in matrix.edit_models]
-        pairs = list(combinations(models, 2))
-        chances = pair_chances(votes, models)
-        for place in self._chance.choice(len(pairs), size=len(pairs), replace=False, p=chances):
-            a, b = pairs[int(place)]
-            items = [
-                (sample.id, seed)
-                for sample in matrix.samples
-                for seed in range(matrix.experiment.edit_seeds)
-                if (a, sample.id, seed) in edits
-                and (b, sample.id, seed) in edits
-                and (sample.id, seed, frozenset((a, b))) not in seen
-            ]
-            if not items:
-                continue
-            of_items = sample_chances(_disagreement(following, a, b, items))
-            chosen = int(self._chance.choice(len(items), p=of_items))
-            sample, seed = items[chosen]
-            weight = 1 / (len(items) * float(of_items[chosen]))
-            return self._sided(rater, edits[a, sample, seed], edits[b, sample, seed], weight, "telling")
-        return None
-
-    def _sided(self, rater: str, a: Edit, b: Edit, weight: float, how: str) -> Ticket:
-        left, right = (a, b) if self._chance.random() < 0.5 else (b, a)
-        return Ticket(rater, a.sample_id, a.edit_seed, left, right, weight, how)
-
-
-def _disagreement(following: Following, a: str, b: str, items: Sequence[tuple[str, int]]) -> FloatArray:
-    """Of each item, 0 to 1: how close the two are to their judges, and how far apart the judges are about them."""
-    matrix = following.matrix
-    assert matrix is not None
-    scoring = {judge.name: judge.scoring for judge in matrix.judges}
-    found = []
-    for sample, seed in items:
-        by_judge: dict[str, dict[str, float]] = {}
-        for edit, judgements in following.of_sample(sample)[1]:
-            if edit.edit_seed == seed and edit.edit_model in (a, b):
-                for one in judgements:
-                    score = one.scores.get(scoring[one.judge].headline)
-                    if score is not None and scoring[one.judge].scale.span:
-                        by_judge.setdefault(one.judge, {})[edit.edit_model] = score
-        apart = [
-            gain(scoring[judge].scale) * (of[a] - of[b]) / (scoring[judge].scale.span or 1.0)
-            for judge, of in by_judge.items()
-            if len(of) == 2
-        ]
-        close = 1 - abs(float(np.mean(apart))) if apart else 0.5
-        found.append(min(1.0, 0.5 * close + (max(apart) - min(apart) if len(apart) > 1 else 0.0)))
-    return np.array(found)
-
-
-def _item(line: VoteLine) -> tuple[str, int, frozenset[str]]:
-    return line.sample, line.edit_seed, frozenset((line.left, line.right))

@@ -95,7 +95,7 @@ def test_a_page_of_some_samples_has_their_numbers_and_says_so(made: Results, tmp
     summary = json.loads((folder / "summary.json").read_text())
     assert {entry["coverage"]["total"] for entry in summary["results"]} == {2}
     html = (folder / "index.html").read_text("utf-8")
-    assert "2 of 6 samples, which somebody chose" in html
+    assert "2 of 6 samples, chosen by hand" in html
     assert made.samples[0].id not in html
     assert len(list((folder / "pictures").iterdir())) == 6
 

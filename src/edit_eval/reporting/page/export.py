@@ -69,8 +69,7 @@ def export(
     if samples is not None:
         results = selected(results, samples)
         summary = summarise(results)
-    if not SMALLEST <= side <= LARGEST:
-        raise ConfigurationError(f"--size {side}: must be from {SMALLEST} to {LARGEST} pixels")
+    in_limits(side)
     results = replace(results, samples=with_known_sources(results.samples))
     suffix = target.suffix.lower()
     if suffix in _OTHERS:
@@ -82,10 +81,10 @@ def export(
         raise ConfigurationError(f"{target} already exists; name a new folder, or a file that ends in .html or .zip")
     try:
         if suffix in (".html", ".htm"):
-            with _new(target) as temporary:
+            with written_whole(target) as temporary:
                 _write_page(results, summary, temporary, _Within, Size(side, 4 * side * side), language)
             return target
-        with _new(target) as temporary:
+        with written_whole(target) as temporary:
             folder = temporary if suffix != ".zip" else temporary.with_name(f"{temporary.name}.folder")
             try:
                 _write_folder(results, summary, folder, language, side)
@@ -97,6 +96,12 @@ def export(
     except OSError as error:
         raise ConfigurationError(f"{target}: cannot be written ({error.strerror or error})") from error
     return target
+
+
+def in_limits(side: int) -> None:
+    """Raises `ConfigurationError` where pictures cannot be that large."""
+    if not SMALLEST <= side <= LARGEST:
+        raise ConfigurationError(f"--size {side}: must be from {SMALLEST} to {LARGEST} pixels")
 
 
 def _write_page(
@@ -134,7 +139,7 @@ def _pack(folder: Path, file: Path, name: str) -> None:
 
 
 @contextmanager
-def _new(target: Path) -> Iterator[Path]:
+def written_whole(target: Path) -> Iterator[Path]:
     """A name beside the target, which is put in its place at the end; what is begun and not finished is removed."""
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")

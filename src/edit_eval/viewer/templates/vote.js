@@ -1,76 +1,4 @@
-// One pair after the other: who made which is not in this page, nor in what it is sent.
-function redrawCharts() {}
-const main = document.getElementById('main');
-const CHOICES = [['left', '1'], ['right', '2'], ['tie', 't'], ['both_bad', 'b'], ['skip', 's']];
-const page = { rater: '', task: null, shownAt: 0, busy: false };
-
-const nameInput = make('input', { type: 'text', name: 'rater', maxlength: 60, autocomplete: 'name', required: true, id: 'rater' });
-const begin = make('form', { class: 'vote-begin' },
-  say('h1', 'vote.title'), say('p', 'vote.explain', {}, { class: 'explanation' }),
-  make('label', { for: 'rater' }, say('span', 'vote.name')), nameInput, say('button', 'vote.begin', {}, { class: 'primary' }));
-begin.addEventListener('submit', (event) => {
-  event.preventDefault();
-  page.rater = nameInput.value.trim();
-  if (!page.rater) return;
-  remember('edit-eval-rater', page.rater);
-  ask();
-});
-
-const instruction = make('p', { class: 'vote-instruction', id: 'vote-instruction', tabindex: '-1' });
-const progress = make('p', { class: 'quiet', role: 'status' });
-const pictures = make('div', { class: 'vote-pictures' });
-const buttons = make('div', { class: 'vote-choices', role: 'group', 'aria-labelledby': 'vote-instruction' }, ...CHOICES.map(([choice, key]) => {
-  const button = make('button', { type: 'button', class: 'plain', value: choice }, say('span', `vote.${choice}`), ' ', make('kbd', {}, key.toUpperCase()));
-  button.addEventListener('click', () => vote(choice));
-  return button;
-}));
-const trouble = make('p', { class: 'notice problem', role: 'alert', hidden: true });
-const ballot = make('section', { class: 'wide vote', hidden: true },
-  make('div', { class: 'vote-head' }, instruction, progress), trouble, pictures, buttons, say('p', 'vote.keys', {}, { class: 'detail-keys' }));
-const beginning = make('section', {}, begin);
-main.append(beginning, ballot);
-
-function figure(picture, key, choice) {
-  const frame = make('div', { class: 'frame' });
-  if (picture) {
-    const image = make('img', { src: picture.thumbnail, alt: words(key), 'data-text-alt': key, draggable: 'false' });
-    const whole = new Image();
-    whole.onload = () => { image.src = whole.src; };
-    whole.src = picture.file;
-    image.addEventListener('load', () => { frame.style.setProperty('--shape', image.naturalWidth / image.naturalHeight); });
-    frame.append(image);
-  } else frame.append(say('p', 'picture.source_missing', {}, { class: 'quiet' }));
-  const made = make('figure', { class: choice || 'source' }, frame, make('figcaption', {}, say('span', key)));
-  if (choice) {
-    frame.addEventListener('click', () => vote(choice));
-    frame.style.cursor = 'pointer';
-  }
-  return made;
-}
-
-function show(task) {
-  page.task = task;
-  page.shownAt = performance.now();
-  beginning.hidden = true;
-  ballot.hidden = false;
-  progress.replaceChildren(say('span', 'vote.progress', { mine: task.mine, all: task.all, raters: task.raters }));
-  buttons.hidden = Boolean(task.done);
-  if (task.done) {
-    instruction.replaceChildren(say('span', 'vote.done'));
-    pictures.replaceChildren();
-    return;
-  }
-  instruction.lang = task.language;
-  instruction.textContent = task.instruction;
-  pictures.replaceChildren(figure(task.source, 'picture.source', ''), figure(task.left, 'vote.first', 'left'), figure(task.right, 'vote.second', 'right'));
-  instruction.focus({ preventScroll: true });
-}
-
-function failed(text) {
-  trouble.textContent = text;
-  trouble.hidden = !text;
-}
-
+// Pairs from the server, and votes to it.
 async function send(address, options) {
   if (page.busy) return;
   page.busy = true;
@@ -81,7 +9,8 @@ async function send(address, options) {
       const told = await answer.json();
       page.busy = false;
       failed(told.error || '');
-      if (!told.error) show(told);
+      const { mine, all, raters } = told;
+      if (!told.error) show({ ...told, done: told.done && 'vote.done', progress: ['vote.progress', { mine, all, raters }] });
       else if (answer.status === 409 && options) ask(told.error);
       return;
     } catch (error) {
@@ -96,29 +25,9 @@ async function ask(words = '') {
   if (words) failed(words);
 }
 
-function vote(choice) {
-  if (!page.task || page.task.done) return;
-  const seconds = (performance.now() - page.shownAt) / 1000;
+function keep(choice, seconds) {
   const body = JSON.stringify({ ticket: page.task.ticket, rater: page.rater, choice, seconds });
   send(`/run/${data.run}/votes`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
 }
 
-addEventListener('keydown', (event) => {
-  if (ballot.hidden || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  const found = CHOICES.find(([, key]) => key === event.key.toLowerCase());
-  if (found) {
-    event.preventDefault();
-    vote(found[0]);
-  } else if (event.key === ' ') { // flip: the second in the place of the first
-    event.preventDefault();
-    pictures.classList.add('flipped');
-  }
-});
-addEventListener('keyup', (event) => { if (event.key === ' ') pictures.classList.remove('flipped'); });
-
-startPreferences();
-nameInput.value = recall('edit-eval-rater') || '';
-if (new URLSearchParams(location.search).has('rater')) {
-  nameInput.value = new URLSearchParams(location.search).get('rater');
-  begin.requestSubmit();
-}
+beginBallot();

@@ -30,8 +30,8 @@ function filtersNow() {
   return state;
 }
 
-function linkTo(sample, more = {}) {
-  return addressOf({ ...filtersNow(), sample: sample.id, ...more });
+function linkTo(sample, more = {}, state = filtersNow()) {
+  return addressOf({ ...state, sample: sample.id, ...more });
 }
 
 let waiting = null;
