@@ -20,6 +20,8 @@ from urllib.parse import unquote, urlsplit
 class SmallHub:
     """The server, in threads of this process; leaving its `with` block ends it."""
 
+    answers: type[SmallHubHandler]
+
     def __init__(self) -> None:
         self.commits: dict[str, dict[str, Mapping[str, bytes]]] = {}
         """`datasets/owner/name` or `models/owner/name` -> commit -> path -> content; the last commit is `main`."""
@@ -29,7 +31,7 @@ class SmallHub:
         """Status and headers of the answer to everything."""
         self.half = False
         """Whether of a file's bytes only the first half is sent, whatever its headers say."""
-        handler = type("Handler", (_Handler,), {"hub": self})
+        handler = type("Handler", (self.answers,), {"hub": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
@@ -59,7 +61,9 @@ class SmallHub:
         self._thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class SmallHubHandler(BaseHTTPRequestHandler):
+    """What it answers to whoever reads."""
+
     hub: SmallHub
     protocol_version = "HTTP/1.1"
 
@@ -73,7 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.hub.asked.append(f"{self.command} {path}")
         if self.hub.refuses:
             status, headers = self.hub.refuses
-            return self._send(status, b"{}", headers)
+            return self.send(status, b"{}", headers)
         parts = path.strip("/").split("/")
         if parts[0] == "api":
             _, kind, owner, name, what, revision, *_ = [*parts, *6 * [""]]
@@ -84,14 +88,14 @@ class _Handler(BaseHTTPRequestHandler):
             rest = "/".join(others).rstrip("/")
         commits = self.hub.commits.get(f"{kind}/{owner}/{name}")
         if commits is None:
-            return self._send(401, b"{}", {"X-Error-Message": "Invalid username or password."})
+            return self.send(401, b"{}", {"X-Error-Message": "Invalid username or password."})
         commit = [*commits][-1] if revision in ("main", "") else revision
         if commit not in commits:
-            return self._send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
+            return self.send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
         files = commits[commit]
         if what == "resolve":
             return self._file(commit, files.get(rest))
-        return self._json(self._api(what, f"{owner}/{name}", commit, commits))
+        return self.send_json(self._api(what, f"{owner}/{name}", commit, commits))
 
     def _api(self, what: str, name: str, commit: str, commits: Mapping[str, Mapping[str, bytes]]) -> Any:
         files = commits[commit]
@@ -107,17 +111,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _file(self, commit: str, data: bytes | None) -> None:
         if data is None:
-            return self._send(404, b"{}", {"X-Error-Code": "EntryNotFound"})
+            return self.send(404, b"{}", {"X-Error-Code": "EntryNotFound"})
         begin = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")[0])
         headers = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": commit, "Accept-Ranges": "bytes"}
         if begin:
             headers["Content-Range"] = f"bytes {begin}-{len(data) - 1}/{len(data)}"
-        self._send(206 if begin else 200, data[begin:], headers, whole=not self.hub.half)
+        self.send(206 if begin else 200, data[begin:], headers, whole=not self.hub.half)
 
-    def _json(self, document: Any) -> None:
-        self._send(200, json.dumps(document).encode(), {"Content-Type": "application/json"})
+    def send_json(self, document: Any) -> None:
+        self.send(200, json.dumps(document).encode(), {"Content-Type": "application/json"})
 
-    def _send(self, status: int, body: bytes, headers: Mapping[str, str], whole: bool = True) -> None:
+    def send(self, status: int, body: bytes, headers: Mapping[str, str], whole: bool = True) -> None:
         self.send_response(status)
         for key, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(key, value)
@@ -128,3 +132,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+SmallHub.answers = SmallHubHandler

@@ -195,7 +195,7 @@ def test_what_once_stood_under_evaluation(load: Callable[..., Configuration]) ->
         load("evaluation.retries=0", "protocol.retries=1")
 
 
-def test_what_is_not_built_yet_may_ask_for_nothing(load: Callable[..., Configuration]) -> None:
+def test_what_asks_for_nothing_changes_nothing(load: Callable[..., Configuration]) -> None:
     assert load("execution.driver=local", "trackers=[]", "extends=null") == load()
 
 

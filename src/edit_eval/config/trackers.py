@@ -28,7 +28,7 @@ def read_trackers(written: Any, faults: Faults) -> dict[str, dict[str, Any]]:
 def _parameters(name: str, written: Any, faults: Faults) -> dict[str, Any]:
     row, place = TRACKERS[name], ("trackers", name)
     if written is not None and not isinstance(written, dict):
-        faults.add(place, f"must be a mapping (key: value), not {shown(written)}")
+        faults.add(place, f"takes keys with values, not {shown(written)}")
         return {}
     given = {key: value for key, value in (written or {}).items() if value is not None}
     known = (*row.texts, *row.lists)

@@ -170,14 +170,22 @@ def _refuse_a_bad_token(api: Any) -> None:
 
 
 def _send(api: Any, repository: str, folder: Path, private: bool) -> str:
+    """One commit, so that nobody ever reads half of two runs; `upload_folder` makes several of many files."""
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
     try:
         api.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=True)
-        api.upload_folder(
-            repo_id=repository,
-            repo_type="dataset",
-            folder_path=folder,
+        found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+        there = api.list_repo_files(repository, repo_type="dataset")
+        gone = [name for name in there if name.startswith(("data/", "passports/")) and name not in found]
+        api.create_commit(
+            repository,
+            [
+                *(CommitOperationAdd(name, str(path)) for name, path in found.items()),
+                *(CommitOperationDelete(name) for name in gone),  # what is in the run no more
+            ],
             commit_message="A run of edit-eval",
-            delete_patterns=["data/**", "passports/**"],  # what is in the run no more
+            repo_type="dataset",
         )
     except Exception as error:  # its own, those of its HTTP client, and the disk's
         raise _failed(repository, error) from error
