@@ -60,7 +60,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for broken in (b"", b"{}", whole[: len(whole) // 2], whole[:40] + b"\0" * 40 + whole[80:]):
         path.write_bytes(broken)
-        with pytest.raises(ConfigurationError, match=r"a\.parquetis not a complete Parquet file \(") as caught:
+        with pytest.raises(ConfigurationError, match=r"a\.parquet is not a complete Parquet file \(") as caught:
             read(path)
         assert "\n" not in str(caught.value)
 

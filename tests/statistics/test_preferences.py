@@ -20,6 +20,7 @@ from edit_eval.statistics.preferences import (
     people_rows,
     preferences,
     sample_chances,
+    sample_order,
 )
 
 MODELS = ["a", "b", "c", "d", "e"]
@@ -62,16 +63,19 @@ def voted(
     pairs = list(combinations(range(len(models)), 2))
     drawn = sample_chances(chance.random(samples)) if telling else np.full(samples, 1 / samples)
     found: list[Vote] = []
+    asked, phases = np.zeros(samples), chance.random(samples)
     for number in range(votes):
         two = pairs[chance.integers(len(pairs))]
+        sample, rater = int(chance.integers(samples)), int(chance.integers(raters))
         if telling:
+            sample = int(sample_order(asked, drawn, phases)[0])
+            asked[sample] += 1
             if number % 20 == 0:
                 pair_choice = PairChoice(found, models)
             one, other = pair_choice.order()[0]
             pair_choice.plan(one, other)
             two = models.index(one), models.index(other)
         a, b = chance.permutation(two)
-        sample, rater = int(chance.choice(samples, p=drawn)), int(chance.integers(raters))
         apart = true + of_sample[:, sample] + of_rater[:, rater]
         left = chance.random() < 1 / (1 + math.exp(apart[b] - apart[a]))
         choice = "tie" if chance.random() < TIES else "left" if left else "right"
@@ -180,13 +184,27 @@ def test_strengths_lie_within_their_intervals(
 def test_chosen_pairs_need_no_more_votes_than_random_ones(
     true: np.ndarray, votes: int, record_property: Callable[[str, object], None]
 ) -> None:
-    """Of every strength, and of the closest two."""
-    chosen = simulated(300, true, votes=votes, raters=8)
-    blindly = simulated(300, true, votes=votes, raters=8, telling=False)
+    """Of every strength, and of the closest two. By one rater: what raters add does not depend on the pairs."""
+    design = {"votes": votes, "raters": 1, "among_raters": 0.0}
+    chosen = simulated(200, true, **design)
+    blindly = simulated(200, true, telling=False, **design)
     ratios = chosen["wide"] / blindly["wide"]
-    record_property("simulated", f"widths against blind votes {np.round(ratios, 3)}")
-    assert ratios.max() <= 1.01
-    assert chosen["closest"] <= 1.01 * blindly["closest"]
+    record_property(
+        "simulated", f"{len(true)} strengths, {votes} votes: widths against blind ones {np.round(ratios, 3)}"
+    )
+    assert ratios.max() <= 1.01, "no wider but for the noise of 200 simulations"
+    assert ratios.mean() < 1
+    assert chosen["closest"] <= blindly["closest"]
+
+
+def test_samples_come_as_often_as_their_chances_say() -> None:
+    chances = sample_chances(np.linspace(0, 1, 40))
+    asked = np.zeros(40)
+    for number in range(1, 2001):
+        asked[sample_order(asked, chances, np.random.default_rng(1).random(40))[0]] += 1
+        if number == 40:
+            assert asked.max() <= 2
+    assert np.abs(asked - 2000 * chances).max() <= 1.5
 
 
 def test_no_strength_is_less_sure_than_by_as_many_votes_on_each_pair() -> None:
@@ -210,7 +228,8 @@ def test_no_strength_is_less_sure_than_by_as_many_votes_on_each_pair() -> None:
         counts[next_two] += 1
         choice.plan(*next_two)
     ratios = variances(np.array(list(counts.values()))) / variances(np.full(10, 60))
-    assert ratios.max() < 0.99
+    assert ratios.max() < 1
+    assert ratios.mean() < 0.99
 
 
 def test_a_rater_who_always_takes_the_left_one_is_named() -> None:
@@ -242,7 +261,7 @@ def test_little_compared_and_close_models_come_first() -> None:
     assert choice.order()[0] != ("b", "c")
     for _ in range(2000):
         choice.plan(*choice.order()[0])
-    least = 0.3 * 2240 / 3
+    least = 0.85 * 2240 / 3
     for two in (("a", "b"), ("a", "c"), ("b", "c")):
         assert choice._votes[list(combinations("abc", 2)).index(two)] >= least - 1
 

@@ -346,8 +346,10 @@ def people_rows(votes: Sequence[Vote]) -> list[Mapping[str, Any]]:
 
 
 BLIND_SHARE = 0.3
-"""Of samples, how many are drawn blindly: so none has a large weight. Of pairs of models, the share of an even number
-of votes that each gets whatever it would tell."""
+"""Of samples, how many are drawn blindly: so none has a large weight."""
+EVEN_SHARE = 0.85
+"""Of the votes that every two models would have if all had as many, how many each two get whatever they would tell:
+what a vote tells is itself estimated."""
 SHARED = 0.2
 """How many pairs another rater has voted on, where there are several: for their agreement."""
 EVENLY = 6
@@ -363,7 +365,7 @@ class PairChoice:
     vote on each would take off it (Neyman, JRSS 97, 1934). Every strength counts relative to what it would have if all
     pairs had as many votes, and to the power `EVENLY` of how much worse it stands: so each is at least as sure as by
     pairs drawn blindly. Beside it counts, by `CLOSE`, the difference of every two models, times the chance that they
-    are in the wrong order.
+    are in the wrong order. There is little to gain for all strengths at once: an even number of votes is near the best.
     """
 
     def __init__(self, votes: Sequence[Vote], edit_models: Sequence[str]) -> None:
@@ -406,7 +408,7 @@ class PairChoice:
         variance = (self._of_differences / self._votes).sum(axis=1)
         doubt = ndtr(-self._apart / np.sqrt(variance))
         told = told + CLOSE * (doubt / variance) @ (self._of_differences * off)
-        told[self._votes < BLIND_SHARE * self._votes.mean()] = np.inf
+        told[self._votes < EVEN_SHARE * self._votes.mean()] = np.inf
         return [(self._models[self._a[k]], self._models[self._b[k]]) for k in np.argsort(-told, kind="stable")]
 
 
@@ -418,3 +420,13 @@ def sample_chances(disagreement: FloatArray) -> FloatArray:
     """
     wanted = 1 + 0.7 * np.asarray(disagreement, dtype=np.float64)
     return np.asarray(BLIND_SHARE / len(wanted) + (1 - BLIND_SHARE) * wanted / wanted.sum())
+
+
+def sample_order(asked: FloatArray, chances: FloatArray, phases: FloatArray) -> IntArray:
+    """Samples in the order in which they are due, so that none is asked about again long before all others.
+
+    `asked`: how often each was; `phases`: of each a number from 0 to 1 drawn by chance, always the same (Ohlsson,
+    Journal of Official Statistics 14, 1998, over and over). Each comes as often as its chance says, and votes that lie
+    together on one image tell less than those that are spread.
+    """
+    return np.argsort((asked + phases) / chances, kind="stable")

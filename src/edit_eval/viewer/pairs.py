@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
 from edit_eval.records import Edit, Status
-from edit_eval.statistics.preferences import SHARED, PairChoice, Vote, sample_chances
+from edit_eval.statistics.preferences import SHARED, PairChoice, Vote, sample_chances, sample_order
 from edit_eval.statistics.series import gain
 from edit_eval.store.votes import Asked, VoteLine
 from edit_eval.viewer.following import Following
@@ -58,20 +61,34 @@ def asked(ticket: str, pair: Pair, page: str = "") -> Asked:
 
 
 class PairDraw:
-    """Pairs from a run as it stands, one after the other; each is taken into account when the next is drawn."""
+    """Pairs from a run as it stands, one after the other; each is taken into account when the next is drawn.
 
-    def __init__(self, following: Following, votes: Sequence[Vote], chance: np.random.Generator) -> None:
+    `disputed`: of each sample and seed, 0 to 1 (see `disputed`).
+    """
+
+    def __init__(
+        self,
+        following: Following,
+        votes: Sequence[Vote],
+        chance: np.random.Generator,
+        disputed: Mapping[tuple[str, int], float],
+    ) -> None:
         matrix = following.matrix
         assert matrix is not None
-        self._following, self._matrix, self._chance = following, matrix, chance
+        self._chance = chance
         self._edits = {(e.edit_model, e.sample_id, e.edit_seed): e for e in matrix.edits if e.status is Status.OK}
         self._choice = PairChoice(votes, [model.name for model in matrix.edit_models])
-        self._disagreements: dict[tuple[str, str], dict[tuple[str, int], float]] = {}
+        self._place = {item: place for place, item in enumerate(disputed)}
+        self._chances = sample_chances(np.array(list(disputed.values())))
+        self._phases = np.array([_phase(*item) for item in disputed])
+        self._asked = np.zeros(len(disputed))
+        for vote in votes:
+            self._count(vote.sample_id, vote.edit_seed)
 
     def planned(self, lines: Iterable[Asked]) -> None:
         """Takes into account what somebody was asked, and has not answered yet."""
         for line in lines:
-            self._choice.plan(line.left, line.right)
+            self._plan(line.left, line.right, line.sample, line.edit_seed)
 
     def next(
         self, seen: Collection[Item], others: Sequence[Asked | VoteLine], *, avoid: Collection[Item] = ()
@@ -83,61 +100,71 @@ class PairDraw:
         shared = [line for line in others if item_of(line) not in seen and self._is_there(line)]
         if shared and self._chance.random() < SHARED:
             line = shared[int(self._chance.integers(len(shared)))]
-            return self._sided(*self._both(line.left, line.right, line.sample, line.edit_seed), line.weight, "shared")
+            return self._sided(line.left, line.right, line.sample, line.edit_seed, line.weight, "shared")
         taken = {*seen, *avoid}
+        items = list(self._place)
+        due = [items[place] for place in sample_order(self._asked, self._chances, self._phases)]
         for a, b in self._choice.order():
-            items = [one for one in self._of_both(a, b) if (*one, frozenset((a, b))) not in taken]
-            if not items:
-                continue
-            chances = sample_chances(np.array([self._disagreements[a, b][one] for one in items]))
-            chosen = int(self._chance.choice(len(items), p=chances))
-            weight = 1 / (len(items) * float(chances[chosen]))
-            return self._sided(*self._both(a, b, *items[chosen]), weight, "telling")
+            for sample, seed in due:
+                there = (a, sample, seed) in self._edits and (b, sample, seed) in self._edits
+                if there and (sample, seed, frozenset((a, b))) not in taken:
+                    weight = 1 / (len(items) * float(self._chances[self._place[sample, seed]]))
+                    return self._sided(a, b, sample, seed, weight, "telling")
         return None
-
-    def _of_both(self, a: str, b: str) -> list[tuple[str, int]]:
-        """Sample and seed of all of which both models have an edit."""
-        if (a, b) not in self._disagreements:
-            items = [
-                (sample.id, seed)
-                for sample in self._matrix.samples
-                for seed in range(self._matrix.experiment.edit_seeds)
-                if (a, sample.id, seed) in self._edits and (b, sample.id, seed) in self._edits
-            ]
-            found = _disagreement(self._following, a, b, items)
-            self._disagreements[a, b] = dict(zip(items, found, strict=True))
-        return list(self._disagreements[a, b])
-
-    def _both(self, a: str, b: str, sample: str, seed: int) -> tuple[Edit, Edit]:
-        return self._edits[a, sample, seed], self._edits[b, sample, seed]
 
     def _is_there(self, line: Asked | VoteLine) -> bool:
         return all((model, line.sample, line.edit_seed) in self._edits for model in (line.left, line.right))
 
-    def _sided(self, a: Edit, b: Edit, weight: float, how: str) -> Pair:
-        self._choice.plan(a.edit_model, b.edit_model)
-        left, right = (a, b) if self._chance.random() < 0.5 else (b, a)
-        return Pair(a.sample_id, a.edit_seed, left, right, weight, how)
+    def _sided(self, a: str, b: str, sample: str, seed: int, weight: float, how: str) -> Pair:
+        self._plan(a, b, sample, seed)
+        both = self._edits[a, sample, seed], self._edits[b, sample, seed]
+        left, right = both if self._chance.random() < 0.5 else both[::-1]
+        return Pair(sample, seed, left, right, weight, how)
+
+    def _plan(self, a: str, b: str, sample: str, seed: int) -> None:
+        self._choice.plan(a, b)
+        self._count(sample, seed)
+
+    def _count(self, sample: str, seed: int) -> None:
+        if (sample, seed) in self._place:
+            self._asked[self._place[sample, seed]] += 1
 
 
-def _disagreement(following: Following, a: str, b: str, items: Sequence[tuple[str, int]]) -> list[float]:
-    """Of each item, 0 to 1: how close the two are to their judges, and how far apart the judges are about them."""
+def _phase(sample: str, seed: int) -> float:
+    """A number from 0 to 1 that is always the same, and says nothing of the sample."""
+    return (zlib.crc32(f"{sample}\n{seed}".encode("utf-8", "surrogatepass")) + 0.5) / 2**32
+
+
+def disputed(following: Following) -> dict[tuple[str, int], float]:
+    """Of each sample and seed with two edits or more, 0 to 1: how undecided the judges are about them.
+
+    That is how close the edits are to each judge, and how far apart two judges are about any two of them. It is one
+    number for all pairs of models: how often a sample comes must not depend on which two are asked about.
+    """
     matrix = following.matrix
     assert matrix is not None
     scales = {judge.name: judge.scoring.scale for judge in matrix.judges}
-    found = []
-    for sample, seed in items:
-        by_judge: dict[str, dict[str, float]] = {}
-        for edit, judgements in following.of_sample(sample)[1]:
-            if edit.edit_seed == seed and edit.edit_model in (a, b):
-                for one in judgements:
-                    if one.score is not None and scales[one.judge].span:
-                        by_judge.setdefault(one.judge, {})[edit.edit_model] = one.score
-        apart = [
-            gain(scales[judge]) * (of[a] - of[b]) / (scales[judge].span or 1.0)
-            for judge, of in by_judge.items()
-            if len(of) == 2
-        ]
-        close = 1 - abs(float(np.mean(apart))) if apart else 0.5
-        found.append(min(1.0, 0.5 * close + (max(apart) - min(apart) if len(apart) > 1 else 0.0)))
+    found = {}
+    for sample in matrix.samples:
+        by_seed: dict[int, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+        made = Counter[int]()
+        for edit, judgements in following.of_sample(sample.id)[1]:
+            made[edit.edit_seed] += edit.status is Status.OK
+            for one in judgements:
+                span = scales[one.judge].span
+                if one.score is not None and span and edit.status is Status.OK:
+                    part = gain(scales[one.judge]) * one.score / span
+                    by_seed[edit.edit_seed][one.judge][edit.edit_model] = part
+        for seed, count in made.items():
+            if count > 1:
+                found[sample.id, seed] = _undecided(list(by_seed[seed].values()))
     return found
+
+
+def _undecided(by_judge: Sequence[Mapping[str, float]]) -> float:
+    each = []
+    for a, b in combinations(sorted({model for scores in by_judge for model in scores}), 2):
+        apart = [scores[a] - scores[b] for scores in by_judge if a in scores and b in scores]
+        if apart:
+            each.append(min(1.0, 0.5 * (1 - abs(float(np.mean(apart)))) + max(apart) - min(apart)))
+    return float(np.mean(each)) if each else 0.5

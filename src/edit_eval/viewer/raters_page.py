@@ -17,7 +17,7 @@ from edit_eval.reporting.page.thumbnails import Size, thumbnails
 from edit_eval.store.votes import PAGES, Asked, Ballot, VoteLine, read_asked, read_votes
 from edit_eval.viewer.following import Following
 from edit_eval.viewer.pages import plain_page
-from edit_eval.viewer.pairs import Pair, PairDraw, asked, item_of
+from edit_eval.viewer.pairs import Pair, PairDraw, asked, disputed, item_of
 
 PAIRS = 100
 """In a page, where nobody says otherwise."""
@@ -75,7 +75,8 @@ def _drawn(following: Following, count: int) -> list[Pair]:
     assert following.matrix is not None
     votes = read_votes(following.path, following.matrix.edits)
     before = read_asked(following.path)
-    draw = PairDraw(following, votes.counted(following.matrix.samples), np.random.default_rng())
+    counted = votes.counted(following.matrix.samples)
+    draw = PairDraw(following, counted, np.random.default_rng(), disputed(following))
     draw.planned(line for line in before if line.ticket not in votes.tickets)
     others: list[Asked | VoteLine] = [*votes.lines, *before]
     first = {item_of(line) for line in others}

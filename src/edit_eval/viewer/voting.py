@@ -14,7 +14,7 @@ import numpy as np
 
 from edit_eval.statistics.preferences import CHOICES
 from edit_eval.store.votes import Ballot, is_rater_name, now, read_asked, read_votes
-from edit_eval.viewer.pairs import Pair, PairDraw, asked, item_of
+from edit_eval.viewer.pairs import Pair, PairDraw, asked, disputed, item_of
 from edit_eval.viewer.watching import WatchedRun
 
 MOST_TICKETS = 10_000
@@ -50,6 +50,7 @@ class Voting:
         self._opened = opened
         self._ballot = Ballot(opened().path)
         self._tickets: OrderedDict[str, Ticket] = OrderedDict()
+        self._disputed: tuple[str, dict[tuple[str, int], float]] = "", {}
         self._chance = np.random.default_rng()
         self._lock = threading.Lock()
 
@@ -68,8 +69,12 @@ class Voting:
                 "all": sum(line.choice != "skip" for line in votes.lines),
                 "raters": len({line.rater for line in votes.lines} | {rater}),
             }
-            draw = PairDraw(watched.following, votes.counted(matrix.samples), self._chance)
-            draw.planned(line for line in read_asked(watched.path) if line.ticket not in votes.tickets)
+            if self._disputed[0] != watched.seen:
+                self._disputed = watched.seen, disputed(watched.following)
+            draw = PairDraw(watched.following, votes.counted(matrix.samples), self._chance, self._disputed[1])
+            shown = {ticket.rater: (name, ticket) for name, ticket in self._tickets.items() if ticket.rater != rater}
+            waiting = [asked(name, ticket.pair) for name, ticket in shown.values()]
+            draw.planned(one for one in (*read_asked(watched.path), *waiting) if one.ticket not in votes.tickets)
             others = [line for line in votes.lines if line.rater != rater]
             pair = draw.next({item_of(line) for line in mine}, others)
             if pair is None:

@@ -17,7 +17,7 @@ begin.addEventListener('submit', (event) => {
   ask();
 });
 
-const instruction = make('p', { class: 'vote-instruction', id: 'vote-instruction', tabindex: '-1' });
+const instruction = make('h1', { class: 'vote-instruction', id: 'vote-instruction', tabindex: '-1' });
 const progress = make('p', { class: 'quiet', role: 'status' });
 const pictures = make('div', { class: 'vote-pictures' });
 const buttons = make('div', { class: 'vote-choices', role: 'group', 'aria-labelledby': 'vote-instruction' }, ...CHOICES.map(([choice, key]) => {

@@ -1,4 +1,4 @@
-// Several runs on one page: the way back to each of them.
+// Several runs on one page: the way back to the list, and to each of them.
 document.querySelector('.masthead nav').prepend(say('a', 'view.runs', {}, { href: '/' }));
-document.querySelector('#results .facts').append(make('div', {}, say('dt', 'view.runs'),
-  ...data.runs.map(({ name, address }) => make('dd', {}, make('a', { href: address }, name)))));
+document.getElementById('verdict').append(make('p', { class: 'compared-runs' }, say('span', 'view.runs'), ': ',
+  ...data.runs.flatMap(({ name, address }, place) => [place ? ', ' : '', make('a', { href: address }, name)])));

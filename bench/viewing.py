@@ -1,0 +1,173 @@
+"""How `edit-eval view` does on a run of 900 samples and 3 edit models: how soon it shows, what it takes to watch.
+
+`python bench/viewing.py --json` prints {"figures": {...}}; it needs Chromium. Processor time is the viewer's own, as
+the system counts it, and says more than seconds on a machine that others use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from viewer.large_run import write_large_run
+
+OPENED = 3
+"""Times that the page is opened; medians are told."""
+UPDATES = 5
+PAGES = 20
+IDLE_SECONDS = 30
+VIEW = "from edit_eval.cli import main; main()"
+
+MARKS = """() => {
+  window.marks = {};
+  const look = () => {
+    const pictures = [...document.querySelectorAll('.card img')];
+    if (document.querySelector('.card')) window.marks.cards ??= performance.now() / 1000;
+    const inView = pictures.filter((one) => one.getBoundingClientRect().top < innerHeight);
+    if (pictures.length && inView.every((one) => one.naturalWidth)) window.marks.pictures ??= performance.now() / 1000;
+    if (Object.keys(window.marks).length < 2) requestAnimationFrame(look);
+  };
+  look();
+}"""
+"""When the cards stand, and when the pictures in the window are there; at most a frame late."""
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has used until now."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory(pid: int, name: str) -> float:
+    """`VmRSS` (now) or `VmHWM` (at most) of a process, in MB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+
+
+@contextmanager
+def viewing(run: Path) -> Iterator[tuple[int, str]]:
+    """A viewer on a run: its process and the address of its page."""
+    process = subprocess.Popen([sys.executable, "-c", VIEW, "view", str(run), "--port", "0"], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        yield process.pid, process.stdout.readline().decode().strip()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def opened(browser: Any, address: str) -> tuple[Any, dict[str, float]]:
+    """A tab on an address, and when it had come how far."""
+    tab = browser.new_page()
+    tab.add_init_script(f"({MARKS})()")
+    tab.goto(address, wait_until="commit")
+    tab.wait_for_function("() => Object.keys(window.marks).length === 2", timeout=120_000)
+    return tab, tab.evaluate("window.marks")
+
+
+def updates(tab: Any, run: Path, late: list[bytes]) -> list[float]:
+    """Seconds from a reply's line in the journal to its score on the page, as the clock of this process has it."""
+    found = []
+    with (run / "replies" / "0001.jsonl").open("ab", buffering=0) as journal:
+        for line in late:
+            scores = tab.locator(".card .score").count()
+            begin = time.perf_counter()
+            journal.write(line)
+            tab.wait_for_function(f"() => document.querySelectorAll('.card .score').length > {scores}", timeout=60_000)
+            found.append(time.perf_counter() - begin)
+    return found
+
+
+def listen(port: int, path: str, stop: threading.Event) -> None:
+    """An open page's connection: it reads what is pushed, as long as nobody says stop."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    while not stop.is_set():
+        answer.fp.readline()
+    connection.close()
+
+
+def idle_share(pid: int, address: str) -> float:
+    """How much of one core the viewer uses while as many pages are open and nothing happens."""
+    base, run = address.rsplit("/run/", 1)
+    stop = threading.Event()
+    for _ in range(PAGES):
+        path = f"/run/{run}/events?since=x.0"
+        threading.Thread(target=listen, args=(int(base.rsplit(":", 1)[1]), path, stop), daemon=True).start()
+    time.sleep(10)  # what each is told at first is over
+    begin, used = time.perf_counter(), processor_seconds(pid)
+    time.sleep(IDLE_SECONDS)
+    share = (processor_seconds(pid) - used) / (time.perf_counter() - begin)
+    stop.set()
+    return share
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--samples", type=int, default=900)
+    arguments = parser.parse_args()
+    figures: dict[str, float] = {"samples": arguments.samples}
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
+        run = write_large_run(Path(folder), arguments.samples, size=(736, 552))
+        journal = run / "replies" / "0001.jsonl"
+        lines = journal.read_bytes().splitlines(keepends=True)
+        first = [line for line in lines if int(json.loads(line)["sample"]) < UPDATES]
+        late = first[:UPDATES]
+        journal.write_bytes(b"".join(line for line in lines if line not in late))
+        chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        begin = time.perf_counter()
+        with viewing(run) as (pid, address):
+            figures["ready_seconds"] = time.perf_counter() - begin
+            tab, marks = opened(browser, address)
+            figures["first_open_seconds"] = time.perf_counter() - begin
+            figures["first_open_processor_seconds"] = processor_seconds(pid)
+            tab.close()
+            used = processor_seconds(pid)
+            opens = []
+            for _ in range(OPENED):
+                tab, marks = opened(browser, address)
+                opens.append(marks)
+                tab.close()
+            figures["open_cards_seconds"] = statistics.median(one["cards"] for one in opens)
+            figures["open_seconds"] = statistics.median(max(one.values()) for one in opens)
+            figures["open_processor_seconds"] = (processor_seconds(pid) - used) / OPENED
+            tab, _ = opened(browser, address)
+            used = processor_seconds(pid)
+            took = updates(tab, run, late)
+            figures["update_seconds"], figures["update_seconds_worst"] = statistics.median(took), max(took)
+            figures["update_processor_seconds"] = (processor_seconds(pid) - used) / len(took)
+            tab.close()
+            figures["idle_percent"] = 100 * idle_share(pid, address)
+            figures["memory_mb"] = memory(pid, "VmHWM")
+        browser.close()
+    figures = {name: round(value, 2) for name, value in figures.items()}
+    if arguments.json:
+        print(json.dumps({"figures": figures}))
+    else:
+        for name, value in figures.items():
+            print(f"{name:30} {value}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Every page for axe: what people who do not see, or do not use a mouse, would stumble over. None is wanted."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval.run import Run
+from edit_eval.viewer.raters_page import write_raters_page
+from viewer.large_run import write_large_run
+from viewer.served import Viewer
+
+pytest.importorskip("axe_playwright_python")
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+LOOK = """async (rules) => {
+  const found = await axe.run(document, { runOnly: rules, resultTypes: ['violations'] });
+  return found.violations.flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.target} ${node.failureSummary}`));
+}"""
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    return files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
+    """Two runs with a failed edit each, and a raters' page of one of them."""
+    folder = tmp_path_factory.mktemp("looked_at")
+    made = write_large_run(folder, 4, size=(64, 48))
+    (made / Run(made).results.edits[3].image).unlink()
+    (folder / "runs").mkdir()
+    for name in ("one", "other"):
+        shutil.copytree(made, folder / "runs" / name)
+    made = folder / "runs" / "one"
+    write_raters_page(made, folder / "votes.html", pairs=2)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def on_runs(runs: Path) -> Iterator[Viewer]:
+    with Viewer([runs / "runs"]) as started:
+        yield started
+
+
+def found(tab: Any, axe: str) -> list[str]:
+    if not tab.evaluate("() => 'axe' in window"):
+        tab.evaluate(axe)
+    return [f"{tab.url}: {one}" for one in tab.evaluate(LOOK, RULES)]
+
+
+def in_both(tab: Any, axe: str, when: str) -> list[str]:
+    """Light and dark, English and Chinese."""
+    faults = []
+    for theme, language in (("light", "en"), ("dark", "zh")):
+        tab.select_option("#theme", theme)
+        tab.click(f"#language button[value={language}]")
+        faults += [f"{when}, {theme}, {language}: {one}" for one in found(tab, axe)]
+    return faults
+
+
+def test_axe_finds_nothing(on_runs: Viewer, runs: Path, axe: str, open_tab: Callable[..., Any]) -> None:
+    base = f"{on_runs.address}/run/{on_runs.id_of('one')}"
+    tab = open_tab(on_runs.address)
+    tab.set_default_timeout(120_000)
+    tab.locator(".run-card .dot").nth(1).wait_for()
+    faults = in_both(tab, axe, "list")
+    tab.goto(f"{on_runs.address}/compare/{on_runs.id_of('one')}/{on_runs.id_of('other')}")
+    tab.locator(".card").first.wait_for()
+    faults += [f"compared: {one}" for one in found(tab, axe)]
+    tab.goto(f"{base}/vote")
+    faults += [f"who votes: {one}" for one in found(tab, axe)]
+    for address in (f"{base}/vote", (runs / "votes.html").as_uri()):
+        tab.goto(address)
+        tab.fill("#rater", "Ann")
+        tab.keyboard.press("Enter")
+        tab.locator(".vote-pictures img").nth(2).wait_for()
+        faults += in_both(tab, axe, "pair")
+    tab.goto(base)
+    tab.locator(".card").first.wait_for()
+    faults += in_both(tab, axe, "report")
+    tab.locator(".card a").first.click()
+    tab.locator("#stage img").first.wait_for()
+    faults += in_both(tab, axe, "detail")
+    assert not faults, "\n".join(faults)
