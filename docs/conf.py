@@ -63,7 +63,7 @@ var splitQuery = (query) =>
 
 def as_on_the_site(app: Sphinx, document: str, source: list[str]) -> None:
     """Links that lead out of `docs/` are the checkout's: the site has no copy, so here such a file is only named."""
-    elsewhere = r"(?:configs|examples|src|bench|tests|README)\b[^)]*"
+    elsewhere = r"(?:configs|examples|src|bench|tests|README|SECURITY)\b[^)]*"
     source[0] = re.sub(rf"\[([^\]]*)\]\((?:\.\./)+({elsewhere})\)", outside, source[0])
 
 
