@@ -4,7 +4,7 @@ BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test models cluster docs chaos lint screenshots bench bench-gpu clean
+.PHONY: demo test models cluster docs wheel release chaos lint screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
@@ -23,13 +23,22 @@ docs: .venv/.docs  ## the documentation as a site in build/site, and every comma
 	$(BIN)/sphinx-build -q -W --keep-going -n -j auto -E docs build/site
 	$(BIN)/pytest tests/docs -m docs -n 2
 
+wheel: .venv/.release  ## what would be released, built in dist, looked through, and tried in an empty environment; two minutes
+	rm -rf dist
+	$(BIN)/python -m build > /dev/null
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/pytest tests/test_distribution.py -m wheel -n 0
+
+release: wheel  ## the same, ready to be uploaded: says what is still missing, or what to type; uploads nothing
+	$(BIN)/python .ci/release.py
+
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, what intervals hold in drawn data; ten minutes
 	$(BIN)/pytest tests/faults tests/test_damaged_configuration.py -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
 	$(BIN)/pytest tests/statistics -m chaos -n 2
 
 lint: .venv/.dev  ## style, types, layers
-	$(BIN)/ruff check src tests bench examples docs
+	$(BIN)/ruff check src tests bench examples docs .ci
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
@@ -39,6 +48,8 @@ screenshots: .venv/.dev  ## pictures of the report for README and docs (needs De
 	[Path('build/reading', b.file).write_text(b.text) for b in blocks(DOCS / 'reading-a-report.md') if b.file]"
 	$(BIN)/edit-eval run build/reading/reading.yaml --run-dir build/reading/run || [ $$? = 3 ]
 	$(BIN)/python bench/screenshots.py build/reading/run docs/images --only reading-top reading-top-chinese
+	$(BIN)/edit-eval run bench/pairs.yaml --run-dir build/pairs
+	$(BIN)/python bench/screenshots.py build/pairs docs/images --only pairs-worst pairs-beside pairs-zoomed
 
 bench: .venv/.dev  ## the figures in docs/performance.md
 	for program in orchestration overhead benchmark_pass judging report; do $(BIN)/python bench/$$program.py --json; done
@@ -73,6 +84,10 @@ INSTALL = links="$${PIP_FIND_LINKS:-$$($(BIN)/python -m pip config get global.fi
 
 .venv/.docs: .venv/.dev
 	$(INSTALL) -e '.[docs]'
+	@touch $@
+
+.venv/.release: .venv/.dev
+	$(INSTALL) -e '.[release]'
 	@touch $@
 
 # A second environment with a judge's libraries and nothing of ours, as a user would make it.

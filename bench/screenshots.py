@@ -24,8 +24,24 @@ VIEWS = {
     "report-detail-dark-chinese": {"size": (1360, 900), "dark": True, "language": "zh", "detail": True},
     "reading-top": {"size": (1360, 1200)},
     "reading-top-chinese": {"size": (1360, 1200), "language": "zh"},
+    "pairs-worst": {"size": (1360, 760), "steps": 2, "section": "#gallery"},
+    "pairs-beside": {"size": (1360, 860), "steps": 4},
+    "pairs-zoomed": {"size": (1360, 860), "steps": 6},
     "report-narrow": {"size": (390, 844), "section": "#gallery"},
 }
+
+
+def steps(tab: Page) -> list:
+    """How a person comes from the page to the worst edit of its first model, beside that of the second, enlarged."""
+    model = tab.locator("[name=edit_model] option").nth(1).get_attribute("value")
+    return [
+        lambda: tab.select_option("[name=edit_model]", model),
+        lambda: tab.select_option("[name=sort]", "worst"),
+        lambda: tab.locator(".card .instruction a").first.click(),
+        lambda: [tab.keyboard.press("Shift+1"), tab.keyboard.press("2")],
+        lambda: tab.keyboard.press("z"),
+        lambda: [tab.keyboard.press("+") for _ in range(4)],
+    ]
 
 
 def take(browser: Browser, page: Path, folder: Path, name: str, view: dict) -> list[str]:
@@ -57,7 +73,12 @@ def arrange(tab: Page, view: dict) -> None:
     for figure in tab.locator("[data-chart]").all():  # those near the window are drawn first
         figure.evaluate("(one) => one.scrollIntoView({ behavior: 'instant' })")
         figure.locator(".chart-body svg, .chart-body canvas").first.wait_for()
-    if view.get("detail"):
+    for step in steps(tab)[: view.get("steps", 0)]:
+        step()
+    if view.get("steps", 0) > 2:
+        tab.wait_for_function("() => [...document.querySelectorAll('#stage img')].every((one) => one.dataset.whole)")
+        tab.mouse.move(0, 0)
+    elif view.get("detail"):
         tab.locator(".card .instruction a").nth(1).click()
         tab.mouse.move(0, 0)
     else:

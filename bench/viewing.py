@@ -1,7 +1,7 @@
 """How `edit-eval view` does on a run of 900 samples and 3 edit models: how soon it shows, what it takes to watch.
 
-`python bench/viewing.py --json` prints {"figures": {...}}; it needs Chromium. Processor time is the viewer's own, by the
-system's count, and says more than seconds on a machine that others use.
+`python bench/viewing.py --json` prints {"figures": {...}}; it needs Chromium. Processor time is the viewer's own, as
+the system counts it, and says more than seconds on a machine that others use.
 """
 
 from __future__ import annotations

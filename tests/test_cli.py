@@ -342,6 +342,21 @@ def test_without_a_folder_each_evaluation_has_one(
     assert all(name.startswith("config-20") for name in made)
 
 
+def test_a_named_folder_is_told_what_reuse_would_save_before_it_starts(
+    command: Command, finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = command("run", finished.config, "--reuse", finished.run, "--progress", "none", "--limit", "1")
+    assert first.code == 0, first.err
+    (earlier,) = Path("runs").iterdir()
+    said = f"{earlier} already has 3 of these edits; `--reuse {earlier}` copies them instead of making them again"
+    plain = ("--progress", "plain", "--limit", "1")
+    again = command("run", finished.config, "--run-dir", "new", *plain)
+    assert said in again.err.partition("loaded: ")[0]
+    for more in (["--run-dir", "other", "--reuse", earlier], ["--run-dir", "new"]):
+        assert "already has" not in command("run", finished.config, *more, *plain).err
+
+
 def test_flags_reach_the_configuration(command: Command, tmp_path: Path, undrawn: None) -> None:
     path = yaml_file(tmp_path, evaluation={"retries": 1})
     found = command(

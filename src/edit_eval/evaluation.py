@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -28,6 +28,7 @@ from edit_eval.execution.run_folders import RUNS, find_place, refuse_a_python_wi
 from edit_eval.execution.session import Session
 from edit_eval.execution.shards import read_shard
 from edit_eval.execution.spectator import Spectator, with_guest
+from edit_eval.execution.tracking import Trackers
 from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.passports import passport_folder
 from edit_eval.run import Run, failures
@@ -36,9 +37,11 @@ from edit_eval.statistics.comparison import Comparison
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import take_passports
 from edit_eval.store.joined import judges_apart
+from edit_eval.store.known_runs import remember_run
 from edit_eval.store.matrix import Matrix, what_is_left
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.trackers.table import refuse_what_is_missing
 
 
 @announced_before_it_runs()
@@ -88,7 +91,9 @@ def evaluate(
     if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
         configuration = load_configuration(configuration, **options)
         notes = configuration.notes
+    refuse_what_is_missing(configuration.trackers)
     spectator = with_guest(progress_of(configuration), spectator)
+    trackers = Trackers(configuration.trackers, spectator.note)
 
     def tell(*notes: str) -> None:
         for note in filter(None, notes):
@@ -112,6 +117,7 @@ def evaluate(
         session.refuse_what_cannot_load(place.expected(experiment, sources, again.__contains__))
 
         with place.begun(part) as directory:
+            remember_run(directory.path)
             tell(*place.notes(directory, experiment))
             # What is there already counts first, then what other runs have.
             matrix, noticed = place.recall(directory, Matrix(experiment), again.__contains__, verify=verify)
@@ -130,28 +136,32 @@ def evaluate(
             if pending or not described:
                 directory.write_configuration(plain, asked)
                 directory.write_samples(experiment.samples)
-            if pending:
-                # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
-                session.run(
-                    matrix,
-                    directory,
-                    spectator,
-                    companies(data.samples),
-                    strict_environment=strict_environment,
-                    command=command,
-                    shard=part,
-                    grace=grace,
-                )
-            examined = take_passports(experiment, directory.path, passports or passport_folder())
-            if part is None:
-                if report and (pending or not described or examined or not run.page.exists()):
-                    remember_sources(experiment.samples)
-                    run.draw()
-                return run
+            with trackers.told(directory, work=bool(pending)) if part is None else nullcontext():
+                if pending:
+                    # A judge's batches are cut from the whole benchmark's order, whatever the filters left of it.
+                    session.run(
+                        matrix,
+                        directory,
+                        with_guest(spectator, trackers if configuration.trackers else None),
+                        companies(data.samples),
+                        strict_environment=strict_environment,
+                        command=command,
+                        shard=part,
+                        grace=grace,
+                    )
+                examined = take_passports(experiment, directory.path, passports or passport_folder())
+                if part is None:
+                    if report and (pending or not described or examined or not run.page.exists()):
+                        remember_sources(experiment.samples)
+                        run.draw()
+                    trackers.finish(run.sent)
+                    return run
             remember_sources(experiment.samples)
     run = Run(run.path)  # with what the others have done
     if report and not RunDirectory(run.path).others_at_work:
         run.draw()
+        with trackers.told(RunDirectory(run.path), work=True):  # of several engines the last one tells all
+            trackers.finish(run.sent)
     return run
 
 

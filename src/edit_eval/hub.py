@@ -82,7 +82,9 @@ def snapshot(repository: Repository, wanted: Sequence[str], key: str, ignored: S
         from huggingface_hub import snapshot_download
         from huggingface_hub.utils import tqdm
     except ImportError as error:
-        raise ConfigurationError(f"{key}: the hub needs huggingface_hub: install `edit-eval[hub]`") from error
+        raise ConfigurationError(
+            f"{key}: the hub needs huggingface_hub; `pip install 'edit-eval[hub]'` brings it"
+        ) from error
 
     class Late(tqdm):  # type: ignore[misc]
         def __init__(self, *arguments: Any, **named: Any) -> None:

@@ -279,6 +279,11 @@ class Run:
         """The report's page."""
         return self.path / "report" / "index.html"
 
+    @property
+    def sent(self) -> tuple[Path, ...]:
+        """The files of the report that go elsewhere: the page, which needs no other, and the numbers."""
+        return self.page, self.page.with_name("summary.json")
+
     def draw(self) -> None:
         """Writes the report, in a process of its own, so that its pictures never weigh on this one.
 

@@ -108,9 +108,9 @@ class TestFaultsAndNotes:
         first, *others = benchmark.notes
         assert "has 3 rows; the authors' sets have 737" in first
         assert others == [
-            "index 0 ('1'): edit_type ' Style' is taken for 'style'",
-            "index 1 ('2'): edit_type 'repalce' is taken for 'replace'",
-            "index 2 ('3'): source 'png.jpg' calls itself 'jpg' and is png: used as what it is",
+            "index 0 ('1'): edit_type ' Style' is taken as 'style'",
+            "index 1 ('2'): edit_type 'repalce' is taken as 'replace'",
+            "index 2 ('3'): source 'png.jpg' is declared as 'jpg' but is png: used as such",
         ]
 
     def test_a_key_that_stands_twice_loses_nothing(self, authors: Authors) -> None:
@@ -148,7 +148,7 @@ class TestFaultsAndNotes:
         for start in [i for i in range(len(data)) if data[i : i + 4] == b"PK\1\2"]:
             data[start + 8] |= 1
         authors.write({"basic_edit.json": ROWS, "a.zip": bytes(data)})
-        assert "a.zip has a password: unpack it" in authors.samples()[0].fault
+        assert "a.zip is password-protected; unpack it" in authors.samples()[0].fault
 
     @pytest.mark.parametrize(
         ("files", "said"),

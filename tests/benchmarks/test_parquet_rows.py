@@ -60,14 +60,14 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for broken in (b"", b"{}", whole[: len(whole) // 2], whole[:40] + b"\0" * 40 + whole[80:]):
         path.write_bytes(broken)
-        with pytest.raises(ConfigurationError, match=r"a\.parquetis not a complete Parquet file \(") as caught:
+        with pytest.raises(ConfigurationError, match=r"a\.parquet is not a complete Parquet file \(") as caught:
             read(path)
         assert "\n" not in str(caught.value)
 
 
 def test_without_pyarrow_the_way_to_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ConfigurationError, match=r"needs pyarrow: install `edit-eval\[hub\]`"):
+    with pytest.raises(ConfigurationError, match=r"needs pyarrow; `pip install 'edit-eval\[hub\]'` brings it"):
         read(tmp_path / "a.parquet")
 
 

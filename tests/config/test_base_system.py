@@ -20,9 +20,8 @@ FILES = sorted(Path(__file__).with_name("base_system").glob("*.yaml"))
 REPLACED = "classes of the original scripts are replaced:"
 SEES_MORE = "reward_model: the judge sees source and edit (`protocol: {images: [edited]}` shows only the edit)"
 OTHERWISE = (
-    "a sample's seed is `seed` + its index in the whole benchmark, not within its category; what failed is "
-    "counted, never "
-    "scored"
+    "a sample's seed is `seed` + its index in the whole benchmark, not within its category; failures are "
+    "counted, never scored"
 )
 
 OLD = """
@@ -123,7 +122,7 @@ def test_its_public_files_are_read_as_they_are(here: Path, path: Path) -> None:
             " evaluation.images_dir, evaluation.save_generated_images (every edit is kept there, in images/);"
             " evaluation.logs_dir, logging (each worker's log is kept there, in logs/; `execution.progress` sets what"
             " is shown); evaluation.resume_from_checkpoint, evaluation.checkpoint_path (a run is always kept;"
-            " rerun the same command to resume); evaluation.metrics (every report has n, mean, std, median, min"
+            " rerun the same command to resume); evaluation.metrics (every report shows n, mean, std, median, min"
             " and max)"
         )
     else:
@@ -295,7 +294,7 @@ def test_a_key_that_would_change_a_result_is_refused_with_what_to_write(here: Pa
     keys = put(raw, place, "x")
     with pytest.raises(ConfigurationError) as caught:
         load(raw)
-    assert str(caught.value) == f"old.yaml: {'.'.join(keys)}: has no effect here:  {REFUSED[place]}"
+    assert str(caught.value) == f"old.yaml: {'.'.join(keys)}: has no effect here: {REFUSED[place]}"
 
 
 @pytest.mark.parametrize("place", sorted(PASSED_OVER))
@@ -310,7 +309,7 @@ def test_a_key_that_decides_nothing_is_passed_over_with_what_replaced_it(here: P
 
 def test_a_statistic_that_no_report_has_is_refused(here: Path) -> None:
     raw = yaml.safe_load(OLD) | {"evaluation": {"metrics": ["mean", "p90"]}}
-    with pytest.raises(ConfigurationError, match=r"evaluation\.metrics: has no effect here:  .* and no others"):
+    with pytest.raises(ConfigurationError, match=r"evaluation\.metrics: has no effect here: .* and no others"):
         load(raw)
 
 

@@ -227,9 +227,7 @@ def test_a_module_that_fails(folder: Path, text: str, problem: str) -> None:
     elsewhere = "diffusion_model={class_path: 'bad_model:Mine', params: {conda_env: theirs, x: 3, batch_size: 1}}"
     configuration = load_configuration("config.yaml", overrides=[elsewhere])
     assert configuration.edit_models["Mine"].parameters == {"x": 3}
-    assert configuration.notes == (
-        "diffusion_model.params: checked when the worker of bad_model:Mine starts, not before",
-    )
+    assert configuration.notes == ("diffusion_model.params: not checked until the worker of bad_model:Mine starts",)
 
 
 def test_a_wrong_class_is_found_whatever_the_environment(folder: Path) -> None:

@@ -55,8 +55,8 @@ def test_device_names(written: Any, names: tuple[str, ...]) -> None:
         (-1, "-1 is not a valid device"),
         ("gpu:1", "'gpu:1' is not a valid device"),
         ("cuda:x", "'cuda:x' is not a valid device"),
-        ("cpu:0", "asks for 0 workers on the CPU"),
-        ("cpu:9999", "at most 1024"),
+        ("cpu:0", "asks for 0 CPU workers"),
+        ("cpu:9999", "allowed are 1 to 1024"),
         (["auto"], "'auto' is not a valid device"),
     ],
 )
@@ -99,7 +99,7 @@ def test_replicas_over_several_devices() -> None:
     assert read(device_ids=[0, 1, 2, 3], devices_per_replica=2).devices_per_replica == 2
     with pytest.raises(ConfigurationError, match="3 devices cannot be split into replicas of 2"):
         read(device_ids=[0, 1, 2], devices_per_replica=2)
-    with pytest.raises(ConfigurationError, match=r"params\.offload: is for one device a replica"):
+    with pytest.raises(ConfigurationError, match=r"params\.offload: needs one device per replica"):
         read(device_ids=[0, 1], devices_per_replica=2, offload="model")
 
 

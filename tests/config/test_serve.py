@@ -38,7 +38,7 @@ def key_of(folder: Path, **params: Any) -> tuple[str, dict[str, Any]]:
         (
             "judge",
             {"engine": "sglang", "args": ["--served_model_name", "x"]},
-            ": args: --served-model-name is given",
+            ": args: --served-model-name is set",
         ),
         ("judge", {"engine": "vllm", "memory": 1.5}, ": memory: 1.5 is not a share of a GPU's memory"),
         ("judge", {"engine": "vllm", "command": ["x"]}, ": command: is for the engine `command`, not vllm"),
@@ -49,7 +49,7 @@ def key_of(folder: Path, **params: Any) -> tuple[str, dict[str, Any]]:
             {"engine": "command", "command": ["{port}"], "args": ["x"]},
             ": args: with the engine `command`, put",
         ),
-        ("judge", {"engine": "transformers", "memory": 0.5}, ": transformers takes the memory that it needs"),
+        ("judge", {"engine": "transformers", "memory": 0.5}, ": transformers takes the memory it needs"),
         ("judge", {"engine": "vllm-omni"}, ": vllm-omni has no /v1/chat/completions; vllm, sglang, transformers and"),
         ("edit", {"engine": "vllm"}, ": vllm has no /v1/images/edits; sglang, vllm-omni and `command` have"),
     ],
@@ -61,7 +61,7 @@ def test_what_cannot_be_is_refused_at_its_place(tmp_path: Path, kind: str, serve
 
 
 def test_an_address_beside_it_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"reward_model\.params\.base_url: the server is one that edit-eval"):
+    with pytest.raises(ConfigurationError, match=r"reward_model\.params\.base_url: edit-eval starts the server itself"):
         load_configuration(written(tmp_path, serve=VLLM, base_url="http://localhost:8000/v1"))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+import yaml
 
 from documented_blocks import DOCS, blocks, commands, done, follow, hold
 from edit_eval import cli
@@ -53,6 +54,11 @@ def test_every_command_has_a_verb_and_flags_that_there_are(page: Path) -> None:
         assert asked <= known[verb], f"{command}: {asked - known[verb]}"
 
 
+def test_the_page_of_commands_has_them_all() -> None:
+    page = (DOCS / "commands.md").read_text("utf-8")
+    assert not [verb for verb in flags() if not re.search(rf"`{verb}[ `]", page)]
+
+
 @pytest.mark.parametrize("page", CONFIGURED, ids=named)
 def test_every_configuration_of_a_guide_loads(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -64,6 +70,21 @@ def test_every_configuration_of_a_guide_loads(page: Path, tmp_path: Path, monkey
         if block.language == "yaml" and not block.not_run:
             assert block.file, f"what file is this?\n{block.text}"
             load_configuration(tmp_path / block.file, data_may_be_missing=True)
+
+
+def test_every_configuration_of_the_benchmarks_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block shows what matters; what it leaves out is filled in."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.csv").write_text("image,prompt,mine,other\na.png,Make it red.,b.png,c.png\n")
+    rest = {"benchmark": "gedit", "diffusion_model": {"type": "testing"}, "reward_model": {"type": "testing"}}
+    several = {"edit_models": "diffusion_model", "judges": "reward_model"}
+    shown = [yaml.safe_load(block.text) for block in blocks(DOCS / "benchmarks.md") if block.language == "yaml"]
+    assert len(shown) >= 5
+    for written in shown:
+        given = {several.get(key, key) for key in written}
+        missing = {key: value for key, value in rest.items() if key not in given}
+        (tmp_path / "shown.yaml").write_text(yaml.safe_dump(written | missing), "utf-8")
+        load_configuration(tmp_path / "shown.yaml", data_may_be_missing=True)
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=named)
@@ -127,6 +148,7 @@ def test_a_readme_leads_to_what_there_is(page: Path) -> None:
     """The site's own links are checked where it is built."""
     for target in re.findall(r"\]\((?!https?:)([^)]+)\)", page.read_text("utf-8")):
         path, _, anchor = target.partition("#")
-        assert (ROOT / path).exists(), target
-        headings = re.findall(r"^#+ (.*)$", (ROOT / path).read_text("utf-8"), re.M) if anchor else []
+        file = ROOT / path if path else page
+        assert file.exists(), target
+        headings = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.M) if anchor else []
         assert not anchor or anchor in map(slug, headings), target

@@ -44,7 +44,7 @@ def request() -> JudgeRequest:
         (Reply.error(404, "The model `m` does not exist"), r"404 .*; is `model` its name .*\? \(it has judge\)$"),
         (Reply.error(400, "At most 1 image(s)"), r"400 Bad Request: At most 1 image"),
         (Reply.error(503, "loading"), r"503 Service Unavailable: loading \(2 attempts"),
-        (Reply.html(), r"did not answer with a chat completion:  Welcome to the proxy"),
+        (Reply.html(), r"did not answer with a chat completion: Welcome to the proxy"),
         (Reply(manner="hang"), r"did not finish its answer in time"),
     ],
 )

@@ -80,7 +80,7 @@ def test_anything_else_is_no_answer(said, why):
 
 @pytest.mark.parametrize("outside", [1.001, -1.5, "2"])
 def test_what_is_out_of_range_is_not_brought_into_it(outside):
-    with pytest.raises(Missing, match="outside of -1 to 1"):
+    with pytest.raises(Missing, match="outside -1 to 1"):
         read_object(text(light=outside), SCHEMA)
 
 

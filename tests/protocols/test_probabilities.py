@@ -52,7 +52,7 @@ def test_a_server_that_divided_by_the_sum_leaves_the_mass_unknown():
         ({"0": 0.5, "1": 0.5}, "`2` is not known"),
         ({"0": 0.5, "1": 0.2, "2": 0.1, "3": 0.2}, "`3` is not asked for"),
         ({"0": 0.0, "1": 0.0, "2": 0.0}, "add up to 0"),
-        ({"0": -0.1, "1": 0.6, "2": 0.4}, "are none"),
+        ({"0": -0.1, "1": 0.6, "2": 0.4}, "are invalid"),
         ({"0": 0.5, "1": 0.6, "2": 0.4}, "add up to 1.5"),
     ],
 )
@@ -77,7 +77,7 @@ def test_two_answers_are_the_least_that_can_be_told_apart(labels):
         def questions(self, sample: Sample) -> Sequence[Question]:
             return [replace(QUESTION, labels=labels)]
 
-    assert "has no two `labels`" in fault(Bad(), sample())
+    assert "has fewer than two `labels`" in fault(Bad(), sample())
 
 
 def test_labels_and_schema_are_in_the_key_and_a_question_without_them_is_as_before():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import os
 import shutil
 import subprocess
 import sys
@@ -13,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image, ImageStat
 
-from command_lines import Command, Outcome, caller, one_error
+from command_lines import Command, caller, one_error
 from edit_eval import cli, evaluation
 from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import read_file
-from judge_server import Asked, JudgeServer
-from photographs import COUNT, draw
+from judge_server import JudgeServer
+from photographs import COUNT, draw, opinion
 
 REPOSITORY = Path(__file__).parents[2]
 command = pytest.fixture(caller)
@@ -42,13 +39,6 @@ def unexamined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "examine", lambda *arguments, **named: [])
 
 
-def opinion(asked: Asked) -> str:
-    """Of a judge that wants colours: 2 to 3 for a grey picture, 7 to 8 for all others."""
-    with Image.open(io.BytesIO(asked.images[-1])) as picture:
-        colours = ImageStat.Stat(picture.convert("HSV")).mean
-    return f"Score: {(7 if colours[1] > 8 else 2) + colours[2] % 10 / 10:.3f}"
-
-
 @pytest.fixture
 def server() -> Iterator[JudgeServer]:
     with JudgeServer(opinion) as running:
@@ -61,10 +51,10 @@ def server() -> Iterator[JudgeServer]:
 def test_four_commands_from_twenty_photographs_to_a_verdict(
     command: Command, here: Path, server: JudgeServer, unexamined: None
 ) -> None:
-    """After `pip install`: init, run, compare. Nobody writes YAML. (From the wheel, with `doctor`: below.)"""
+    """After `pip install`: init, run, compare. Nobody writes YAML. (From the wheel: `test_distribution.py`.)"""
     begun = command("init", "--judge", server.base_url, "--instruction", "Mirror it")
     assert begun.code == 0, begun
-    assert begun.out.endswith("Next:\n  edit-eval run evaluation.yaml\n")
+    assert begun.out.endswith("Now type:\n  edit-eval run evaluation.yaml\n")
     ran = command("run", "evaluation.yaml", "--progress", "none")
     assert ran.code == 0, ran.err
     assert f"{2 * COUNT} of {2 * COUNT} scored" in ran.out
@@ -90,7 +80,7 @@ def test_pictures_without_instructions_get_a_table_to_fill_in(
     table = here / "photos" / "instructions.csv"
     filled = table.read_text("utf-8").replace(",\n", ",Mirror it\n")
     table.write_text(filled, "utf-8")
-    one_error(command("init", "mine.yaml"), 2, "mine.yaml exists already; `--force` replaces it")
+    one_error(command("init", "mine.yaml"), 2, "mine.yaml already exists; `--force` replaces it")
     again = command("init", "mine.yaml", "--judge", server.base_url, "--force", "--json").document
     assert (again["written"], again["fill_in"], again["next"]) == (["mine.yaml"], None, "edit-eval run mine.yaml")
     assert table.read_text("utf-8") == filled
@@ -147,8 +137,8 @@ def test_a_shipped_configuration_is_copied(command: Command, here: Path, unexami
     assert command("init", "--from", "single_gpu").code == 0
     written = Path("single_gpu.yaml").read_text("utf-8")
     assert written == shipped()["single_gpu"].read_text("utf-8").replace("configs/single_gpu", "single_gpu")
-    one_error(command("init", "--from", "single_gpu"), 2, "single_gpu.yaml exists already")
-    assert command("init", "other.yaml", "--from", "demo").out.endswith("Next:\n  edit-eval run other.yaml\n")
+    one_error(command("init", "--from", "single_gpu"), 2, "single_gpu.yaml already exists")
+    assert command("init", "other.yaml", "--from", "demo").out.endswith("Now type:\n  edit-eval run other.yaml\n")
 
 
 def test_the_demo(command: Command, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,35 +208,3 @@ def test_the_script_of_a_shell(command: Command, shell: str) -> None:
     if program := shutil.which(shell):
         assert subprocess.run([program, "-n"], input=found.out, text=True).returncode == 0
     assert "--install-completion" in command("--help").out
-
-
-# -- from the wheel alone --
-
-
-@pytest.mark.models
-def test_the_walk_from_a_wheel_in_an_empty_environment(tmp_path: Path, server: JudgeServer) -> None:
-    """What a newcomer types, and nothing else: the checkout is not on any path."""
-    build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(REPOSITORY)]
-    subprocess.run(build, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    home, empty = tmp_path / "home", tmp_path / "empty"
-    home.mkdir()
-    draw(home)
-    subprocess.run([sys.executable, "-m", "venv", str(empty)], check=True)
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    variables |= {"PATH": f"{empty / 'bin'}:/usr/bin:/bin", "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache")}
-
-    def typed(*words: str) -> Outcome:
-        done = subprocess.run(words, cwd=home, env=variables, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return Outcome(done.returncode, done.stdout, done.stderr)
-
-    typed("pip", "install", "--quiet", f"{wheel}[openai]")
-    begun = typed("edit-eval", "init", "--judge", server.base_url, "--instruction", "Mirror it")
-    assert "this would run" in begun.out
-    assert "report: " in typed("edit-eval", "run", "evaluation.yaml").out
-    (run,) = (home / "runs").iterdir()
-    compared = typed("edit-eval", "compare", str(run)).out
-    assert "A better" in compared
-    assert json.loads(typed("edit-eval", "demo", "--json").out)["status"] == "complete"
-    assert not (empty / "lib" / "python3" / "site-packages" / "torch").exists()

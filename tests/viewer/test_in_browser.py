@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from edit_eval.reporting.page.address import link
 from edit_eval.run import Run
 from viewer.served import Viewer
 
@@ -51,6 +52,45 @@ def test_new_scores_change_their_card_and_no_other(folder: Path, open_tab: Open)
         tab.wait_for_function("() => document.querySelector('#live').hidden")
 
 
+def test_two_pictures_stay_as_they_are_while_scores_come_and_the_rest_is_taken_along(
+    folder: Path, open_tab: Open, tmp_path: Path
+) -> None:
+    models = Run(folder / "first").results.edit_models
+    pair = link(
+        sample="000001", left=f"edit:{models[0]}", right=f"edit:{models[1]}", way="slider", zoom=2, at="0.5,0.5"
+    )
+    journal = folder / "first" / "replies" / "0001.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    late = [line for line in lines if json.loads(line)["sample"] == "000001"]
+    journal.write_bytes(b"".join(line for line in lines if line not in late))
+    with Viewer([folder]) as viewer:
+        tab = open_tab(f"{viewer.address}/run/{viewer.id_of('first')}{pair}")
+        tab.wait_for_function("() => [...document.querySelectorAll('#stage img')].every((one) => one.dataset.whole)")
+        assert tab.locator("#scores-left .score").count() == 0
+        tab.evaluate("window.before = [...document.querySelectorAll('#stage img')]")
+        with journal.open("ab") as file:
+            file.writelines(late)
+        tab.locator("#scores-left .score").wait_for()
+        tab.locator("#scores-right .score").wait_for()
+        assert tab.evaluate("[...document.querySelectorAll('#stage img')].every((one) => window.before.includes(one))")
+        assert tab.evaluate("location.hash") == pair
+        tab.keyboard.press("Escape")
+        tab.fill("[name=search]", "00000")
+        tab.wait_for_function("() => document.querySelectorAll('.card').length === 10")
+        tab.click("#selection summary")
+        with tab.expect_download() as coming:
+            tab.click("#selection-page")
+        page = tmp_path / "selection.html"
+        coming.value.save_as(page)
+    shutil.rmtree(folder)
+    sent = open_tab(page.as_uri() + pair)
+    sent.wait_for_function("() => document.querySelectorAll('#stage img').length === 2")
+    sent.wait_for_function("() => [...document.querySelectorAll('#stage img')].every((one) => one.naturalWidth === 64)")
+    sent.keyboard.press("Escape")
+    assert sent.locator(".card").count() == 10
+    assert "10 of 30 samples, chosen by hand" in sent.locator("main").inner_text()
+
+
 def test_runs_are_ticked_and_compared(folder: Path, open_tab: Open) -> None:
     shutil.copytree(folder / "first", folder / "second")
     with Viewer([folder]) as viewer:
@@ -62,6 +102,17 @@ def test_runs_are_ticked_and_compared(folder: Path, open_tab: Open) -> None:
         tab.locator("#verdict table").first.wait_for()
         assert "same on 30" in tab.inner_text("#verdict")
         assert tab.locator(".card").first.locator("figure").count() == 7
+        tab.locator(".card .instruction a").first.click()
+        names = tab.locator("#pick-left option").all_inner_texts()
+        assert [one.partition("/")[0] for one in names] == ["Source", *["first"] * 3, *["second"] * 3]
+        tab.select_option("#pick-left", f"edit:{names[1]}")
+        tab.select_option("#pick-right", f"edit:{names[4]}")
+        tab.wait_for_function(
+            "() => [...document.querySelectorAll('#stage img')].filter((one) => one.dataset.whole).length === 2"
+        )
+        tab.reload()
+        assert tab.locator("#pick-right").input_value() == f"edit:{names[4]}", "an edit of another run"
+        tab.keyboard.press("Escape")
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out at 390 pixels"
 
 

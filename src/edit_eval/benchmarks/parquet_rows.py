@@ -100,7 +100,9 @@ class ParquetRows:
         try:
             from pyarrow.parquet import ParquetFile
         except ImportError as error:
-            raise ConfigurationError("benchmark.data_path: Parquet needs pyarrow: install `edit-eval[hub]`") from error
+            raise ConfigurationError(
+                "benchmark.data_path: Parquet needs pyarrow; `pip install 'edit-eval[hub]'` brings it"
+            ) from error
         try:
             # No map of the file and no reading ahead, which would keep far more than a page of each column.
             file = ParquetFile(path, memory_map=False, buffer_size=_BUFFER, pre_buffer=False)

@@ -134,7 +134,7 @@ class SourcePass:
             state = state_of(file)
             if state is None:
                 raise ConfigurationError(
-                    f"benchmark.data_path: {file} {'is not a file' if file.exists() else 'is not there'}"
+                    f"benchmark.data_path: {file} {'is not a file' if file.exists() else 'does not exist'}"
                 )
             states.append([*state])
         return states

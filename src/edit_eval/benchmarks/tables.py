@@ -208,4 +208,5 @@ def find_table(path: Path) -> Table:
         return PictureFolder(path, pictures, texts)
     if any(name.endswith(".parquet") for _, _, names in os.walk(path) for name in names):
         return ParquetTable(parquet_files(str(path)))
-    raise ConfigurationError(f"benchmark.data_path: {path} has no table, nor pictures with a .txt file each")
+    remedy = f"; `edit-eval init --pictures {path}` makes a table to fill in" if pictures else ""
+    raise ConfigurationError(f"benchmark.data_path: {path} has no table, nor pictures with a .txt file each{remedy}")

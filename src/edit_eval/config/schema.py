@@ -14,12 +14,6 @@ from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
 from edit_eval.hub import is_address
 
-NOT_BUILT: dict[tuple[str, ...], tuple[Any, ...]] = {
-    ("trackers",): ([],),
-}
-"""Keys that nothing implements yet, with the values that ask for nothing: any other one is refused in one line. Take a
-row out when what it asks for is built."""
-
 Language = Literal["en", "zh"]
 OnBadSample = Literal["error", "skip"]
 
@@ -152,6 +146,8 @@ class Configuration(Section):
     judges: dict[str, ModelSection]
     evaluation: EvaluationSection = EvaluationSection()
     execution: ExecutionSection = ExecutionSection()
+    trackers: dict[str, dict[str, Any]] = {}
+    """Who else is told of the run, by name, with what that one is to know; in no key."""
     notes: tuple[str, ...] = ()
     """What the reader of the file should be told, one line each."""
 
@@ -184,6 +180,7 @@ class Configuration(Section):
             "judges": {name: _plain_model(model, b.language) for name, model in self.judges.items()},
             "evaluation": self.evaluation.model_dump(mode="json"),
             "execution": self.execution.model_dump(mode="json"),
+            **({"trackers": [{name: given} for name, given in self.trackers.items()]} if self.trackers else {}),
         }
         written = without_secrets(plain)
         assert isinstance(written, dict)

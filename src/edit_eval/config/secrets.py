@@ -21,7 +21,7 @@ NVIDIA, Perplexity, Cerebras, Replicate, Slack, Google, AWS."""
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:api_?key|secret(?:_?key)?|access_key|private_key|subscription_key|password|passwd|passphrase"
-    r"|(?:api|access|auth|hf|bearer|refresh|private|session)_token|credentials?)$"
+    r"|(?:api|access|write|auth|hf|bearer|refresh|private|session)_token|credentials?)$"
     r"|^(?:x_)?auth(?:_key)?$|^(?:token|authorization|bearer|jwt|cookie)$",
     re.IGNORECASE,
 )

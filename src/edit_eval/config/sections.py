@@ -39,7 +39,6 @@ from edit_eval.config.protocols import (
     own_layer,
 )
 from edit_eval.config.schema import (
-    NOT_BUILT,
     BenchmarkSection,
     Configuration,
     EvaluationSection,
@@ -49,6 +48,7 @@ from edit_eval.config.schema import (
     ProtocolSection,
     Section,
 )
+from edit_eval.config.trackers import read_trackers
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
 
@@ -62,6 +62,7 @@ TOP_KEYS = (
     "protocol",
     "evaluation",
     "execution",
+    "trackers",
     "import_from",
     "extends",  # which is merged before anybody looks at the rest
 )
@@ -103,7 +104,6 @@ class Sections:
     def configuration(self, name: str) -> Configuration:
         """The whole. Raises `ConfigurationError` where anything is wrong."""
         self.base.translate(self.raw, self.faults, self.notes)
-        self._refuse_what_is_not_built()
         self._take_over_protocol()
         self._refuse_unknown((), self.raw, TOP_KEYS)
         self.folder = self._import_from()
@@ -116,6 +116,7 @@ class Sections:
         judges = Protocols(self.faults, self._protocol_class, self.protocol, common, given).of(self.asked)
         evaluation = self._validated(EvaluationSection, self._mapping(("evaluation",)), ("evaluation",))
         execution = self._validated(ExecutionSection, self._mapping(("execution",)), ("execution",))
+        trackers = read_trackers(self.raw.get("trackers"), self.faults)
         self.faults.raise_if_any()
         return Configuration(
             name=name,
@@ -125,6 +126,7 @@ class Sections:
             judges=judges,
             evaluation=evaluation,
             execution=execution,
+            trackers=trackers,
             notes=(*self.notes, *self.base.notes(), *notes_on_readings(judges, evaluation.readings)),
         )
 
@@ -140,15 +142,6 @@ class Sections:
         else:
             return Path(written).resolve()
         return self.folder
-
-    def _refuse_what_is_not_built(self) -> None:
-        """Takes out what nothing implements yet, which is a fault where it asks for anything."""
-        for place, neutral in NOT_BUILT.items():
-            section = self._at(place[:-1])
-            value = section.pop(place[-1], None) if isinstance(section, dict) else None
-            if value not in (None, *neutral):
-                what = "this" if isinstance(value, dict | list) else shown(value)
-                self.faults.add(place, f"{what} is not built yet; leave it out")
 
     def _take_over_protocol(self) -> None:
         """`answer` and `retries` once stood under `evaluation`."""
@@ -362,7 +355,7 @@ class Sections:
             return value
         if value is not None:
             self.faults.add(
-                place, f"must be a mapping (key: value), not {shown(value)}{self._as_a_mapping(place, value)}"
+                place, f"must be a mapping (key: value), not {shown(value)}" + self._as_a_mapping(place, value)
             )
         return {}
 

@@ -62,6 +62,8 @@ class ImageEndpoint:
     It is asked for several edits at once, and needs no GPU here: `device_ids: cpu:1`.
     """
 
+    requires = ("openai",)
+
     @dataclass(kw_only=True)
     class Parameters(Served):
         """What decides the pixels, and how the server is reached."""

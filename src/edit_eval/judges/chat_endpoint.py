@@ -62,6 +62,7 @@ class ChatEndpoint:
     """
 
     probabilities = True
+    requires = ("openai",)  # not torch, which modules that it shares with local judges import when they need it
     only_looks = True
 
     @dataclass(kw_only=True)

@@ -32,8 +32,8 @@ def judge_processor(location: Location, family: Family | None, parameters: Trans
     check_processor(processor, parameters.model_name)
     if not getattr(processor, "chat_template", None):
         raise LoadError(
-            f"{parameters.model_name} has no chat template (chat_template.jinja or chat_template.json), so nobody "
-            "knows how to prompt it; use an instruction-tuned model"
+            f"{parameters.model_name} has no chat template (chat_template.jinja or chat_template.json), so how to "
+            "prompt it is unknown; use an instruction-tuned model"
         )
     tokenizer = processor.tokenizer
     tokenizer.padding_side = "left"  # all rows end where their answers begin

@@ -117,7 +117,7 @@ def _judge(written: str) -> Model | None:
         return _weights("transformers", written, "weights in a folder")
     if os.path.isfile(written) and written.lower().endswith(_REPLIES):
         section = {"type": "recorded", "params": {"path": written, **_HERE}}
-        return Model("recorded", section, "replies that a file holds")
+        return Model("recorded", section, "replies from a file")
     if _HUB_NAME.fullmatch(written):
         return _weights("transformers", written, "on the Hugging Face Hub")
     return None

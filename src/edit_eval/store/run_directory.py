@@ -11,6 +11,7 @@ votes/0001.jsonl       one line a vote of a person, in segments of whoever colle
 images/<edit model>/<slug of the id>-<first 12 of the edit's key>.png
 logs/<worker>.log
 shards/                where several engines share the run (`--shard`): the lock of each, and who has it
+trackers/              under which id each tracker knows the run
 live.json              what the last start showed, written once a second while it is at work
 report/                everything here can be made again from the rest
 """
@@ -46,7 +47,7 @@ MOMENT = 10.0
 """Seconds that an engine waits for others that are entering or leaving."""
 OURS = frozenset(
     ("lock", "holder.json", SHARDS, LIVE, "config", "environment", "samples", *JOURNALS, "images", "logs", "report")
-) | {"votes", "passports", "anchors"}
+) | {"votes", "passports", "anchors", "trackers"}
 
 
 class CannotWrite(Stopped):
@@ -299,14 +300,14 @@ class RunDirectory:
 
     def configuration(self) -> dict[str, Any]:
         """The resolved configuration of the last start. Raises `RunDirectoryError` where it is damaged."""
-        return self._described(self._last_described(), yaml.safe_load)
+        return self._described(self.last_configuration(), yaml.safe_load)
 
     def resolved(self) -> dict[str, Any]:
         """What that configuration came to: the identities of the models, and the rubrics. Raises like it."""
-        last = self._last_described()
+        last = self.last_configuration()
         return self._described(last and last.with_suffix(".json"), json.loads)
 
-    def _last_described(self) -> Path | None:
+    def last_configuration(self) -> Path | None:
         """The last configuration; it is written after what it came to, so that there are two of a kind."""
         return max((self.path / "config").glob("[0-9]*.yaml"), default=None)
 

@@ -67,11 +67,17 @@ def export(
     target: Annotated[Path, typer.Argument(metavar="FILE.html|FOLDER|FILE.zip", help="Where to write it.")],
     *,
     size: Annotated[int, typer.Option(metavar="PIXELS", help="Longest side of the pictures in it.")] = 1024,
+    samples: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Only the samples in this CSV.")] = None,
 ) -> None:
-    """Write a report with all its pictures inside, from the records; it needs no other file."""
+    """Write a report with all its pictures inside, from the records; it needs no other file.
+
+    With --samples it covers only those in the column sample_id: the report's gallery saves such a CSV (Export).
+    """
     from edit_eval.reporting.page.export import export as write
+    from edit_eval.reporting.selection import ids_in
     from edit_eval.run import Run
 
     made = Run(run)
-    written = write(made.results, made.summary, target, language=made.language, side=size)
+    ids = None if samples is None else ids_in(samples)
+    written = write(made.results, made.summary, target, language=made.language, side=size, samples=ids)
     answer(lambda: {"written": str(written)}, lambda: print(said(f"report: {written}")))

@@ -158,7 +158,7 @@ def _say_and_check(made: Started) -> None:
         if table:
             print(said(f"Fill in the column `instruction` of {table} ({empty} are empty), then type:"))
         else:
-            print(said("Fix that, then type:" if stops else "Next:"))
+            print(said("Fix that, then type:" if stops else "Now type:"))
         print(f"  {next_}")
 
     answer(lambda: document, show)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from edit_eval import __version__
 from edit_eval.config.yaml_text import parse_ours
+from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Sample
+from edit_eval.reporting.page.export import export
 from edit_eval.reporting.page.page import (
     Served,
     asset,
@@ -28,9 +32,11 @@ from edit_eval.reporting.page.rendering import template_environment
 from edit_eval.reporting.page.texts import LANGUAGES
 from edit_eval.statistics.summary import summarise
 from edit_eval.store.comparable import compare_runs, together
+from edit_eval.store.run_directory import refuse_what_leads_elsewhere
 from edit_eval.viewer.pictures import ServedPictures
 from edit_eval.viewer.watching import WatchedRun
 
+_PLACES = re.compile(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", re.A)
 _PLAIN = ("elements.js", "preferences.js")
 
 
@@ -60,10 +66,38 @@ def run_page(watched: WatchedRun) -> str:
             above=Markup(own("live.html")),
             style=own("live.css"),
             script=own("follow.js") + "\n" + own("live.js"),
-            data={"live": live, "links": {"runs": "/", "votes": f"{watched.base}/vote"}},
+            data={
+                "live": live,
+                "links": {"runs": "/", "votes": f"{watched.base}/vote", "selection": f"{watched.base}/selection"},
+            },
             texts=texts(),
         )
         return served_page(run.results, run.summary, served, language=run.language)
+
+
+def selection_page(watched: WatchedRun, places: str, file: Path) -> str:
+    """Writes the page of some samples of a run, with their pictures in it, to `file`; returns a name for it.
+
+    `places` says which in the run's order, from 0, as `0-3,7`. Raises `ConfigurationError` for others, and for what
+    cannot be written.
+    """
+    with watched.lock:
+        run = watched.following.run()
+        results, language = run.results, run.language
+    refuse_what_leads_elsewhere(watched.path)  # it may have changed since it was opened
+    ids = [results.samples[place].id for place in _places(places, len(results.samples))]
+    export(results, {}, file, language=language, samples=ids)
+    return f"{watched.path.name}-{len(ids)}.html"
+
+
+def _places(text: str, total: int) -> list[int]:
+    """The numbers that `0-3,7` names, of `total`."""
+    if not _PLACES.fullmatch(text):
+        raise ConfigurationError("samples: places in the run's order, such as 0-3,7")
+    ends = [tuple(map(int, part.split("-"))) for part in text.split(",")]
+    if any(end[-1] >= total or end[0] > end[-1] for end in ends):
+        raise ConfigurationError(f"samples: places from 0 to {total - 1}")
+    return sorted({place for end in ends for place in range(end[0], end[-1] + 1)})
 
 
 def comparison_page(compared: Sequence[WatchedRun]) -> str:

@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import gzip
 import secrets
+import shutil
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +17,7 @@ from typing import Any
 
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.viewer.guard import Guard, is_loopback
-from edit_eval.viewer.pages import comparison_page, plain_page, run_page
+from edit_eval.viewer.pages import comparison_page, plain_page, run_page, selection_page
 from edit_eval.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
 from edit_eval.viewer.runs import Runs
 from edit_eval.viewer.voting import NotAVote, Voting
@@ -31,7 +33,15 @@ PICTURES_LIVE = "private, max-age=86400, immutable"
 
 try:
     from fastapi import FastAPI, Request
-    from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+    from fastapi.responses import (
+        FileResponse,
+        HTMLResponse,
+        JSONResponse,
+        PlainTextResponse,
+        Response,
+        StreamingResponse,
+    )
+    from starlette.background import BackgroundTask
     from starlette.exceptions import HTTPException
 except ImportError as missing:
     raise ConfigurationError(
@@ -68,7 +78,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     pages, thumbnails = pages or Pages(), Thumbnails()
     voting: dict[str, Voting] = {}
-    one_at_a_time = threading.Lock()
+    one_at_a_time, selecting = threading.Lock(), threading.Lock()
 
     def show(path: str, function: Callable[..., Any]) -> None:
         app.add_api_route(path, function, methods=["GET", "HEAD"], response_model=None)
@@ -125,6 +135,24 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
             names = ", ".join(watched.path.name for watched in compared)
             return unreadable(names, {"kind": "incomparable", "reason": str(error)}, "")
 
+    def selection(run: str, request: Request) -> Response:
+        if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            # It takes a while, so a link on somebody's page must not start it.
+            raise HTTPException(403, "the request comes from another site's page")
+        watched = opened(run)
+        folder = Path(tempfile.mkdtemp(prefix="edit-eval-"))
+        forget = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            with selecting:
+                file = folder / "selection.html"
+                name = selection_page(watched, request.query_params.get("samples", ""), file)
+        except Exception as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, EditEvalError):
+                raise HTTPException(400, str(error)) from error
+            raise
+        return FileResponse(file, media_type="text/html", filename=name, background=forget)
+
     def vote_page(run: str) -> Response:
         watched = opened(run)
         with watched.lock:
@@ -157,6 +185,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     show("/events", events)
     show("/run/{run}", one_page)
     show("/run/{run}/events", run_events)
+    app.add_api_route("/run/{run}/selection", selection, methods=["GET"], response_model=None)
     show("/run/{run}/{kind}/{name}", picture)
     show("/run/{run}/{kind}/{name}/small", thumbnail)
 

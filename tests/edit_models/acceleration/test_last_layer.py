@@ -122,7 +122,7 @@ def test_layers_that_compute_something_else_are_found_out(tiny_models: Path, mon
         return text, made * 1.1
 
     monkeypatch.setattr(block, "forward", newer)
-    said = r"short_last_layer: this version of diffusers has layers .* from the stock layer's;  set it to false"
+    said = r"short_last_layer: this version of diffusers has layers .* from the stock layer's; set it to false"
     with pytest.raises(LoadError, match=said):
         loaded(tiny_models / "qwen-image-edit", short_last_layer=True)
     monkeypatch.setattr(block, "forward", stock)

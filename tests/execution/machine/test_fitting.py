@@ -112,7 +112,7 @@ class TestFit:
         (finding,) = fit_findings(wanted(EDITOR, "cuda:0", "cuda:1"), gpus, None)
         assert finding.level == "warning"
         assert "only 12.0 GiB free on cuda:1, used by 1234 python (68.0 GiB)" in finding.text
-        assert finding.advice == "it will not be used; device_ids:  [0, 2] have room"
+        assert finding.advice == "it will not be used; device_ids: [0, 2] have room"
 
     def test_where_it_fits_nowhere_the_run_would_stop(self) -> None:
         gpus = [gpu(0, 47), gpu(1, 47)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
@@ -106,6 +107,19 @@ def test_a_source_that_the_cache_does_not_know_is_not_sent(made: Results, tmp_pa
     shutil.rmtree(tmp_path / "cache")
     folder = export(made, summarise(made), tmp_path / "sent", language="zh")
     assert len(list((folder / "pictures").iterdir())) == 12
+
+
+def test_a_page_of_some_samples_has_their_numbers_and_says_so(made: Results, tmp_path: Path) -> None:
+    ids = [sample.id for sample in made.samples[1:3]]
+    folder = sent(made, tmp_path, "some", samples=ids)
+    with (folder / "scores.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["sample_id"] for row in csv.DictReader(file)} == set(ids)
+    summary = json.loads((folder / "summary.json").read_text())
+    assert {entry["coverage"]["total"] for entry in summary["results"]} == {2}
+    html = (folder / "index.html").read_text("utf-8")
+    assert "2 of 6 samples, chosen by hand" in html
+    assert made.samples[0].id not in html
+    assert len(list((folder / "pictures").iterdir())) == 6
 
 
 def test_what_is_there_is_not_written_over(made: Results, tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_the_tab_says_the_run_and_what_came_out_of_it(complete: Report, several:
 
 def test_the_judges_have_a_section_where_there_is_something_to_say(complete: Report, several: Report) -> None:
     assert 'id="judges"' not in complete.html
-    section = several.html.split('id="judges"')[1].split('id="gallery"')[0]
+    section = several.html.split('id="judges"')[1].split('id="time"')[0]
     alpha = several.summary["agreement"]["between_judges"]
     assert f">{alpha['alpha']:.2f}<" in section
     assert several.summary["agreement"]["median"] is None
@@ -175,7 +175,7 @@ def test_the_judges_have_a_section_where_there_is_something_to_say(complete: Rep
 def test_repeats_are_held_against_each_other(tmp_path: Path) -> None:
     report = report_on(build_run(tmp_path, samples=6, size=(24, 16), repeats=3))
     [card] = report.summary["agreement"]["judges"].values()
-    section = report.html.split('id="judges"')[1].split('id="gallery"')[0]
+    section = report.html.split('id="judges"')[1].split('id="time"')[0]
     assert f"± {card['retest']['sd']:.2f}" in section
     assert f">{card['retest']['icc']:.2f}<" in section
     assert "18 answers about 6 edits" in section

@@ -169,7 +169,7 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
         level = "problem"
     elif short:
         fitting = [gpu.name.partition(":")[2] for gpu in visible if (gpu.free or 0) >= need.total]
-        advice = f"it will not be used; device_ids:  [{', '.join(fitting)}] have room"
+        advice = f"it will not be used; device_ids: [{', '.join(fitting)}] have room"
     text = f"{wanted.who}: {estimate(wanted, need)}"
     findings = []
     for (room, users), alike in _grouped(short, rooms, known).items():

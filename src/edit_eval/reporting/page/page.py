@@ -27,8 +27,9 @@ import yaml
 from markupsafe import Markup
 
 from edit_eval import __version__
-from edit_eval.records import Results
+from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.chinese.catalog import in_chinese
 from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import charts, histogram_hint, most_tags
@@ -113,11 +114,20 @@ def _parts(
     told = told_of(results, summary)
     titles = {one: title(results.name, told["parts"], one) for one in LANGUAGES}
     above, rest = _document(
-        {**told, "linked": linked and not served}, language, drawn[language], titles[language], served
+        {**told, "linked": linked and not served, "files_beside": size is None and not served},
+        language,
+        drawn[language],
+        titles[language],
+        served,
     ).split(_DATA_HERE)
     scripts, end = rest.split(_THUMBNAILS_HERE)
     yield above
-    data = {**words(language, titles), "charts": drawn, **gallery(results, summary, pictures)}
+    data = {
+        **words(language, titles),
+        "charts": drawn,
+        "reasons": _reasons(results),
+        **gallery(results, summary, pictures),
+    }
     if served:
         data = {**data, **served.data, "texts": with_texts(data["texts"], served.texts)}
     yield embedded_json(data)
@@ -125,6 +135,15 @@ def _parts(
     if isinstance(pictures, Pictures):
         yield from _thumbnails(pictures, size or size_for(len(pictures.paths)))
     yield end
+
+
+def _reasons(results: Results) -> dict[str, str]:
+    """Why edits and judgements failed, English as it is recorded to Chinese; what a judge says is its own."""
+    judged = (*results.judgements, *results.controls)
+    given = {edit.reason for edit in results.edits} | {one.reason for one in judged if one.status is not Status.OK}
+    given |= {reason for one in judged for _, reason in one.missing.values()}
+    told = {reason: in_chinese(reason) for reason in given}
+    return {reason: chinese for reason, chinese in told.items() if chinese != reason}
 
 
 def with_texts(
@@ -271,6 +290,7 @@ def page_templates(language: str) -> jinja2.Environment:
         scale_words=lambda part, **how: both(lambda one: scale_words(part.scale, one, **how)),
     )
     environment.filters.update(
+        ours=lambda english: both(lambda one: in_chinese(english) if one == "zh" else english),
         listed=lambda names: both(lambda one: text("list.separator", one).join(names)),
         follow=follow,
         durations=durations,

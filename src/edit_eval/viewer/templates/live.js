@@ -53,7 +53,7 @@ function showState(state) {
 function takeSamples(entries) {
   const places = new Map(data.samples.map((sample, place) => [sample.id, place]));
   const wanted = wantedNow();
-  const inOrder = ['', 'benchmark'].includes(wanted.sort || '') && !wanted.status && !wanted.search && wanted.lowest === null && wanted.highest === null;
+  const inOrder = ['', 'benchmark'].includes(wanted.sort || '') && !wanted.status && !wanted.search && !wanted.differ && wanted.lowest === null && wanted.highest === null;
   for (const entry of entries) {
     const place = places.get(entry.id);
     if (place === undefined) continue;
@@ -76,11 +76,9 @@ function takeSamples(entries) {
       if (detail.open) showDetail();
     }
   }
-  if (!inOrder && !detail.open) {
-    const page = pageNumber;
-    showChosen();
-    showPage(page);
-  }
+  const known = new Set([...filters.elements.status.options].map((one) => one.value));
+  if (statusesOf(entries).some((status) => !known.has(status))) fillStatuses(statusesOf(data.samples));
+  if (!inOrder && !detail.open) showChosen(pageNumber);
 }
 
 const seen = { value: data.live.seen };

@@ -30,8 +30,8 @@ function filtersNow() {
   return state;
 }
 
-function linkTo(sample, more = {}) {
-  return addressOf({ ...filtersNow(), sample: sample.id, ...more });
+function linkTo(sample, more = {}, state = filtersNow()) {
+  return addressOf({ ...state, sample: sample.id, ...more });
 }
 
 let waiting = null;
@@ -57,7 +57,8 @@ function takeFilters(asked) {
   const set = (key) => {
     const field = filters.elements[FILTERS[key]];
     const given = asked.get(key) || '';
-    field.value = given || DEFAULTS[key] || '';
+    const readable = field.type !== 'number' || Number.isFinite(Number(given));
+    field.value = (readable && given) || DEFAULTS[key] || '';
     if (field.selectedIndex < 0) field.selectedIndex = 0;
     if (field.value === given) return;
     const offered = !(field.parentElement && field.parentElement.hidden); // what is the only one is no choice

@@ -58,7 +58,7 @@ function image(picture, key, values, whole = null) {
 function placeholder(key, status, reason) {
   return make('div', { class: 'frame missing' }, make('p', {},
     status ? say('strong', `status.${status}`) : null,
-    reason ? make('span', { class: 'reason' }, reason) : say('span', key)));
+    reason ? sayReason('span', reason) : say('span', key)));
 }
 
 function sourceFrame(sample) {

@@ -2,16 +2,22 @@
 const detail = document.getElementById('detail');
 const WAYS = ['beside', 'slider', 'difference', 'flip'];
 const SIDES = ['left', 'right'];
-// What is open: names of two pictures (see `picturesOf`), and how they are compared. `picked`: the reader chose the two.
-const shown = { sample: null, left: 'source', right: '', way: 'slider', picked: false };
+// What is open: names of two pictures (see `picturesOf`), and how they are compared, where the reader has said how.
+// `picked`: the reader chose the two.
+const shown = { sample: null, left: 'source', right: '', way: '', picked: false };
+
+// Two edits stand side by side, an edit and its source under a slider, unless the reader wants it otherwise.
+function wayNow() {
+  return shown.way || (SIDES.every((side) => shown[side].startsWith('edit:')) ? 'beside' : 'slider');
+}
 
 // For the address: what of the detail it takes to see the same again.
 function openNow() {
   if (!shown.sample) return {};
-  const { left, right, way } = shown;
+  const { left, right } = shown;
   const near = (number) => Number(number.toFixed(4));
   const enlarged = look.zoom === null ? {} : { zoom: near(look.zoom), at: `${near(look.x)},${near(look.y)}` };
-  return { sample: shown.sample.id, left, right, way, ...enlarged };
+  return { sample: shown.sample.id, left, right, way: wayNow(), ...enlarged };
 }
 
 // Opens a sample with the two pictures that an address asks for, or else with those of before, or else with its source
@@ -82,7 +88,7 @@ function showDetail() {
   document.getElementById('detail-previous').disabled = place <= 0;
   document.getElementById('detail-next').disabled = place >= all.length - 1;
   document.getElementById('detail-asked').replaceChildren(sayWords('span', instructionOf(sample)));
-  const way = showStage(shown);
+  const way = showStage({ ...shown, way: wayNow() });
   for (const radio of document.querySelectorAll('#stage-ways input')) radio.checked = radio.value === way;
   document.getElementById('stage-ways').hidden = !way;
   document.getElementById('flip').hidden = !way;
@@ -100,7 +106,9 @@ function showSide(side) {
   const found = pictureNamed(sample, shown[side]);
   const value = found ? found.name : shown[side];
   if (!found) names.push(value); // of another sample: it stays chosen, and this one has none
-  select.replaceChildren(...names.map((name) => sayWords('option', labelOf(sample, name), { value: name })));
+  const offered = JSON.stringify(names.map((name) => [name, labelOf(sample, name)]));
+  if (select.offered !== offered) select.replaceChildren(...names.map((name) => sayWords('option', labelOf(sample, name), { value: name })));
+  select.offered = offered;
   select.value = value;
   const wanted = wantedNow();
   const edit = found && found.edit;

@@ -30,6 +30,11 @@ function sayWords(tag, both, attributes = {}) {
   return make(tag, { 'data-words': JSON.stringify(both), ...attributes }, inLanguage(both));
 }
 
+// A reason from the records, which are English; `data.reasons` has the Chinese of those that the program gave.
+function sayReason(tag, reason) {
+  return sayWords(tag, { en: reason, zh: (data.reasons || {})[reason] || reason }, { class: 'reason' });
+}
+
 function inLanguage(both) {
   return both[language] || Object.values(both).find(Boolean) || '';
 }

@@ -11,7 +11,7 @@ function tile(frame, caption, edit, wanted) {
     make('figcaption', {}, edit && edit.status === 'ok' ? scoreLabel(edit, wanted) : null, caption));
 }
 
-function card({ sample, edits }, wanted) {
+function card({ sample, edits }, wanted, state = filtersNow()) {
   const { view } = wanted;
   const tiles = edits.map((edit) => {
     const several = sample.edits.length > 1;
@@ -25,7 +25,7 @@ function card({ sample, edits }, wanted) {
   }
   const made = make('article', { class: 'card' },
     make('div', { class: 'tiles' }, ...tiles),
-    make('p', { class: 'instruction' }, sayWords('a', instructionOf(sample), { href: linkTo(sample) })),
+    make('p', { class: 'instruction' }, sayWords('a', instructionOf(sample), { href: linkTo(sample, {}, state) })),
     make('p', { class: 'about' },
       sayWords('span', nameOf('category', sample.category)),
       sample.difficulty ? sayWords('span', nameOf('difficulty', sample.difficulty)) : null,
@@ -54,7 +54,8 @@ function showPage(number, most = CARDS_A_PAGE) {
   const shown = chosen.slice(pageNumber * most, (pageNumber + 1) * most);
   cards.dataset.view = view;
   cards.style.setProperty('--tiles', Math.max(1, ...shown.map(({ edits }) => edits.length + (view === 'beside' ? 1 : 0))));
-  cards.replaceChildren(...shown.map((one) => card(one, wanted)));
+  const state = filtersNow();
+  cards.replaceChildren(...shown.map((one) => card(one, wanted, state)));
   if (!shown.length) cards.append(say('p', 'gallery.empty', {}, { class: 'empty' }));
   pages.hidden = count < 2;
   const [previous, next] = pages.querySelectorAll('button');

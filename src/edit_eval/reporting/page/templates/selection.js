@@ -1,5 +1,6 @@
 // What the filters leave, to take along: scores as CSV, and what it takes for a page of these samples alone.
 const COLUMNS = ['sample_id', 'category', 'edit_model', 'judge', 'edit_seed', 'seed', 'repeat', 'score_name', 'status', 'score', 'spread', 'reason'];
+const LONGEST = 1_800; // letters of an address that the viewer takes
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 const SIGNED = /^[-+](\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 
@@ -47,13 +48,16 @@ function showSelection() {
   const wanted = wantedNow();
   const edits = chosen.reduce((sum, one) => sum + selectedEdits(one, wanted).length, 0);
   document.getElementById('selection-count').replaceChildren(say('span', 'selection.count', { edits, samples: chosen.length }));
-  const command = document.getElementById('selection-command');
-  if (command) command.textContent = `edit-eval export ${quoted(data.run)} selection.html --samples selection.csv`;
-  const served = document.getElementById('selection-served');
-  if (served && data.links && data.links.selection) {
-    served.hidden = !chosen.length;
-    document.getElementById('selection-page').href = `${data.links.selection}?samples=${placesOf(chosen.map((one) => one.sample))}`;
-  }
+  const typed = document.getElementById('selection-typed');
+  if (!typed || (data.runs && data.runs.length > 1)) return; // several runs together are no run that can be exported
+  document.getElementById('selection-command').textContent = `edit-eval export ${quoted(data.run)} selection.html --samples selection.csv`;
+  const served = data.links && data.links.selection;
+  const address = served && `${served}?samples=${placesOf(chosen.map((one) => one.sample))}`;
+  const short = Boolean(address) && address.length <= LONGEST;
+  typed.hidden = short || !chosen.length;
+  if (!short) return;
+  document.getElementById('selection-served').hidden = !chosen.length;
+  document.getElementById('selection-page').href = address;
 }
 
 // For a shell, which takes some letters for its own.

@@ -4,6 +4,7 @@ const stage = document.getElementById('stage');
 const gain = document.getElementById('gain');
 const zoomShown = document.getElementById('zoom-shown');
 const look = { zoom: null, x: 0.5, y: 0.5, slide: 50 }; // screen pixels a picture pixel (null: all of it); middle; slider
+const CALLED = { source: 'picture.source', reference: 'picture.reference', mask: 'picture.mask' };
 const MOST = 32;
 const STEP = 1.25;
 const PAN = 60; // pixels that a key moves
@@ -40,7 +41,7 @@ function labelOf(sample, name) {
   }
   const [kind, number] = name.split(':');
   if (kind === 'source' && number) return Object.fromEntries(Object.keys(data.texts).map((code) => [code, data.texts[code]['picture.source.number'].replace('{number}', number)]));
-  return `picture.${kind}` in data.texts.en ? inBoth(`picture.${kind}`) : { en: name, zh: name };
+  return Object.hasOwn(CALLED, kind) ? inBoth(CALLED[kind]) : { en: name, zh: name };
 }
 
 // Why there is nothing to look at; null where there is.
@@ -62,6 +63,13 @@ function showStage({ sample, left, right, way }) {
   const nothing = found.map(nothingOf);
   const layered = !nothing.some(Boolean);
   const used = layered ? way : 'beside';
+  // What is on the stage already stays there: a score that comes in makes no picture flicker.
+  const drawn = JSON.stringify([sample.id, names, used, found.map((one) => one && [one.picture, one.edit && one.edit.status])]);
+  if (drawn === stage.drawn) {
+    arrange();
+    return layered ? used : null;
+  }
+  stage.drawn = drawn;
   stage.dataset.way = used;
   stage.style.setProperty('--shape', shapeOf(sample) || 1.333);
   for (const side of ['left', 'right']) document.getElementById(`size-${side}`).replaceChildren();

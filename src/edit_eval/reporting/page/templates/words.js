@@ -22,7 +22,7 @@ function aboutEdit(sample, edit) {
     // It was not made once, whatever judges would have seen it.
     const failed = make('section', { class: 'verdict' },
       make('header', {}, make('span', { class: 'judge' }, edit.model), say('strong', `status.${edit.status}`, {}, { class: 'unscored' })),
-      edit.reason ? make('p', { class: 'reason' }, edit.reason) : null);
+      edit.reason ? sayReason('p', edit.reason) : null);
     return [make('div', { class: 'verdicts' }, failed), say('h3', 'detail.facts'), facts(sample, edit)];
   }
   const repeated = new Set(edit.judgements.map((one) => one.repeat)).size > 1;
@@ -43,7 +43,7 @@ function verdict(judgement, repeated) {
     asked > 1 ? say('span', 'detail.asked', { count: asked }, { class: 'quiet' }) : null,
     value(judgement, headline, 'strong', several));
   const made = make('section', { class: 'verdict' }, head);
-  if (judgement.status !== 'ok' && judgement.reason) made.append(make('p', { class: 'reason' }, judgement.reason));
+  if (judgement.status !== 'ok' && judgement.reason) made.append(sayReason('p', judgement.reason));
   if (several) made.append(otherScores(judgement));
   made.append(...replies(judgement));
   return made;
@@ -65,7 +65,7 @@ function otherScores(judgement) {
   const names = Object.keys(scores).filter((name) => name !== headline && outcomeOf(judgement, name));
   return make('ul', { class: 'other-scores' }, ...names.map((name) => {
     const { status, reason } = outcomeOf(judgement, name);
-    const why = status !== 'ok' && reason && reason !== judgement.reason ? make('p', { class: 'reason' }, reason) : null;
+    const why = status !== 'ok' && reason && reason !== judgement.reason ? sayReason('p', reason) : null;
     return make('li', {}, value(judgement, name, 'span', true), why);
   }));
 }
@@ -84,7 +84,7 @@ function replies(judgement) {
       one.status === 'ok' ? make('span', { class: 'quiet' }, values) : say('span', `status.${one.status}`, {}, { class: 'unscored' }),
       one.mass === 'unknown' ? say('span', 'detail.mass.unknown', {}, { class: 'quiet' }) : null,
       typeof one.mass === 'number' ? say('span', 'detail.mass', { mass: one.mass.toFixed(3) }, { class: 'quiet' }) : null);
-    const why = one.status !== 'ok' && one.reason && one.reason !== judgement.reason ? make('p', { class: 'reason' }, one.reason) : null;
+    const why = one.status !== 'ok' && one.reason && one.reason !== judgement.reason ? sayReason('p', one.reason) : null;
     return make('div', { class: 'reply' }, head, why, one.text ? quote(one.text) : null);
   });
 }

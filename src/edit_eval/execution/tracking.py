@@ -1,0 +1,187 @@
+"""The engine's side of trackers: a process for each, which the run neither waits for nor depends on.
+
+A process reads the run's `live.json` by itself, so nothing is queued here. The engine looks at what they say once a
+second, without waiting, and when the report is drawn it waits for them for a moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from edit_eval.execution.spectator import Spectator
+from edit_eval.pictures import write_durably
+from edit_eval.store.run_directory import RunDirectory
+from edit_eval.trackers.table import TRACKERS
+
+FOLDER = "trackers"
+"""In the run directory: `NAME.json` each, with the id under which a tracker knows the run."""
+PATIENCE = 5.0
+"""Seconds that the end of a run waits for all trackers together."""
+LOOK_EVERY = 1.0
+
+_left_alone: list[subprocess.Popen[bytes]] = []
+"""Processes that go on by themselves until they are done or their own time is up; nobody need wait for them."""
+
+
+class Trackers(Spectator):
+    """The trackers of one start. It watches as a spectator does: `tick` passes on what they have to say."""
+
+    order: Mapping[str, Any] = {}
+    """More for their processes, which tests make hurry."""
+
+    def __init__(self, wanted: Mapping[str, Mapping[str, Any]], note: Callable[[str], None]) -> None:
+        self._wanted, self._note = wanted, note
+        self._at_work: list[_Process] = []
+        self._looked = 0.0
+
+    @contextlib.contextmanager
+    def told(self, directory: RunDirectory, *, work: bool) -> Iterator[Trackers]:
+        """Tells them of a start; without `work` only of what they have not been told to its end.
+
+        When the block is left by an error they are told that the run is to go on.
+        """
+        for name, parameters in self._wanted.items():
+            process = _Process(name, directory, parameters, self.order)
+            if work or not process.finished:
+                try:
+                    process.begin()
+                except OSError as error:
+                    self._note(f"{process.title}: cannot be started ({error.strerror}); the run goes on without it")
+                else:
+                    self._at_work.append(process)
+        try:
+            yield self
+        finally:
+            for process in self._at_work:
+                process.let_go()
+            self._at_work = []
+
+    def tick(self, now: float) -> None:
+        """Once a second: what have they said?"""
+        if now - self._looked >= LOOK_EVERY:
+            self._looked = now
+            self._hear()
+
+    def finish(self, files: Sequence[Path]) -> None:
+        """The run has ended, with these files of its report; waits for a moment until that has been told."""
+        for process in self._at_work:
+            process.say({"finished": True, "files": {path.name: str(path) for path in files if path.is_file()}})
+        until = time.monotonic() + PATIENCE
+        while self._at_work and (left := until - time.monotonic()) > 0:
+            select.select([process.out for process in self._at_work], [], [], left)
+            self._hear()
+        for process in self._at_work:
+            self._note(f"{process.title}: still sending; it goes on by itself, for at most a few minutes")
+
+    def _hear(self) -> None:
+        for process in list(self._at_work):
+            for note in process.hear():
+                self._note(f"{process.title}: {note}")
+            if process.over:
+                self._at_work.remove(process)
+                process.let_go()
+
+
+class _Process:
+    def __init__(
+        self, name: str, directory: RunDirectory, parameters: Mapping[str, Any], order: Mapping[str, Any]
+    ) -> None:
+        self.title, self._directory = TRACKERS[name].title, directory
+        self._file = directory.path / FOLDER / f"{name}.json"
+        self._parameters, self._more = dict(parameters), order
+        self._name, self._heard, self.over = name, b"", False
+        try:
+            self._state: dict[str, Any] = json.loads(self._file.read_text("utf-8"))
+        except (OSError, ValueError):
+            self._state = {}
+        if not isinstance(self._state, dict) or self._state.get("parameters") != self._parameters:
+            self._state = {}  # it is to be another run, elsewhere
+
+    @property
+    def finished(self) -> bool:
+        return bool(self._state.get("finished"))
+
+    def begin(self) -> None:
+        known = isinstance(self._state.get("id"), str)
+        self._state = {"id": self._state["id"] if known else uuid.uuid4().hex[:12], "parameters": self._parameters}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "edit_eval.trackers.process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._in, self.out = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._in, False)
+        os.set_blocking(self.out, False)
+        self.say(
+            {
+                "tracker": self._name,
+                "run": str(self._directory.path.absolute()),
+                "start": self._directory.number,
+                "configuration": str(self._directory.last_configuration()),
+                "id": self._state["id"],
+                "known": known,
+                "parameters": self._parameters,
+                **self._more,
+            }
+        )
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        """A pipe takes far more than both lines that are ever said."""
+        with contextlib.suppress(OSError):
+            os.write(self._in, json.dumps(message).encode() + b"\n")
+
+    def hear(self) -> list[str]:
+        """What it says for people since the last time; never waits."""
+        gone = False
+        try:
+            while data := os.read(self.out, 1 << 16):
+                self._heard += data
+            gone = True
+        except BlockingIOError:
+            pass
+        *lines, self._heard = self._heard.split(b"\n")
+        notes = []
+        for line in lines:
+            try:
+                message = json.loads(line)
+            except ValueError:
+                continue
+            if note := message.get("note"):
+                notes.append(note if "done" not in message else f"{note}; the run goes on without it")
+            if begun := message.get("begun"):
+                self._keep(id=begun)
+            if "done" in message:
+                self.over = True
+                if message["done"]:
+                    self._keep(finished=True)
+        if gone and not self.over:
+            self.over = True
+            notes.append("its process has died; the run goes on without it")
+        return notes
+
+    def _keep(self, **news: Any) -> None:
+        self._state.update(news)
+        with contextlib.suppress(OSError):  # then a later start is another run there
+            write_durably(json.dumps(self._state, indent=1).encode(), self._file)
+
+    def let_go(self) -> None:
+        """The end of its pipe is the last that it hears."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        _left_alone[:] = [process for process in (*_left_alone, self._process) if process.poll() is None]

@@ -1,0 +1,108 @@
+"""The card of a pushed run: what a stranger must know of it, and what the Hub reads of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from edit_eval.records import Results, Scale
+from edit_eval.reporting import formats
+from edit_eval.reporting.page.markdown import inline
+
+MARK = "edit-eval"
+"""The tag by which a data set is known for one of ours."""
+
+
+def card(
+    repository: str, results: Results, summary: Mapping[str, Any], *, licence: str, images: bool, sources: bool
+) -> str:
+    """The README.md. `licence` is that of the sources by the Hub's name, empty where nobody knows it."""
+    header = {
+        "license": licence or "unknown",
+        "pretty_name": repository.rpartition("/")[2],
+        "tags": [MARK, "image-editing"],
+        "task_categories": ["image-to-image"],
+        "language": sorted({sample.language for sample in results.samples} & {"en", "zh"}) or ["en"],
+        "configs": [
+            {"config_name": model, "data_files": [{"split": "test", "path": f"data/{model}/*.parquet"}]}
+            for model in results.edit_models
+        ],
+    }
+    coverage, first = summary["coverage"], results.edit_models[0]
+    lines = [
+        "---",
+        yaml.safe_dump(header, sort_keys=False, allow_unicode=True).rstrip(),
+        "---",
+        "",
+        f"# {repository}",
+        "",
+        "Edits of images by instruction and what judges say of them, made with "
+        "[edit-eval](https://pypi.org/project/edit-eval/).",
+        "",
+        f"**{coverage['scored']} of {coverage['total']} scored**"
+        + ("." if coverage["reached"] else ", which is fewer than the run asked for."),
+        "",
+        "| Edit model | Judge | Score | Mean | 95% interval | Scored |",
+        "|---|---|---|---:|---:|---:|",
+        *(_line(pair) for pair in summary["results"]),
+        "",
+        *(f"- Judge {inline(name)}: {inline(about['line'])}" for name, about in summary["judges"].items()),
+        "",
+        "## Source",
+        "",
+        f"- Benchmark: {inline(results.about.get('source') or _type(results))}",
+        f"- Licence of its pictures: {inline(results.about.get('licence') or licence or 'unknown')}",
+        _pictures(images=images, sources=sources),
+        "",
+        "## Use",
+        "",
+        "```python",
+        "from datasets import load_dataset",
+        "",
+        f'rows = load_dataset("{repository}", "{first}", split="test")',
+        "```",
+        "",
+        "One row per edit. A score that is null was not given: `status` and the judge's `_status` say why; "
+        "it is not 0. `summary.json` has all numbers with their intervals"
+        + (", `passports/` what an audit found of the judges." if results.examined else "."),
+    ]
+    if images and sources:
+        place = f"hub:{repository}/data/{first}"
+        lines += [
+            "",
+            "The same edits, judged by a judge of yours:",
+            "",
+            "```yaml",
+            f"benchmark: {{type: table, data_path: '{place}'}}",
+            f"edit_models: {{{first}: {{type: table_column, params: {{table: '{place}', column: edit}}}}}}",
+            "```",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _line(pair: Mapping[str, Any]) -> str:
+    score, coverage = pair["scores"][pair["headline"]], pair["coverage"]
+    scale = score["scale"]
+    digits = formats.decimals(Scale(lowest=scale["lowest"], highest=scale["highest"]), score["mean"])
+    cells = (
+        inline(pair["edit_model"]),
+        inline(pair["judge"]),
+        inline(pair["headline"]),
+        formats.score(score["mean"], digits),
+        formats.span(score["ci95"], digits),
+        f"{coverage['scored']}/{coverage['total']}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _type(results: Results) -> str:
+    benchmark = results.configuration.get("benchmark")
+    return str(benchmark.get("type") or benchmark.get("class_path")) if isinstance(benchmark, dict) else "unknown"
+
+
+def _pictures(*, images: bool, sources: bool) -> str:
+    if not images:
+        return "- Without pictures."
+    return "- Edits and sources are in it." if sources else "- The edits are in it. The sources are left out."

@@ -1,0 +1,204 @@
+"""`edit-eval push`: a run becomes a data set on the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
+from edit_eval.run import Run
+from edit_eval.sharing.card import MARK, card
+from edit_eval.sharing.licences import sources_licence
+from edit_eval.sharing.rows import Written, write_rows
+from edit_eval.store.run_directory import RunDirectory
+
+_NAME = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What was sent, or would be."""
+
+    repository: str
+    address: str
+    """Of its page; empty where nothing was sent."""
+    files: dict[str, int]
+    """Bytes by path."""
+    rows: int
+    notes: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Of all files."""
+        return sum(self.files.values())
+
+    def as_plain(self) -> dict[str, Any]:
+        """As it stands in JSON."""
+        return {
+            "repository": self.repository,
+            "sent": bool(self.address),
+            "address": self.address,
+            "files": self.files,
+            "bytes": self.bytes,
+            "rows": self.rows,
+            "notes": list(self.notes),
+        }
+
+
+def push(
+    run: Run,
+    repository: str,
+    *,
+    private: bool = False,
+    images: bool = True,
+    sources: bool = False,
+    dry_run: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Pushed:
+    """Writes the data set `OWNER/NAME` as the run is now, in one commit; returns what that is.
+
+    Without `images` only texts and numbers. Source pictures go with the edits where the benchmark's licence lets them,
+    or where whoever pushes says so (`sources`). With `dry_run` nothing is asked of the Hub. What was uploaded before a
+    failure is not uploaded again by the next try: the same run gives the same bytes.
+
+    Raises `ConfigurationError` for what would be refused, and `Stopped` where the Hub or the disk fails.
+    """
+    if not _NAME.fullmatch(repository):
+        raise ConfigurationError(f"{repository}: not a repository's name; write OWNER/NAME")
+    try:
+        import pyarrow  # noqa: F401
+        from huggingface_hub import HfApi, constants
+    except ImportError as error:
+        raise ConfigurationError("push needs pyarrow and huggingface_hub: `pip install 'edit-eval[hub]'`") from error
+    results = run.results
+    if RunDirectory(run.path).is_held():
+        raise ConfigurationError(f"{run.path} is still at work; push it when it has ended")
+    api = HfApi()
+    if not dry_run:
+        if constants.HF_HUB_OFFLINE:
+            raise ConfigurationError("HF_HUB_OFFLINE forbids asking the Hub; unset it, or use --dry-run")
+        if api.token is None and _token() is None:
+            raise ConfigurationError("push needs a token that may write: set HF_TOKEN, or `hf auth login`")
+        _refuse_what_is_there(api, repository, private)
+    licence = sources_licence(results)
+    with_sources = images and bool(sources or licence)
+    try:
+        with tempfile.TemporaryDirectory(prefix="edit-eval-push-") as name:
+            folder = Path(name)
+            written = write_rows(run.path, results, folder, images=images, sources=with_sources)
+            text = card(repository, results, run.summary, licence=licence, images=images, sources=with_sources)
+            (folder / "README.md").write_text(text, "utf-8", "backslashreplace")
+            numbers = json.dumps(run.summary, ensure_ascii=False, indent=2, allow_nan=False)
+            (folder / "summary.json").write_text(numbers, "utf-8", "backslashreplace")
+            passports = sorted((run.path / "passports").glob("*.json"))
+            if passports:
+                (folder / "passports").mkdir()
+            for passport in passports:
+                shutil.copyfile(passport, folder / "passports" / passport.name, follow_symlinks=False)
+            found = sorted(path for path in folder.rglob("*") if path.is_file())
+            files = {path.relative_to(folder).as_posix(): path.stat().st_size for path in found}
+            notes = tuple(_notes(run, written, images=images, sources=with_sources, asked=sources))
+            address = ""
+            if not dry_run:
+                for note in notes:
+                    tell(note)
+                address = _send(api, repository, folder, private)
+            return Pushed(repository, address, files, written.rows, notes)
+    except OSError as error:
+        raise Stopped(f"{tempfile.gettempdir()}: {error.strerror or error}; TMPDIR names another folder") from error
+
+
+def _token() -> str | None:
+    from huggingface_hub import get_token
+
+    return str(get_token() or "") or None
+
+
+def _notes(run: Run, written: Written, *, images: bool, sources: bool, asked: bool) -> list[str]:
+    notes = []
+    if not run.reached:
+        notes.append("the run is not complete; what is missing is null")
+    if images and not sources:
+        said = run.results.about.get("licence") or "unknown"
+        notes.append(
+            f"source pictures are left out: their licence ({said}) is not known to allow it; `--sources`, if you may"
+        )
+    if sources and written.sources < written.rows:
+        notes.append(f"{written.rows - written.sources} rows without a source: it is not in your cache")
+    if written.lost:
+        notes.append(f"{written.lost} edits without a picture: its file is not in the run")
+    return notes
+
+
+def _refuse_what_is_there(api: Any, repository: str, private: bool) -> None:
+    """Raises `ConfigurationError` where the name is taken by something else."""
+    from huggingface_hub import errors
+
+    try:
+        there = api.repo_info(repository, repo_type="dataset")
+    except errors.RepositoryNotFoundError as error:
+        if _status(error) == 401 and not isinstance(error, errors.GatedRepoError):
+            _refuse_a_bad_token(api)
+        try:
+            api.repo_info(repository, repo_type="model")
+        except Exception:
+            return
+        raise ConfigurationError(f"{repository} is a model; give the data set a name of its own") from None
+    except Exception as error:
+        raise _failed(repository, error) from error
+    names = {file.rfilename for file in there.siblings or ()} - {".gitattributes", "README.md"}
+    if names and MARK not in (there.tags or ()) and "summary.json" not in names:
+        raise ConfigurationError(f"{repository} holds another data set; give this one a name of its own")
+    if private and there.private is False:
+        raise ConfigurationError(f"{repository} is public already; change that in its settings, or use another name")
+
+
+def _refuse_a_bad_token(api: Any) -> None:
+    from huggingface_hub import constants
+
+    try:
+        api.whoami()
+    except Exception as error:
+        if _status(error) in (401, 403):
+            raise ConfigurationError(f"{constants.ENDPOINT} does not accept your token: is HF_TOKEN right?") from None
+
+
+def _send(api: Any, repository: str, folder: Path, private: bool) -> str:
+    try:
+        api.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=True)
+        api.upload_folder(
+            repo_id=repository,
+            repo_type="dataset",
+            folder_path=folder,
+            commit_message="A run of edit-eval",
+            delete_patterns=["data/**", "passports/**"],  # what is in the run no more
+        )
+    except Exception as error:  # its own, those of its HTTP client, and the disk's
+        raise _failed(repository, error) from error
+    return f"{api.endpoint}/datasets/{repository}"
+
+
+def _status(error: Exception) -> int | None:
+    return getattr(getattr(error, "response", None), "status_code", None)
+
+
+def _failed(repository: str, error: Exception) -> EditEvalError:
+    from huggingface_hub import constants, errors
+
+    status, hub = _status(error), constants.ENDPOINT
+    if status == 401:
+        return ConfigurationError(f"{hub} does not accept your token for {repository}: is HF_TOKEN right?")
+    if status == 403:
+        return ConfigurationError(f"{hub}: your token may not write to {repository}: it needs the permission `write`")
+    if status == 404 or isinstance(error, errors.RepositoryNotFoundError):
+        return ConfigurationError(f"{hub} has no {repository}, and you cannot make it: is the owner right?")
+    if status is not None:
+        return Stopped(f"{hub} answers {status}; what was sent is kept: run it again")
+    words = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    return Stopped(f"{hub} cannot be reached ({words}); what was sent is kept: run it again")

@@ -1,0 +1,179 @@
+"""A run as Parquet, as the library `datasets` and the Hub's viewer read it: a row an edit, the pictures in it.
+
+`data/<edit model>/00000.parquet`: of each edit model files of its own, so that in one folder no sample comes twice
+(with one seed and one repeat), and the benchmark `table` reads it. The same run gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edit_eval.benchmarks.known_sources import read_known_source
+from edit_eval.records import Edit, Judgement, Results, Sample
+from edit_eval.viewer.pictures import read_within
+
+FILE_BYTES, GROUP_BYTES = 400 << 20, 32 << 20
+"""How large a file grows, and a group of rows, which a reader takes at once."""
+GROUP_ROWS = 500
+
+Kind = str
+"""`string`, `int64`, `float64`, `tags` or `image`."""
+
+
+@dataclass
+class Written:
+    """What became of it."""
+
+    files: list[Path] = field(default_factory=list)
+    rows: int = 0
+    lost: int = 0
+    """Edits whose picture is not in the run any more."""
+    sources: int = 0
+    """Rows that have a source."""
+
+
+def columns(results: Results, *, images: bool, sources: bool) -> dict[str, Kind]:
+    """The columns of every file, in order."""
+    found: dict[str, Kind] = {"id": "string", "instruction": "string"}
+    found |= {"source": "image"} if sources else {}
+    found |= {"edit": "image"} if images else {}
+    found |= dict.fromkeys(("category", "difficulty", "language"), "string")
+    found |= {"tags": "tags", "edit_model": "string", "seed": "int64", "edit_seed": "int64", "repeat": "int64"}
+    found |= {"status": "string", "reason": "string"}
+    for judge in results.judges:
+        found |= {f"{judge}_{name}": "float64" for name in results.scoring[judge].scales}
+        found |= {f"{judge}_status": "string", f"{judge}_words": "string"}
+    return found
+
+
+def features(kinds: Mapping[str, Kind]) -> dict[str, Any]:
+    """The columns as `datasets` describes them in a file's metadata."""
+    value = {kind: {"dtype": kind, "_type": "Value"} for kind in ("string", "int64", "float64")}
+    special = {"image": {"_type": "Image"}, "tags": {"feature": value["string"], "_type": "Sequence"}}
+    return {name: (value | special)[kind] for name, kind in kinds.items()}
+
+
+def write_rows(run: Path, results: Results, folder: Path, *, images: bool, sources: bool) -> Written:
+    """Writes the files below `folder`. Sources are those that this user's cache knows, as they are.
+
+    Raises `OSError` where something cannot be written.
+    """
+    kinds, written = columns(results, images=images, sources=sources), Written()
+    for model in results.edit_models:
+        _write_model(run, results, model, folder / "data" / model, kinds, written)
+    return written
+
+
+def _write_model(
+    run: Path, results: Results, model: str, folder: Path, kinds: Mapping[str, Kind], written: Written
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    image = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+    types = {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64()}
+    types |= {"image": image, "tags": pa.list_(pa.string())}
+    told = {"huggingface": json.dumps({"info": {"features": features(kinds)}}, ensure_ascii=False)}
+    schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()], metadata=told)
+    folder.mkdir(parents=True)
+    group: list[dict[str, Any]] = []
+    size = whole = 0
+    writer: Any = None
+
+    def flush() -> None:
+        nonlocal size, whole, writer
+        if writer is not None and whole + size > FILE_BYTES:
+            writer.close()
+            writer, whole = None, 0
+        if writer is None:
+            written.files.append(folder / f"{len(list(folder.iterdir())):05d}.parquet")
+            writer = pq.ParquetWriter(written.files[-1], schema)
+        writer.write_table(pa.Table.from_pylist(group, schema))
+        group.clear()
+        size, whole = 0, whole + size
+
+    for row, weight in _rows(run, results, model, kinds, written):
+        group.append(row)
+        size += weight
+        if size > GROUP_BYTES or len(group) >= GROUP_ROWS:
+            flush()
+    if group or writer is None:
+        flush()
+    writer.close()
+
+
+def _rows(
+    run: Path, results: Results, model: str, kinds: Mapping[str, Kind], written: Written
+) -> Iterator[tuple[dict[str, Any], int]]:
+    """Each row, and the bytes of its pictures."""
+    samples = {sample.id: sample for sample in results.samples}
+    judged: dict[tuple[str, int, int], dict[str, Judgement]] = {}
+    for one in results.judgements:
+        if one.edit_model == model:
+            judged.setdefault((one.sample_id, one.edit_seed, one.repeat), {})[one.judge] = one
+    repeats = range(1 + max((repeat for _, _, repeat in judged), default=0))
+    for edit in results.edits:
+        if edit.edit_model != model:
+            continue
+        sample = samples[edit.sample_id]
+        pictures = _pictures(run, sample, edit, kinds, written)
+        weight = sum(len(picture["bytes"]) for picture in pictures.values() if picture)
+        for repeat in repeats:
+            written.rows += 1
+            scores = _scores(judged.get((edit.sample_id, edit.edit_seed, repeat), {}), results)
+            yield {**_about(sample, edit, repeat), **pictures, **scores}, weight
+
+
+def _about(sample: Sample, edit: Edit, repeat: int) -> dict[str, Any]:
+    return {
+        "id": _text(sample.id),
+        "instruction": _text(sample.instruction),
+        "category": _text(sample.category),
+        "difficulty": _text(sample.difficulty),
+        "language": _text(sample.language),
+        "tags": [_text(tag) for tag in sample.tags],
+        "edit_model": edit.edit_model,
+        "seed": edit.seed,
+        "edit_seed": edit.edit_seed,
+        "repeat": repeat,
+        "status": edit.status.value,
+        "reason": _text(edit.reason),
+    }
+
+
+def _pictures(run: Path, sample: Sample, edit: Edit, kinds: Mapping[str, Kind], written: Written) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "edit" in kinds:
+        data = read_within(run, edit.image) if edit.image else None
+        written.lost += bool(edit.image) and data is None
+        found["edit"] = None if data is None else {"bytes": data, "path": Path(edit.image).name}
+    if "source" in kinds:
+        picture = sample.pictures.get("source")
+        data = read_known_source(picture) if picture else None
+        written.sources += data is not None
+        name = f"{picture.digest[:12]}{Path(picture.path).suffix}" if picture else ""
+        found["source"] = None if data is None else {"bytes": data, "path": name}
+    return found
+
+
+def _scores(by_judge: Mapping[str, Judgement], results: Results) -> dict[str, Any]:
+    """A failure is no number: a score that is missing is null, and the status says why."""
+    found: dict[str, Any] = {}
+    for judge in results.judges:
+        one = by_judge.get(judge)
+        for name in results.scoring[judge].scales:
+            score = one.scores.get(name) if one else None
+            found[f"{judge}_{name}"] = score if score is not None and math.isfinite(score) else None
+        found[f"{judge}_status"] = one.status.value if one else None
+        found[f"{judge}_words"] = _text(one.answer) if one else None
+    return found
+
+
+def _text(value: str) -> str:
+    """A judge's answer may hold half a surrogate pair, which UTF-8 does not know."""
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,368 @@
+"""`edit-eval gc`: what the cache and runs hold, and what of it can go. Nothing that a run still names ever goes.
+
+What can go can be made again, or nobody needs it: pictures that no run has used for a while and none names, scenes and
+environments likewise, small copies in a report, logs. Edits, replies, votes and passports are nobody's to clear away;
+a run goes only where somebody names it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from filelock import FileLock, Timeout
+
+from edit_eval.benchmarks.known_sources import may_be_known
+from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.execution.machine.environments import uv_folder
+from edit_eval.pictures import TEMPORARY_PREFIX
+from edit_eval.store.holders import shards_at_work
+from edit_eval.store.known_runs import known_runs
+from edit_eval.store.run_directory import SHARDS, RunDirectory
+from edit_eval.user_cache import cache_folder
+
+DAYS = 30.0
+"""For so long nothing of the cache has been used that can go, where nobody says otherwise."""
+_DIGEST = re.compile(rb"[0-9a-f]{64}")
+_DRAWN = re.compile(rb"(?:scenes|ladder)/([\w-]+)")
+_DAY = 86400.0
+
+
+@dataclass
+class Item:
+    """Something that takes room."""
+
+    what: str
+    """`sources`, `scenes`, `run`, ..."""
+    place: Path
+    bytes: int
+    used: float
+    """When it was last read or written, as far as the disk tells: seconds since 1970."""
+    goes: bool
+    why: str
+    """Why it can go, or why it stays."""
+    files: Sequence[Path] = field(default_factory=list, repr=False)
+    """What would go: files, or whole folders."""
+    run: Path | None = None
+    """The run that it is part of."""
+
+    def as_plain(self) -> dict[str, Any]:
+        """As it stands in JSON."""
+        shown = {"what": self.what, "place": str(self.place), "bytes": self.bytes, "used": self.used}
+        return {**shown, "can_go": self.goes, "why": self.why}
+
+
+@dataclass
+class Named:
+    """What runs speak of."""
+
+    digests: set[str] = field(default_factory=set)
+    drawn: set[str] = field(default_factory=set)
+    """Folders of drawn scenes."""
+    environments: set[Path] = field(default_factory=set)
+    unread: list[Path] = field(default_factory=list)
+    """Runs that cannot be read: what they name is unknown."""
+
+
+@dataclass
+class Found:
+    """All of it."""
+
+    items: list[Item]
+    runs: list[Path]
+    """Those that were asked what they need."""
+    freed: int | None = None
+    """Bytes that are free now; None where nothing was to be deleted."""
+
+    @property
+    def can_go(self) -> int:
+        """Bytes."""
+        return sum(item.bytes for item in self.items if item.goes)
+
+    def as_plain(self) -> dict[str, Any]:
+        """As it stands in JSON."""
+        return {
+            "cache": str(cache_folder()),
+            "runs": [str(run) for run in self.runs],
+            "items": [item.as_plain() for item in self.items],
+            "bytes": sum(item.bytes for item in self.items),
+            "can_go": self.can_go,
+            "freed": self.freed,
+        }
+
+
+def look(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS) -> Found:
+    """What is there: the cache, and the runs in `folders` (run directories, or folders with some in them).
+
+    The runs `whole` are to go with all that is in them. All runs that this user is known to have made are asked what
+    they need. Raises `ConfigurationError` for a folder that does not exist, or one of `whole` that is no run.
+    """
+    inside = [run for folder in folders for run in _runs_in(folder)]
+    for run in whole:
+        if not _is_run(run):
+            raise ConfigurationError(f"--run {run}: not a run directory")
+    going = {run.resolve() for run in whole}
+    runs = list(dict.fromkeys(run.resolve() for run in (*inside, *filter(_is_run, known_runs().values()))))
+    staying = [run for run in runs if run not in going]
+    named = Named()
+    for run in staying:
+        _ask(run, named)
+    items = _cache_items(named, time.time() - days * _DAY)
+    for run in dict.fromkeys(run.resolve() for run in (*inside, *whole)):
+        items += _run_items(run, whole=run in going)
+    return Found([item for item in items if item.bytes or item.goes], staying)
+
+
+def delete(found: Found) -> Found:
+    """Deletes what can go; a run at work, or one with links in it, is left alone. Says how much is free now."""
+    freed = 0
+    for item in found.items:
+        if not item.goes:
+            continue
+        with _held(item.run) as ours:
+            if not ours:
+                item.goes, item.why = False, "at work by now"
+                continue
+            for path in item.files:
+                freed += _remove(path)
+    found.freed = freed
+    return found
+
+
+# -- runs --
+
+
+def _is_run(path: Path) -> bool:
+    return (path / "config").is_dir() and any((path / "config").glob("[0-9]*.yaml"))
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise ConfigurationError(f"{folder} does not exist")
+    if _is_run(folder):
+        return [folder]
+    return [path for path in sorted(folder.iterdir()) if not path.is_symlink() and path.is_dir() and _is_run(path)]
+
+
+def _ask(run: Path, named: Named) -> None:
+    """What a run names: every digest in its samples, rather too many than too few."""
+    try:
+        RunDirectory.existing(run)
+        for file in run.glob("samples/*.jsonl"):
+            text = file.read_bytes()
+            named.digests.update(found.decode() for found in _DIGEST.findall(text))
+            named.drawn.update(found.decode() for found in _DRAWN.findall(text))
+        for file in run.glob("config/[0-9]*.yaml"):
+            named.environments.update(uv_folder(one) for one in _environments(yaml.safe_load(file.read_text("utf-8"))))
+    except (OSError, ValueError, yaml.YAMLError, RunDirectoryError):
+        named.unread.append(run)
+
+
+def _environments(value: Any) -> Iterator[list[str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key == "uv" and isinstance(inner, list) and all(isinstance(one, str) for one in inner):
+                yield inner
+            else:
+                yield from _environments(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _environments(inner)
+
+
+def _run_items(run: Path, *, whole: bool) -> list[Item]:
+    size, used = _weight([run])
+    try:
+        directory = RunDirectory.existing(run)
+    except RunDirectoryError as error:
+        return [Item("run", run, size, used, False, f"left alone: {error}")]
+    if directory.is_held() or shards_at_work(run / SHARDS):
+        return [Item("run", run, size, used, False, "at work")]
+    if whole:
+        return [Item("run", run, size, used, True, "named by --run", [run], run)]
+    items = []
+    thumbnails = directory.thumbnails
+    pictures = [picture for sample in directory.samples() for picture in sample.pictures.values()]
+    again = all(map(may_be_known, pictures))
+    why = "can be drawn again" if again else "some sources are not in the cache any more, so they cannot be drawn again"
+    items.append(_item("small copies", thumbnails, again, why, run))
+    items.append(_item("logs", run / "logs", True, "of starts that have ended", run))
+    left = [Path(parent, name) for parent, _, names in os.walk(run) for name in names if _is_temporary(name)]
+    leftovers, when = _weight(left)
+    items.append(
+        Item("temporary files", run, leftovers, when, bool(left), "left by a process that was killed", left, run)
+    )
+    rest = size - sum(item.bytes for item in items)
+    return [Item("run", run, rest, used, False, "its records, edits and report"), *items]
+
+
+@contextlib.contextmanager
+def _held(run: Path | None) -> Iterator[bool]:
+    """Keeps engines out of a run meanwhile; False where one is at work, or something leads elsewhere."""
+    if run is None:
+        yield True
+        return
+    try:
+        directory = RunDirectory.existing(run)
+        lock = FileLock(run / "lock")
+        lock.acquire(timeout=0)
+    except (OSError, Timeout, RunDirectoryError):
+        yield False
+        return
+    try:
+        yield not (directory.is_held() or shards_at_work(run / SHARDS))
+    finally:
+        lock.release()
+
+
+# -- the cache --
+
+
+def _cache_items(named: Named, before: float) -> list[Item]:
+    """`before`: what was used later than that stays."""
+    cache = cache_folder()
+    if not cache.is_dir():
+        return []
+    items = []
+    for place in sorted(cache.iterdir()):
+        if place.is_symlink():
+            items.append(Item(place.name, place, 0, 0.0, False, "a link, and left alone"))
+        elif place.name == "sources":
+            items += _source_items(place, named, before)
+        elif place.name in ("scenes", "ladder"):
+            items += _together(_kept(item, item.place.name in named.drawn, named, before) for item in _each(place))
+        elif place.name == "environments":
+            items += _together(_kept(item, item.place in named.environments, named, before) for item in _each(place))
+        elif place.name in ("page", "workers"):
+            items += _together(_aged(item, before) for item in _each(place))
+        elif place.name == "runs":
+            gone = [file for file, run in known_runs().items() if not run.exists()]
+            size, used = _weight(gone)
+            items.append(Item("runs", place, size, used, bool(gone), "of runs that are gone", gone))
+        else:
+            size, used = _weight([place])
+            items.append(Item(place.name, place, size, used, False, "kept: nobody could make it again here"))
+    return items
+
+
+def _source_items(place: Path, named: Named, before: float) -> list[Item]:
+    """The pictures that benchmarks have laid there, and links to where others lie."""
+    parts: dict[str, list[Path]] = {"named": [], "recent": [], "unused": []}
+    for shelf in sorted(place.iterdir()):
+        if shelf.is_symlink() or not shelf.is_dir():
+            continue
+        for path in sorted(shelf.iterdir()):
+            used = _used(path)
+            if shelf.name == "elsewhere":
+                used = time.time() if os.path.exists(path) else used
+            kind = "recent" if used >= before or named.unread else "unused"
+            parts["named" if path.name.partition(".")[0] in named.digests else kind].append(path)
+    reasons = {"named": "named by a run", "recent": _unsure(named) or "used lately", "unused": "no run names them"}
+    items = []
+    for kind, files in parts.items():
+        size, used = _weight(files)
+        goes = kind == "unused" and bool(files)
+        items.append(Item("sources", place, size, used, goes, reasons[kind], files if goes else ()))
+    return items
+
+
+def _each(place: Path) -> Iterator[Item]:
+    for path in sorted(place.iterdir()):
+        if path.suffix != ".lock" and not path.is_symlink():
+            size, used = _weight([path])
+            yield Item(place.name, path, size, used, False, "", [path])
+
+
+def _together(items: Iterable[Item]) -> list[Item]:
+    """One for all of which the same is said."""
+    found: dict[str, Item] = {}
+    for item in items:
+        if (one := found.setdefault(item.why, item)) is not item:
+            one.place, one.files = item.place.parent, (*one.files, *item.files)
+            one.bytes, one.used = one.bytes + item.bytes, max(one.used, item.used)
+    return list(found.values())
+
+
+def _kept(item: Item, is_named: bool, named: Named, before: float) -> Item:
+    if is_named:
+        item.why = "named by a run"
+        return item
+    if named.unread:
+        item.why = _unsure(named)
+        return item
+    return _aged(item, before)
+
+
+def _aged(item: Item, before: float) -> Item:
+    item.goes = item.used < before
+    item.why = "can be made again" if item.goes else "used lately"
+    return item
+
+
+def _unsure(named: Named) -> str:
+    return f"kept: {named.unread[0]} cannot be read, and may need it" if named.unread else ""
+
+
+# -- the disk --
+
+
+def _is_temporary(name: str) -> bool:
+    return name.startswith(TEMPORARY_PREFIX)
+
+
+def _item(what: str, place: Path, goes: bool, why: str, run: Path) -> Item:
+    size, used = _weight([place])
+    return Item(what, place, size, used, goes and place.is_dir(), why, [place], run)
+
+
+def _weight(places: Iterable[Path]) -> tuple[int, float]:
+    """Bytes on the disk that would be free, and when any of it was used last. No link is followed.
+
+    A picture that several runs share is free only when the last of them goes.
+    """
+    size, used = 0, 0.0
+    for place in places:
+        for path in _plain_files(place):
+            with contextlib.suppress(OSError):
+                found = os.lstat(path)
+                size += found.st_blocks * 512 if found.st_nlink == 1 else 0
+                used = max(used, found.st_mtime, found.st_atime)
+    return size, used
+
+
+def _plain_files(place: Path) -> Iterator[Path]:
+    if place.is_dir() and not place.is_symlink():
+        for parent, _, names in os.walk(place):
+            yield from (Path(parent, name) for name in names)
+    elif os.path.lexists(place):
+        yield place
+
+
+def _used(path: Path) -> float:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return time.time()
+    return max(found.st_mtime, found.st_atime)
+
+
+def _remove(path: Path) -> int:
+    """Removes a file, a link itself, or a folder; returns the bytes that are free now."""
+    size, _ = _weight([path])
+    try:
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except OSError:
+        return size - _weight([path])[0] if os.path.lexists(path) else size
+    return size

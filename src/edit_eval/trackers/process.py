@@ -1,0 +1,194 @@
+"""The process beside the engine in which one tracker lives: whatever it does there, the run does not notice.
+
+It is started with a line of JSON that says which tracker and which run, reads `live.json` now and then as anybody may,
+and so tells the newest numbers, however slow it is: what it was too slow for is left out, and counted. Its own lines
+of JSON go to stdout: `begun`, `note`, `done`. A second line says that the run has ended, and what to keep; where none
+comes the engine is gone. Each call has so many seconds; then all of this ends itself, and what the tracker has started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from edit_eval.privacy import hide_secrets
+from edit_eval.trackers.contract import Start, Tracker
+from edit_eval.trackers.table import TRACKERS
+
+INTERVAL = 10.0
+"""Seconds between two looks at the run."""
+CALL, KEEPING = 60.0, 120.0
+"""Seconds that a call may take, and the one that takes the files and those after it."""
+LONGEST = 300
+"""Characters of an exception that are told."""
+
+
+def values_so_far(live: Mapping[str, Any]) -> tuple[dict[str, float], int]:
+    """Numbers by name out of `live.json`, and how much is settled."""
+    found: dict[str, float] = {"progress/seconds": float(live["seconds"])}
+    for name in ("edits", "judgements", "controls"):
+        count = live[name]
+        if count["total"]:
+            found |= {f"progress/{name}": count["settled"] / count["total"], f"progress/{name}_failed": count["failed"]}
+    if live["judgements"]["total"]:
+        found["coverage"] = live["judgements"]["ok"] / live["judgements"]["total"]
+    for one in live["means"]:
+        if one["mean"] is not None:
+            found[f"{one['edit_model']}/{one['judge']}/{one['score']}"] = one["mean"]
+    return found, int(live["edits"]["settled"] + live["judgements"]["settled"])
+
+
+def values_at_last(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Numbers by name out of `summary.json`: every score, its interval, and the coverage of each pair."""
+    found: dict[str, float] = {"coverage": _share(summary["coverage"])}
+    for pair in summary["results"]:
+        who = f"{pair['edit_model']}/{pair['judge']}"
+        found[f"{who}/coverage"] = _share(pair["coverage"])
+        for name, score in pair["scores"].items():
+            if score["mean"] is not None:
+                found[f"{who}/{name}"] = score["mean"]
+            for end, value in zip(("low", "high"), score["ci95"] or (), strict=False):
+                found[f"{who}/{name}_{end}"] = value
+    return found
+
+
+def _share(coverage: Mapping[str, Any]) -> float:
+    return float(coverage["scored"] / coverage["total"]) if coverage["total"] else 0.0
+
+
+class _Watch:
+    """Ends this process, with all that it has started, when a call takes too long."""
+
+    def __init__(self) -> None:
+        self._until, self._what = float("inf"), ""
+        threading.Thread(target=self._look, daemon=True).start()
+
+    @contextlib.contextmanager
+    def within(self, seconds: float, what: str) -> Iterator[None]:
+        self._what, self._until = f"{what} took more than {seconds:g} s", time.monotonic() + seconds
+        yield
+        self._until = float("inf")
+
+    def _look(self) -> None:
+        while time.monotonic() < self._until:
+            time.sleep(0.2)
+        tell(note=self._what, done=False)
+        end_all()
+
+
+def end_all() -> None:
+    """Ends the process and its group, which is its own: a package may have servers there."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+_out = sys.stdout
+
+
+def tell(**message: Any) -> None:
+    """Tells the engine, if it is still there."""
+    with contextlib.suppress(OSError, ValueError):
+        print(hide_secrets(json.dumps(message)), file=_out, flush=True)
+
+
+class _Life:
+    def __init__(self, order: Mapping[str, Any]) -> None:
+        self._order, self._run = order, Path(order["run"])
+        self._interval = float(order.get("interval", INTERVAL))
+        self._call, self._keeping = order.get("limits", (CALL, KEEPING))
+        self._watch, self._sent, self._slow = _Watch(), "", 0
+        self._heard: queue.Queue[str] = queue.Queue()
+
+    def live(self) -> None:
+        """The whole of it; raises what the tracker raises."""
+        threading.Thread(target=self._listen, daemon=True).start()
+        with self._watch.within(self._call, "starting"):
+            tracker = self._made()
+            tell(begun=tracker.begin(self._start()))
+        last = self._until_the_end(tracker)
+        with self._watch.within(self._keeping, "sending the report"):
+            files = {name: Path(path) for name, path in last.get("files", {}).items()}
+            if "summary.json" in files:
+                tracker.log(values_at_last(json.loads(files["summary.json"].read_text("utf-8"))), self._step)
+            if files:
+                tracker.keep(files)
+            tracker.end(finished=bool(last.get("finished")))
+        if self._slow:
+            tell(note=f"it was slow: {self._slow} updates left out")
+        tell(done=True)
+
+    def _made(self) -> Tracker:
+        module, _, name = TRACKERS[self._order["tracker"]].adapter.partition(":")
+        made: Tracker = getattr(importlib.import_module(module), name)()
+        return made
+
+    def _start(self) -> Start:
+        import yaml
+
+        configuration = yaml.safe_load(Path(self._order["configuration"]).read_text("utf-8"))
+        of = {key: self._order[key] for key in ("id", "known", "parameters")}
+        return Start(run=self._run, configuration=configuration, **of)
+
+    def _listen(self) -> None:
+        self._heard.put(sys.stdin.readline())
+
+    _step = 0
+
+    def _until_the_end(self, tracker: Tracker) -> Mapping[str, Any]:
+        """Tells the newest numbers now and then until the engine says that it is over, or is gone."""
+        due = time.monotonic()
+        while True:
+            try:
+                line = self._heard.get(timeout=max(0.0, due - time.monotonic()))
+            except queue.Empty:
+                self._log(tracker)
+                missed = max(0, int((time.monotonic() - due) // self._interval))
+                self._slow += missed
+                due += (missed + 1) * self._interval
+                continue
+            self._log(tracker)
+            return json.loads(line) if line.strip() else {}
+
+    def _log(self, tracker: Tracker) -> None:
+        try:
+            text = (self._run / "live.json").read_text("utf-8")
+            live = json.loads(text)
+            ours = live["start"] == self._order["start"]
+        except (OSError, ValueError, KeyError):
+            return
+        if ours and text != self._sent:
+            self._sent = text
+            values, self._step = values_so_far(live)
+            with self._watch.within(self._call, "an update"):
+                tracker.log(values, self._step)
+
+
+def main() -> None:
+    """Lives as the first line of stdin says."""
+    global _out
+    with contextlib.suppress(OSError):
+        os.nice(10)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _out = os.fdopen(os.dup(1), "w", encoding="utf-8")  # what a package prints is nobody's message
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    try:
+        _Life(json.loads(sys.stdin.readline())).live()
+    except Exception as error:
+        words = " ".join(hide_secrets(f"{type(error).__name__}: {error}").split())
+        tell(note=words if len(words) <= LONGEST else words[:LONGEST] + "...", done=False)
+    end_all()  # what the package does at exit may hang
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""The command line in Chinese: help, errors and what verbs print; documents and exit codes are the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from rich.cells import cell_len
+
+from command_lines import Command, Finished, caller, finish
+from edit_eval import cli
+from edit_eval.reporting.chinese.spoken import VARIABLE, speak
+
+PROSE = re.compile(r"(?<![\w-])[a-z]+ [a-z]+ [a-z]{2,}(?![\w-])")
+"""Three English words in a row."""
+
+command = pytest.fixture(caller)
+
+
+@pytest.fixture(autouse=True)
+def chinese(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv(VARIABLE, "zh")
+    monkeypatch.setenv("COLUMNS", "80")
+    yield
+    speak("")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    return finish(tmp_path_factory.mktemp("finished"))
+
+
+def verbs(group: Any, *names: str) -> Iterator[list[str]]:
+    yield [*names]
+    for name, below in getattr(group, "commands", {}).items():
+        yield from verbs(below, *names, name)
+
+
+@pytest.mark.parametrize("names", [*verbs(typer.main.get_command(cli.app))], ids=" ".join)
+def test_help_is_chinese_and_fits_the_terminal(command: Command, names: list[str]) -> None:
+    shown = command(*names, "--help")
+    assert shown.code == 0, shown
+    assert "用法：edit-eval" in shown.out
+    assert "显示本帮助。" in shown.out
+    assert not PROSE.search(re.sub("`[^`]*`", "", shown.out)), shown.out
+    assert max(map(cell_len, shown.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run"], "错误：缺少参数 CONFIG；选项见 `edit-eval run --help`"),
+        (["run", "nowhere.yaml"], "错误：nowhere.yaml：没有这个文件"),
+        (["run", "x.yaml", "--nonsense"], "错误：没有选项：--nonsense；选项见 `edit-eval run --help`"),
+        (["rnu", "x.yaml"], "错误：没有命令 rnu；是否想写 run？"),
+        (["env", "create", "x"], "错误：缺少选项 --for；选项见 `edit-eval env create --help`"),
+        (["status", "nowhere"], "错误：nowhere 不存在；`edit-eval run CONFIG` 会创建"),
+        (["report", "."], "错误：. 不是运行目录（没有 config/）；`edit-eval run CONFIG` 会创建"),
+        (
+            ["describe", "zebra"],
+            "错误：`zebra` 不是基准、编辑模型、评审模型或协议；全部名称见 `edit-eval list`",
+        ),
+        (["run", "CONFIG", "--limit", "0"], "错误：--limit：必须不小于 1，而不是 0"),
+        (["plan", "CONFIG", "--samples", "0"], "错误：--samples 0：至少为 1"),
+        (["plan", "CONFIG", "--gpu-memory", "80"], "错误：--gpu-memory 80：共有几块 GPU？请同时给出 `--gpus`"),
+        (["run", "CONFIG", "--shard", "1/2"], "错误：--shard 需与 --run-dir 同用：所有分片共用一个运行目录"),
+        (["compare", "RUN"], "错误：比较需要两次以上的运行，或一次含多个编辑模型的运行"),
+    ],
+)
+def test_mistakes_are_told_in_chinese(
+    command: Command,
+    finished: Finished,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    line: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = {"CONFIG": str(finished.config), "RUN": str(finished.run)}
+    found = command(*(place.get(word, word) for word in arguments))
+    assert found.code == 2
+    assert found.err.splitlines()[-1].startswith(line)
+    assert not PROSE.search(re.sub("`[^`]*`", "", found.err)), found.err
+
+
+@pytest.mark.parametrize("verb", ["status", "doctor", "plan"])
+def test_what_a_verb_prints_is_chinese(command: Command, finished: Finished, verb: str) -> None:
+    shown = command(verb, finished.run if verb == "status" else finished.config)
+    assert shown.code == 0, shown
+    assert re.search("[\u4e00-\u9fff]{2}", shown.out)
+    assert not PROSE.search(re.sub("`[^`]*`|/[^ ]*", "", shown.out)), shown.out
+
+
+def test_a_document_is_english(command: Command, finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = command("status", finished.run, "--json").document
+    monkeypatch.setenv(VARIABLE, "en")
+    assert document == command("status", finished.run, "--json").document
+
+
+def test_records_are_english_whoever_ran_it(finished: Finished) -> None:
+    for file in (*finished.run.glob("events/*.jsonl"), *finished.run.glob("config/*.json")):
+        assert not re.search("已加载|编辑模型|评审", file.read_text(encoding="utf-8"))
