@@ -33,7 +33,7 @@ release: wheel  ## the same, ready to be uploaded: says what is still missing, o
 	$(BIN)/python .ci/release.py
 
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, what intervals hold in drawn data; ten minutes
-	$(BIN)/pytest tests/faults tests/test_damaged_configuration.py -m chaos -n 2
+	$(BIN)/pytest tests/faults tests/viewer tests/test_damaged_configuration.py -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
 	$(BIN)/pytest tests/statistics -m chaos -n 2
 
@@ -52,7 +52,7 @@ screenshots: .venv/.dev  ## pictures of the report for README and docs (needs De
 	$(BIN)/python bench/screenshots.py build/pairs docs/images --only pairs-worst pairs-beside pairs-zoomed
 
 bench: .venv/.dev  ## the figures in docs/performance.md
-	for program in orchestration overhead benchmark_pass judging report; do $(BIN)/python bench/$$program.py --json; done
+	for program in orchestration overhead benchmark_pass judging report viewing; do $(BIN)/python bench/$$program.py --json; done
 
 bench-gpu: .venv/.dev  ## both models at full size with random weights: one GPU of 140 GB, ten minutes
 	mkdir -p build

@@ -108,7 +108,7 @@ def idle_share(pid: int, address: str) -> float:
     base, run = address.rsplit("/run/", 1)
     stop = threading.Event()
     for _ in range(PAGES):
-        path = f"/run/{run}/events?since=x.0"
+        path = f"/run/{run}/events?since=x.0"  # as after a restart of the viewer: each is told of all samples
         threading.Thread(target=listen, args=(int(base.rsplit(":", 1)[1]), path, stop), daemon=True).start()
     time.sleep(10)  # what each is told at first is over
     begin, used = time.perf_counter(), processor_seconds(pid)
@@ -152,12 +152,14 @@ def main() -> None:
             figures["open_cards_seconds"] = statistics.median(one["cards"] for one in opens)
             figures["open_seconds"] = statistics.median(max(one.values()) for one in opens)
             figures["open_processor_seconds"] = (processor_seconds(pid) - used) / OPENED
+            figures["memory_opened_mb"] = memory(pid, "VmHWM")
             tab, _ = opened(browser, address)
             used = processor_seconds(pid)
             took = updates(tab, run, late)
             figures["update_seconds"], figures["update_seconds_worst"] = statistics.median(took), max(took)
             figures["update_processor_seconds"] = (processor_seconds(pid) - used) / len(took)
             tab.close()
+            figures["memory_updated_mb"] = memory(pid, "VmHWM")
             figures["idle_percent"] = 100 * idle_share(pid, address)
             figures["memory_mb"] = memory(pid, "VmHWM")
         browser.close()

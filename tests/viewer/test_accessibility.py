@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 
+from edit_eval.execution.drivers.contract import Meter
+from edit_eval.records import Scale
+from edit_eval.reporting.progress.live_file import write_live
+from edit_eval.reporting.progress.view import Count, DeviceView, MeanSoFar, Snapshot
 from edit_eval.run import Run
+from edit_eval.store.run_directory import RunDirectory
 from edit_eval.viewer.raters_page import write_raters_page
 from viewer.large_run import write_large_run
 from viewer.served import Viewer
@@ -30,17 +35,22 @@ def axe() -> str:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
-    """Two runs with a failed edit each, and a raters' page of one of them."""
+def runs(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Path]:
+    """Two runs with a failed edit each, a raters' page of one of them, and a third run at work."""
     folder = tmp_path_factory.mktemp("looked_at")
     made = write_large_run(folder, 4, size=(64, 48))
     (made / Run(made).results.edits[3].image).unlink()
     (folder / "runs").mkdir()
-    for name in ("one", "other"):
+    for name in ("one", "other", "at_work"):
         shutil.copytree(made, folder / "runs" / name)
-    made = folder / "runs" / "one"
-    write_raters_page(made, folder / "votes.html", pairs=2)
-    return folder
+    write_raters_page(folder / "runs" / "one", folder / "votes.html", pairs=2)
+    at_work = RunDirectory(folder / "runs" / "at_work")
+    at_work.begin()
+    device = DeviceView("cuda:0", "editing", "first", "000001", "3/8", 0.4, 2, None, Meter(5, 9, 0.5))
+    mean = MeanSoFar("first", "testing", "score", Scale(lowest=0.0, highest=10.0), 3, 6.1)
+    write_live(at_work, Snapshot((device,), Count(5, 1, 12, 6, 3.2), Count(3, 0, 12, 3), means=(mean,), seconds=90.0))
+    yield folder
+    at_work.end()
 
 
 @pytest.fixture(scope="module")
@@ -87,5 +97,10 @@ def test_axe_finds_nothing(on_runs: Viewer, runs: Path, axe: str, open_tab: Call
     faults += in_both(tab, axe, "report")
     tab.locator(".card a").first.click()
     tab.locator("#stage img").first.wait_for()
-    faults += in_both(tab, axe, "detail")
+    for theme in ("light", "dark"):
+        tab.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
+        faults += [f"detail, {theme}: {one}" for one in found(tab, axe)]
+    tab.goto(f"{on_runs.address}/run/{on_runs.id_of('at_work')}")
+    tab.locator("#live .bar").first.wait_for()
+    faults += in_both(tab, axe, "at work")
     assert not faults, "\n".join(faults)

@@ -119,7 +119,11 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
         data={"runs": [{"name": watched.path.name, "address": watched.base} for watched in compared]},
         texts=texts(),
     )
-    summary = {**summarise(one), "comparison": compare_runs(runs).document()}
+    comparison = compare_runs(runs).document()
+    shown = {sample.id for sample in one.samples}
+    for pair in comparison["pairs"]:  # two models of one run may differ most on a sample that the other runs lack
+        pair["largest"] = [sample for sample in pair["largest"] if sample["sample_id"] in shown]
+    summary = {**summarise(one), "comparison": comparison}
     return served_page(one, summary, served, language=language)
 
 

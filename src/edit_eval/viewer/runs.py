@@ -164,7 +164,7 @@ class Runs(Watched):
         """Seconds until the next look."""
         return 0.05 if any(card.state == "reading" for card in self.cards.values()) else 1.0
 
-    def news(self, seen: Any) -> tuple[list[str], Any]:
+    def news(self, seen: Any) -> tuple[list[str | bytes], Any]:
         """The whole list, where it has changed."""
         if seen == self._number and self._told:
             return [], seen

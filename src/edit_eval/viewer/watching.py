@@ -55,11 +55,11 @@ class Watched:
         """Seconds until the next look."""
         return OTHERWISE
 
-    def news(self, seen: Any) -> tuple[list[str], Any]:
+    def news(self, seen: Any) -> tuple[list[str | bytes], Any]:
         """The messages for one who has seen so much; and what it has seen then."""
         raise NotImplementedError
 
-    async def messages(self, seen: Any) -> AsyncIterator[str]:
+    async def messages(self, seen: Any) -> AsyncIterator[str | bytes]:
         """A stream without end: what is new since, and from then on."""
         self._listeners += 1
         try:
@@ -106,6 +106,7 @@ class WatchedRun(Watched):
         self.number = 0
         self._changed: dict[str, int] = {}
         self._entries: dict[str, str] = {}
+        self._shared: tuple[tuple[str, tuple[str, ...]], bytes] = ("", ()), b""
         self.state: State = self.following.state()
         self._told = self._state_data()
         self._state_number = 0
@@ -151,22 +152,29 @@ class WatchedRun(Watched):
         about = [m.name for m in matrix.edit_models], [j.name for j in matrix.judges], matrix.edit_keys
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
 
-    def news(self, seen: Any) -> tuple[list[str], Any]:
+    def news(self, seen: Any) -> tuple[list[str | bytes], Any]:
         """What has changed for a page that has seen `BOOT.NUMBER`, and how the run stands."""
         seen, told = seen if isinstance(seen, tuple) else (seen, -1)
         with self.lock:
             boot, _, number = str(seen).partition(".")
-            found = []
+            found: list[str | bytes] = []
             if boot == self.boot and number.isdecimal():
                 ids = [one for one, changed in self._changed.items() if changed > int(number)]
             else:
                 found.append(event("experiment", {"experiment": self.experiment}))
                 ids = list(self.following.samples) if self.following.matrix else []
             if ids:
-                found.append(event("samples", f"[{','.join(map(self._entry, ids))}]"))
+                found.append(self._samples(tuple(ids)))
             if told != self._state_number:
                 found.append(event("state", {**self._told, "seen": self.seen}))
             return found, (self.seen, self._state_number)
+
+    def _samples(self, ids: tuple[str, ...]) -> bytes:
+        """The message about these samples; pages that are told the same share it."""
+        if self._shared[0] != (self.seen, ids):
+            message = event("samples", f"[{','.join(map(self._entry, ids))}]")
+            self._shared = (self.seen, ids), message.encode("ascii")
+        return self._shared[1]
 
     def _entry(self, sample_id: str) -> str:
         if sample_id not in self._entries:

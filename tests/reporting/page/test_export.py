@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import re
 import shutil
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.errors import ConfigurationError
@@ -36,10 +40,24 @@ def sent(made: Results, tmp_path: Path, name: str, **options: Any) -> Path:
     return written
 
 
+LINK = re.compile(
+    r"""(?:\b(?:href|src|srcset|action|poster|data-href)=["']|url\(["']?|"(?:file|thumbnail|href)":")([^"')]*)"""
+)
+
+
+def leads_out(page: str, beside: Collection[str] = ()) -> list[str]:
+    """What is in a page that leads out of what is sent: neither a place in it, nor data, nor a file `beside` it."""
+    without_programs = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    found = [one for one in LINK.findall(without_programs) if one and not one.startswith(("#", "data:", "?"))]
+    return [one for one in found if one.removeprefix("./") not in beside]
+
+
 def test_one_page_has_all_pictures_in_it(made: Results, tmp_path: Path, browser: Any) -> None:
     page = sent(made, tmp_path, "report.html")
     html = page.read_text("utf-8")
-    assert '"file":"file:' not in html
+    assert leads_out(html) == []
+    assert leads_out('<a href="../images/a.png">') == ["../images/a.png"]
+    assert leads_out('{"file":"file:///home/a.png"}') == ["file:///home/a.png"]
     assert str(tmp_path) not in html
     assert sorted(path.name for path in page.parent.iterdir()) == ["report.html"]
     asked: list[str] = []
@@ -73,10 +91,14 @@ def test_a_folder_has_them_beside_the_page(made: Results, tmp_path: Path, browse
 
 
 def test_a_zip_is_that_folder(made: Results, tmp_path: Path) -> None:
-    packed = sent(made, tmp_path, "report.zip")
+    packed = sent(made, tmp_path, "report.zip", side=64)
     with zipfile.ZipFile(packed) as file:
         assert file.testzip() is None
         names = set(file.namelist())
+        assert leads_out(file.read("report/index.html").decode(), {name[7:] for name in names}) == []
+        assert all(str(tmp_path).encode() not in file.read(name) for name in names)
+        sizes = {Image.open(io.BytesIO(file.read(name))).size for name in names if name.endswith(".webp")}
+        assert sizes == {(64, 48)}
     assert {"report/index.html", "report/pictures/00000.webp", "report/summary.json"} <= names
     assert [path.name for path in packed.parent.iterdir()] == ["report.zip"]
 

@@ -205,7 +205,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
     row_height = (15 * len(colours) + 18) if several and not one_each else 30
     base = chart_of_rows(rows, "group", names, row_height).encode(
         tooltip=_interval_tooltips(language, several, panel.parts[0].digits),
-        href="samples:N",
+        href=alt.Href("samples:N"),
     )
     if several and not one_each:
         base = base.encode(yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=colours)))
@@ -217,12 +217,16 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
     scale = scale.axis(values=panel.axis.marks(_STEPS), format=panel.axis.written(_STEPS))
     chart: AnyChart = alt.layer(
         base.mark_rule(strokeDash=[1, 3], strokeWidth=1.5)
-        .encode(x="least:Q", x2="most:Q")
+        .encode(x=alt.X("least:Q"), x2=alt.X2("most:Q"))
         .transform_filter("!datum.complete"),
-        base.mark_rule(strokeWidth=2).encode(x=scale, x2="high:Q"),
-        base.mark_point(size=64, strokeWidth=1.8, opacity=1).encode(x="mean:Q").transform_filter("!datum.complete"),
-        base.mark_point(size=64, opacity=1, filled=True).encode(x="mean:Q").transform_filter("datum.complete"),
-        words.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(x="label_at:Q", text="label:N"),
+        base.mark_rule(strokeWidth=2).encode(x=scale, x2=alt.X2("high:Q")),
+        base.mark_point(size=64, strokeWidth=1.8, opacity=1)
+        .encode(x=alt.X("mean:Q"))
+        .transform_filter("!datum.complete"),
+        base.mark_point(size=64, opacity=1, filled=True).encode(x=alt.X("mean:Q")).transform_filter("datum.complete"),
+        words.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(
+            x=alt.X("label_at:Q"), text=alt.Text("label:N")
+        ),
     ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 4})
     return chart.properties(title=chart_title(panel.title)) if panel.title else chart
 
@@ -312,11 +316,11 @@ def _histogram(part: Entry, colour: str, counts: Sequence[int], highest: int, pa
             x=alt.X("from:Q", bin="binned", scale=alt.Scale(domain=axis.domain), title=panel.axis_title).axis(
                 grid=False, values=axis.marks(_WIDE_STEPS), format=axis.written(_WIDE_STEPS)
             ),
-            x2="to:Q",
+            x2=alt.X2("to:Q"),
             y=alt.Y("count:Q", scale=alt.Scale(domain=[0, highest]), title=None).axis(
                 values=_whole_numbers(highest), format="d"
             ),
-            href="samples:N",
+            href=alt.Href("samples:N"),
             tooltip=[
                 alt.Tooltip("from:Q", title=text("filter.score", language)),
                 alt.Tooltip("to:Q", title=text("filter.score.to", language)),
@@ -370,7 +374,7 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
             x=alt.X("sum(count):Q", title=text("count", language), scale=alt.Scale(nice=False)).axis(
                 values=_whole_numbers(longest), format="d"
             ),
-            href="samples:N",
+            href=alt.Href("samples:N"),
             tooltip=[
                 alt.Tooltip("status:N", title=text("tooltip.status", language)),
                 alt.Tooltip("reason:N", title=text("tooltip.reason", language)),

@@ -114,7 +114,11 @@ def _parts(
     told = told_of(results, summary)
     titles = {one: title(results.name, told["parts"], one) for one in LANGUAGES}
     above, rest = _document(
-        {**told, "linked": linked and not served}, language, drawn[language], titles[language], served
+        {**told, "linked": linked and not served, "files_beside": size is None and not served},
+        language,
+        drawn[language],
+        titles[language],
+        served,
     ).split(_DATA_HERE)
     scripts, end = rest.split(_THUMBNAILS_HERE)
     yield above

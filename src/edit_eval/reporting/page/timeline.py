@@ -44,7 +44,7 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
         .mark_bar(size=16, clip=True)
         .encode(
             x=x.axis(grid=False, tickCount=8, format="~g"),
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             color=_kind_colour(KINDS, language),
             tooltip=[
                 alt.Tooltip("kind:N", title=text("tooltip.activity", language)),
@@ -57,7 +57,7 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
     restarts = [{"begin": begin / seconds} for number, begin in sorted(begins.items()) if number > 1]
     if not restarts:
         return [bars]
-    lines = alt.Chart({"values": restarts}).mark_rule(strokeWidth=1).encode(x="begin:Q")
+    lines = alt.Chart({"values": restarts}).mark_rule(strokeWidth=1).encode(x=alt.X("begin:Q"))
     return [alt.layer(bars, lines)]
 
 
@@ -118,7 +118,7 @@ def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
                 format="%", grid=False, tickCount=5
             ),
             color=_kind_colour(order, language),
-            order="order:Q",
+            order=alt.Order("order:Q"),
             tooltip=[
                 alt.Tooltip("device:N", title=text("time.device", language)),
                 alt.Tooltip("kind:N", title=text("tooltip.activity", language)),
