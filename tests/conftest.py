@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ["EDIT_EVAL_LANG"] = "en"  # whoever runs the tests may read another language
+os.environ.pop("EDIT_EVAL_LANG", None)  # whoever runs the tests may read another language
+os.environ["LC_ALL"] = "C.UTF-8"
 
 # A shell has what it starts in the background ignore Ctrl-C, and every process under it would, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

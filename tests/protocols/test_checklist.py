@@ -141,7 +141,7 @@ class TestProbabilities:
         assert [reading.mass for reading in one.readings[0].values()] == [1.0, pytest.approx(0.8), "unknown"]
 
     def test_a_list_of_answers_has_no_probability(self):
-        with pytest.raises(ValueError, match="takes `asked: one_by_one`"):
+        with pytest.raises(ValueError, match="needs `asked: one_by_one`"):
             Checklist.Parameters(answer="probabilities", asked="together")
 
 

@@ -96,7 +96,7 @@ class TestRubric:
         [
             ("a: [", "is not valid YAML"),
             ("a: 1", "has no `questions`"),
-            ("questions: {a: {shows: [edit]}}", r"it lacks a part \(KeyError: 'lowest'\)"),
+            ("questions: {a: {shows: [edit]}}", r"a part is missing \(KeyError: 'lowest'\)"),
             (
                 yaml.safe_dump(
                     RUBRIC | {"questions": {**RUBRIC["questions"], "x": RUBRIC["questions"]["look"] | {"highest": 9}}}

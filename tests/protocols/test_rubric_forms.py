@@ -311,8 +311,8 @@ class TestOrders:
     @pytest.mark.parametrize(
         ("about", "why"),
         [
-            ({"asked": "one_by_one"}, "takes `answer: probabilities`; this is `answer: score`"),
-            ({"orders": ["pictures"], "images": ["edited"]}, "takes two `images`"),
+            ({"asked": "one_by_one"}, "needs `answer: probabilities`; this is `answer: score`"),
+            ({"orders": ["pictures"], "images": ["edited"]}, "needs two `images`"),
             ({"orders": ["criteria", "criteria"]}, "names one twice"),
         ],
     )

@@ -92,7 +92,7 @@ def test_one_is_one(tmp_path: Path) -> None:
     made = make_plan(load_configuration(configuration(tmp_path)), ["physical"], gpus=1)
     assert shown(made).splitlines()[0].startswith("1 sample on 1 device, ")
     filtered = load_configuration(configuration(tmp_path), categories=["physical"])
-    assert make_plan(filtered, None, samples=3).notes[-1].endswith("is not there: one category is taken for it")
+    assert make_plan(filtered, None, samples=3).notes[-1].endswith("does not exist: one category is assumed instead")
 
 
 def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
@@ -106,4 +106,4 @@ def test_what_was_assumed_is_said(tmp_path: Path) -> None:
     source = configuration(tmp_path, edit={"seconds": 1.0})
     text = " ".join(shown(make_plan(load_configuration(source), None, gpus=2, samples=10)).split())
     assert "placement: auto is taken to be swap" in text
-    assert "is not there: 5 categories of equal size are taken for it" in text
+    assert "does not exist: 5 categories of equal size are assumed instead" in text

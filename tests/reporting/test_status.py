@@ -138,9 +138,9 @@ def test_status() -> None:
         "  in       /runs/run1",
         "  started  2 times, 1 h 02 min in all",
         "",
-        "             done   failed   set aside   skipped   pending   total",
-        "edits           3        1           2         1         1       8",
-        "judgements      1        1           0         1         2       8",
+        "             done   failed   given up   skipped   pending   total",
+        "edits           3        1          2         1         1       8",
+        "judgements      1        1          0         1         2       8",
         "(3 of the judgements have no edit to judge)",
         "",
         "  qwen · judge  score 7.25, out of 10, 1 scored",
@@ -149,7 +149,7 @@ def test_status() -> None:
         "physical      1/3        1         0         1         0",
         "social        0/5        0         3         0         2",
         "",
-        "edit failed  2 edits, set aside  qwen",
+        "edit failed  2 edits, given up  qwen",
         "  RuntimeError: <sample> fails on purpose",
         "  00003_社会_hard, 00004_社会_hard",
         "",
@@ -347,7 +347,7 @@ def test_controls_are_a_row_of_their_own() -> None:
     document = status_document(results)
     assert document["controls"] == {"total": 2, "ok": 1, "pending": 1}
     assert (document["judgements"]["total"], document["scores"][0]["scored"]) == (8, 1)
-    assert "controls        1        0           0         0         1       2" in printed(results)
+    assert "controls        1        0          0         0         1       2" in printed(results)
     done = replace(RESULTS, judgements=JUDGEMENTS[:1], controls=(control, pending))
     assert status_document(done)["status"] == "incomplete", "to go on would judge it"
 
@@ -426,7 +426,7 @@ def test_what_a_run_at_work_shows_is_text(tmp_path: Path) -> None:
 
 
 def test_refused_edits_have_a_column_of_their_own_and_nobody_is_told_to_ask_for_them_again() -> None:
-    columns = r"done +failed +set aside +refused +skipped"
+    columns = r"done +failed +given up +refused +skipped"
     assert not re.search(columns, "\n".join(printed(RESULTS)))
     words = "refused (moderation_blocked): not this"
     edits = (*EDITS[:3], edit(3, Status.EDIT_REFUSED, words), *EDITS[4:])

@@ -49,11 +49,11 @@ def test_scores_about_other_edits_are_refused_with_an_example(make_sample, make_
     with pytest.raises(ConfigurationError) as refused:
         people_agreement(run, [PersonScore("s0000", "M", 3.0), PersonScore("s0001", "m", 3.0)])
     assert str(refused.value) == (
-        "not one of 2 of people's scores is about an edit of this run; the first is about 's0000' by 'M' (edit "
+        "none of the 2 scores by people is about an edit of this run; the first is about 's0000' by 'M' (edit "
         "seed 0), "
         "an edit of this run is 's0000' by 'm' (edit seed 0)"
     )
-    with pytest.raises(ConfigurationError, match="not one score"):
+    with pytest.raises(ConfigurationError, match="there are no scores by people"):
         people_agreement(run, [])
 
 
@@ -93,7 +93,7 @@ def test_people_name_the_score_that_theirs_is_about(make_sample, make_results):
 def test_scores_of_people_about_another_score_are_refused(make_sample, make_results):
     run, people = named(make_sample, make_results)
     only = [one for one in people if one.score_name == "O"]
-    with pytest.raises(ConfigurationError, match="not one of 12 scores of people is about loss; they are about O"):
+    with pytest.raises(ConfigurationError, match="none of the 12 scores by people is about loss; they are about O"):
         people_agreement(run, only, score="loss")
 
 

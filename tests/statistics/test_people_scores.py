@@ -20,7 +20,7 @@ def test_a_file_as_a_spreadsheet_writes_it():
         (["sample_id,edit_model\n"], "does not name the column 'score'"),
         (["sample_id,edit_model,score\n", "a,m,good\n"], "votes.csv, line 2: score 'good'"),
         (["sample_id,edit_model,score\n", "a,m\n"], "line 2: score None"),
-        (["sample_id,edit_model,score\n", "a,m,nan\n"], "no finite number"),
+        (["sample_id,edit_model,score\n", "a,m,nan\n"], "not a finite number"),
         (["sample_id,edit_model,score\n", "a,m,1\n", "a,m,2\n"], "line 3: a second score for sample 'a'"),
     ],
 )
@@ -38,7 +38,7 @@ def test_a_file_that_is_none(tmp_path):
     (tmp_path / "long.csv").write_text(f"sample_id,edit_model,score\n{'a' * 200_000},m,1\n")
     before = csv.field_size_limit(131_072)  # the library's; a table read by this process may have raised it
     try:
-        with pytest.raises(ConfigurationError, match=r"long\.csv: is no CSV"):
+        with pytest.raises(ConfigurationError, match=r"long\.csv: is not a CSV"):
             read_people_file(tmp_path / "long.csv")
     finally:
         csv.field_size_limit(before)

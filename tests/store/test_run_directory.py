@@ -334,7 +334,7 @@ def test_what_is_no_plain_file_or_folder_is_refused_before_it_is_opened(tmp_path
         path.rename(elsewhere)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to(elsewhere) if what == "link" else os.mkfifo(path)
-    said = rf"{path} is a (link|pipe or a device): a run directory holds files and folders of its own only"
+    said = rf"{path} is a (link|pipe or a device): a run directory must contain only its own files and folders"
     for opened in (lambda: RunDirectory.existing(tmp_path / "run"), lambda: started(tmp_path / "run")):
         with pytest.raises(RunDirectoryError, match=said):
             opened()

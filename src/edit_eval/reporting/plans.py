@@ -11,7 +11,7 @@ from edit_eval.records import counted
 from edit_eval.reporting.formats import duration, short_duration
 from edit_eval.reporting.terminal_text import numbers, one_line, plain_table, print_beside, whole
 
-BOUND = "Bound: makespan divided by the time that perfectly even work and loading would take"
+BOUND = "Bound: makespan divided by the time of perfectly even work and loading"
 
 
 def print_plan(plan: Plan, console: Console) -> None:

@@ -107,7 +107,7 @@ def _sample_facts(sample: Sample) -> Facts:
 
 def _edit_facts(results: Results, edit: Edit) -> Facts:
     yield "seed", str(edit.seed)
-    yield "cache key", edit.key
+    yield "key", edit.key
     if edit.reason:
         yield "reason", said(one_line(edit.reason))
     if edit.image:

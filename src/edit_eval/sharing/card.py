@@ -38,8 +38,7 @@ def card(
         "",
         f"# {repository}",
         "",
-        "Edits of images by instruction and what judges say of them, made with "
-        "[edit-eval](https://pypi.org/project/edit-eval/).",
+        "Edits of images by instruction and what judges say of them, made with `edit-eval`.",
         "",
         f"**{coverage['scored']} of {coverage['total']} scored**"
         + ("." if coverage["reached"] else ", which is fewer than the run asked for."),

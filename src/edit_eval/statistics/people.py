@@ -156,9 +156,9 @@ def _nothing_matches(
     row, (edit_model, sample, edit_seed) = people[0], min(known, default=("", "", 0))
     if any((one.edit_model, one.sample_id, one.edit_seed) in known for one in people):
         theirs, ours = (", ".join(sorted(some)) for some in ({one.score_name for one in people}, names))
-        return f"not one of {len(people)} of people's scores is about {ours}; they are about {theirs}"
+        return f"none of the {len(people)} scores by people is about {ours}; they are about {theirs}"
     return (
-        f"not one of {len(people)} of people's scores is about an edit of this run; the first is about "
+        f"none of the {len(people)} scores by people is about an edit of this run; the first is about "
         f"{row.sample_id!r} "
         f"by {row.edit_model!r} (edit seed {row.edit_seed}), an edit of this run is {sample!r} by {edit_model!r} "
         f"(edit seed {edit_seed})"

@@ -52,9 +52,9 @@ def vote_page(
     pairs: Annotated[int, typer.Option(metavar="N", help="Pairs of edits in it.")] = 100,
     size: Annotated[int, typer.Option(metavar="PIXELS", help="Longest side of the pictures in it.")] = 1024,
 ) -> None:
-    """Write one file to send to raters: blind pairs with their pictures. It needs no server and no network.
+    """Write blind pairs with their pictures into one file, to send to raters.
 
-    Several raters can use the same page, each under a name. They send back a file; `vote import` reads it.
+    It needs no server and no network. Raters send back a file for `vote import`.
     """
     from edit_eval.viewer.raters_page import write_raters_page
 

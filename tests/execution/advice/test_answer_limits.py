@@ -48,7 +48,7 @@ def test_a_limit_that_is_short_for_the_form_is_named(tmp_path: Path, form: str, 
     for kind, name in (("qwen3_vl", "max_new_tokens"), ("chat_endpoint", "max_tokens")):
         params = {name: limit, **({"model": "m"} if kind == "chat_endpoint" else {})}
         ((text, said),) = found(tmp_path, form, {"type": kind, "params": params})
-        assert text.startswith(f"judge {kind}: `{name}: {limit}` is short for ")
+        assert text.startswith(f"judge {kind}: `{name}: {limit}` is too low for ")
         assert said.startswith(advice)
 
 

@@ -300,7 +300,7 @@ class TestServed:
     @pytest.mark.usefixtures("no_probes")
     def test_a_command_whose_program_is_not_there(self, load: Load) -> None:
         findings = self.examined(load, engine="command", command=["no-such-server", "{port}"])
-        assert stoppers(findings) == ["judge chat_endpoint: there is no program no-such-server"]
+        assert stoppers(findings) == ["judge chat_endpoint: program not found: no-such-server"]
 
 
 @pytest.mark.usefixtures("no_probes")

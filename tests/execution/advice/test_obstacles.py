@@ -121,7 +121,7 @@ def test_weights_that_cannot_be_had_are_said_at_once(tmp_path: Path, monkeypatch
     )
     assert time.monotonic() - begin < 60
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert "HF_HUB_OFFLINE forbids asking the Hub; where" in refusal(big(tmp_path))
+    assert "HF_HUB_OFFLINE forbids asking the Hub; on a machine" in refusal(big(tmp_path))
 
 
 def test_weights_that_are_there_ask_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,8 +178,8 @@ def test_a_server_that_would_take_a_gpu_on_which_another_model_stays(
         return claimed_twice([(one, places(one, LocalMachine({}))[0]) for one in models])
 
     assert refusal(raw) == (
-        "reward_model.params.serve: the server of chat_endpoint takes 92% of cuda:0 at its start, and testing is to "
-        "stay loaded there (placement: together); give it less (`serve: {memory: 0.4}`), or write "
+        "reward_model.params.serve: the server of chat_endpoint takes 92% of cuda:0 at its start, where testing is to "
+        "stay loaded (placement: together); give it less (`serve: {memory: 0.4}`), or write "
         "`execution: {placement: swap}`"
     )
     params["serve"]["memory"] = 0.4

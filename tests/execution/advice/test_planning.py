@@ -258,7 +258,9 @@ def test_a_planner_on_a_laptop_needs_no_benchmark(tmp_path: Path, categories: li
     (tmp_path / "benchmark.json").unlink()
     made = plan(source, gpus=6, samples=30, categories=categories)
     assert (made.samples, made.devices, len(made.combinations)) == (30, 6, 12)
-    assert made.notes[-1].endswith(f"benchmark.json is not there: {count} categories of equal size are taken for it")
+    assert made.notes[-1].endswith(
+        f"benchmark.json does not exist: {count} categories of equal size are assumed instead"
+    )
     assert not any("is not there" in note for note in there.notes)
     for samples in (None, 0):
         with pytest.raises(ConfigurationError, match=r"benchmark\.json|--samples 0"):

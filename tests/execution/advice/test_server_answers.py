@@ -155,7 +155,7 @@ class TestThroughDoctor:
         ({"text": "I like it."}, "reason_then_score", "warning", "without a score", "see which model answers there"),
         ({"text": "Score: 7", "ended": "cut_off"}, "score", "warning", "was cut off: `Score: 7`", "raise max_tokens"),
         ({"text": "<think>Hm", "ended": "cut_off"}, "score", "warning", "was cut off", "write `thinking: off`"),
-        ({"text": "Score: 7.000\n" + "x" * 100}, "reason_then_score", "warning", "no score", "see which"),
+        ({"text": "Score: 7.000\n" + "x" * 100}, "reason_then_score", "warning", "without a score", "see which"),
         ({"error": "down (http://h)"}, "score", "problem", "judge j: down (http://h)", "a run would get no scores"),
     ],
 )

@@ -45,7 +45,8 @@ def printed(*things: object, width: int = 80) -> str:
     [
         ("", {}, "en"),
         ("zh", {}, "zh"),
-        ("zh", {"EDIT_EVAL_LANG": "en"}, "zh"),  # what is about a Chinese run is Chinese
+        ("zh", {"LANG": "en_GB"}, "zh"),  # what is about a Chinese run is Chinese
+        ("zh", {"EDIT_EVAL_LANG": "en"}, "en"),  # unless somebody says what they read
         ("en", {"EDIT_EVAL_LANG": "zh"}, "zh"),  # an English benchmark says nothing about its reader
         ("en", {"LANG": "zh_CN.UTF-8"}, "zh"),
         ("", {"LC_ALL": "C", "LANG": "zh_CN.UTF-8"}, "en"),
@@ -55,14 +56,14 @@ def printed(*things: object, width: int = 80) -> str:
         ("", {"EDIT_EVAL_LANG": "fr"}, "en"),
     ],
 )
-def test_the_run_is_asked_first_then_the_variable_then_the_locale(
+def test_the_variable_is_asked_first_then_the_run_then_the_locale(
     of_run: str, environment: dict[str, str], expected: str
 ) -> None:
     assert spoken(of_run, environment) == expected
 
 
 def test_what_is_said_is_about_the_run_that_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(language.VARIABLE, "en")
+    monkeypatch.delenv(language.VARIABLE)
     assert said("no such file") == "no such file"
     speak("zh")
     assert said("no such file") == "没有这个文件"

@@ -22,13 +22,13 @@ def speak(language: str) -> None:
 def spoken(of_run: str = "", environment: Mapping[str, str] | None = None) -> str:
     """`zh` or `en`, for what is about a run in `of_run` (else the one that was named to `speak`).
 
-    Chinese if the run is; else what `EDIT_EVAL_LANG` says; else the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is
+    What `EDIT_EVAL_LANG` says; else Chinese if the run is; else the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is
     set. A run whose instructions are English says nothing about who reads its numbers.
     """
-    if "zh" in (of_run, "" if of_run else _of_run):
-        return "zh"
     environment = os.environ if environment is None else environment
-    names = (environment.get(name, "") for name in (VARIABLE, *_LOCALE))
+    of_run = of_run or _of_run
+    of_locale = (environment.get(name, "") for name in _LOCALE)
+    names = (environment.get(VARIABLE, ""), of_run if of_run == "zh" else "", *of_locale)
     return "zh" if next(filter(None, names), "").lower().startswith("zh") else "en"
 
 
