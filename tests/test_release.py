@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-RELEASE = runpy.run_path(str(Path(__file__).parents[2] / ".ci" / "release.py"))
+RELEASE = runpy.run_path(str(Path(__file__).parents[1] / ".ci" / "release.py"))
 READY = {
     "src/edit_eval/__init__.py": '__version__ = "1.2.3"\n',
     "CHANGELOG.md": "# Changelog\n\n## 1.2.3 (2026-11-22)\n\n## 1.2.2 (2026-10-01)\n",
