@@ -69,7 +69,7 @@ def test_who_shares_one_and_who_does_not() -> None:
     assert share_a_family(section("nobody"), section("knows")) == "", "not known on either side is no family"
     klein = section("klein", model_name="black-forest-labs/FLUX.2-klein-4B")
     (said,) = shared_families([own, other], [EDITOR, klein])
-    assert said.startswith("judge own and edit model editor share Qwen2.5-VL: judges are known to prefer")
+    assert said.startswith("judge own and edit model editor are both Qwen2.5-VL: judges are known to favour")
 
 
 def test_families_have_one_name_each() -> None:

@@ -244,7 +244,7 @@ class TestUnknown:
         assert (one.source, one.most_sources, one.sized, one.negative_argument) == ("image", 1, True, "")
         several = guessed_row("NewPipeline", {"images": 0, "prompt": 0, "negative_prompt": 0})
         assert (several.source, several.most_sources, several.sized) == ("images", None, False)
-        assert "NewPipeline is in no table" in several.notes[0]
+        assert "NewPipeline is not in the table" in several.notes[0]
         with pytest.raises(LoadError, match="does not take a picture with a prompt"):
             guessed_row("TextPipeline", {"prompt": 0})
 
@@ -276,7 +276,7 @@ class TestUnknown:
         assert DiffusersModel.effective(Parameters("someone/new-model"))["num_inference_steps"] == 4
         with pytest.raises(ConfigurationError, match="there is no folder"):
             DiffusersModel.effective(Parameters("./not/here"))
-        with pytest.raises(ConfigurationError, match=r"holds no model_index\.json"):
+        with pytest.raises(ConfigurationError, match=r"has no model_index\.json"):
             DiffusersModel.effective(Parameters(str(tmp_path)))
         (tmp_path / "modular_model_index.json").write_text("{}")
         with pytest.raises(ConfigurationError, match=r"is a modular pipeline \(of no class\), of which only Q"):

@@ -57,7 +57,7 @@ class TestParameters:
             ({"dtype": "bf16"}, "'bf16' is none of bfloat16"),
             ({"num_inference_steps": 0}, "at least 1 step"),
             ({"canvas": 100}, "at least 1024"),
-            ({"call": {"generator": 1}}, "call: generator cannot be set there"),
+            ({"call": {"generator": 1}}, "call: generator cannot be given there"),
             ({"load": {"vae": "fp32"}}, "load.vae: 'fp32' is not a mapping"),
             ({"load": {"vae": {"dtype": "fp32"}}}, "'fp32' is none of bfloat16"),
             ({"load": {"device_map": "auto"}}, "load: device_map cannot be set there"),
@@ -171,7 +171,7 @@ class TestEdit:
             assert min(one.edit(request(picture(*size)), no_step).size) >= 32
 
     def test_a_picture_too_long_for_the_text_encoder_is_refused(self, model: QwenImageEdit) -> None:
-        with pytest.raises(PictureError, match=r"2010 x 10 pixels.*more than 200 times"):
+        with pytest.raises(PictureError, match=r"2010 x 10 pixels.*longer than 200 times"):
             model.edit(request(picture(2010, 10)), no_step)
 
     def test_what_on_step_raises_ends_the_edit(self, model: QwenImageEdit) -> None:

@@ -100,7 +100,7 @@ class TestPlacement:
         ("edit", "judge", "reason"),
         [
             ({"offload": "model"}, {}, "edit model qwen_image_edit is offloaded"),
-            ({}, {"model_name": "somebody/else"}, "nothing is known of the memory that judge qwen3_vl takes"),
+            ({}, {"model_name": "somebody/else"}, "how much memory judge qwen3_vl needs is unknown"),
             ({"device_ids": "cpu:2"}, {"device_ids": "cpu:2"}, "workers on the CPU hold one model at a time"),
         ],
     )
@@ -120,7 +120,7 @@ class TestPlacement:
     def test_a_gpu_that_does_not_tell_its_memory_swaps(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, {"uuid": "GPU-0", "title": "NVIDIA GB10"})
         placement = chosen(settings(tmp_path)).placement
-        assert (placement.value, "not known" in placement.reason) == ("swap", True)
+        assert (placement.value, "unknown" in placement.reason) == ("swap", True)
 
     def test_weights_that_are_not_whole_are_not_counted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, gpu(0, 139, 141))
@@ -128,7 +128,7 @@ class TestPlacement:
         empty.mkdir()
         (empty / "config.json").write_text("{}")
         placement = chosen(settings(tmp_path, judge={"model_name": str(empty)})).placement
-        assert placement.reason == "nothing is known of the memory that judge qwen3_vl takes"
+        assert placement.reason == "how much memory judge qwen3_vl needs is unknown"
 
     def test_what_is_configured_is_taken_without_a_word(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, gpu(0, 139, 141))
@@ -192,7 +192,7 @@ def test_plan_takes_the_same_choice_where_the_devices_are_known(
     assert here.as_plain()["notes"] == list(here.notes)
     elsewhere = make_plan(settings(tmp_path), ["a"] * 4, gpus=2)
     assert elsewhere.combinations[elsewhere.chosen].placement == "swap"
-    assert "not known" in elsewhere.notes[0]
+    assert "unknown" in elsewhere.notes[0]
     told = make_plan(settings(tmp_path, placement="together", load_concurrency=1), ["a"] * 4, gpus=2)
     assert told.combinations[told.chosen].placement == "together"
     assert [note.partition(":")[2][:25] for note in told.notes] == [" together, memory unknown"]

@@ -90,7 +90,7 @@ def test_a_full_disk_stops_the_run_and_a_free_one_lets_it_go_on(
     assert "all finished work is kept; rerun the same command to resume" in said
     assert "\n" not in said
     if part >= 0.3:
-        assert re.search(r"the (1 edit|\d+ edits) and 9 judgements need about", said)
+        assert re.search(r"the remaining (1 edit|\d+ edits) and 9 judgements need about", said)
     assert not workers_of(disk / "run")
     done = {r["key"] for r in lines(disk / "run", "edits") if r["status"] == "ok"}
     assert not [r for r in lines(disk / "run", "edits") if r["status"] != "ok"], "no edit is blamed"
@@ -203,7 +203,7 @@ def test_a_folder_that_must_not_be_written_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_needed_is_told_from_what_is_there(clean: Run, tmp_path: Path) -> None:
     matrix = Run(clean.path).matrix
-    assert space_needed(matrix, tmp_path).startswith("the 0 edits and 0 judgements need about 0.0 kB; ")
+    assert space_needed(matrix, tmp_path).startswith("the remaining 0 edits and 0 judgements need about 0.0 kB; ")
     from dataclasses import replace
 
     size = matrix.edits[0].file_bytes
@@ -214,7 +214,7 @@ def test_what_is_needed_is_told_from_what_is_there(clean: Run, tmp_path: Path) -
     assert 3 * size < needed < 5 * size
     for number in (1, 2):
         matrix.set_edit(number, Run(clean.path).matrix.edits[number])
-    assert space_needed(matrix, tmp_path).startswith("the 1 edit and ")
+    assert space_needed(matrix, tmp_path).startswith("the remaining 1 edit and ")
 
 
 # -- the report --

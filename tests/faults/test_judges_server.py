@@ -79,7 +79,7 @@ def test_what_passes_is_waited_out_and_the_rest_has_no_score(tmp_path: Path) -> 
     assert status[12:15] == [Status.UNPARSEABLE, Status.OUT_OF_RANGE, Status.CUT_OFF]
     assert status[15:] == [Status.OK] * 3
     reasons = [found[sample_id(n)].reason for n in range(18)]
-    for number, words in ((8, "500"), (9, "no chat completion"), (10, "in time"), (11, "picture too small")):
+    for number, words in ((8, "500"), (9, "with a chat completion"), (10, "in time"), (11, "picture too small")):
         assert words in reasons[number]
     assert numbers(made.summary)["n"] == 11
     assert numbers(made.summary)["mean"] == 5.0

@@ -143,7 +143,7 @@ class TestText:
         assert long.text == "against the source; the caption was cut off: it is too long for the encoder"
 
     def test_an_encoder_without_texts_is_refused(self, encoders: Path) -> None:
-        with pytest.raises(LoadError, match=r"text_similarity: .*\(Dinov2Model\) embeds no texts"):
+        with pytest.raises(LoadError, match=r"text_similarity: .*\(Dinov2Model\) does not embed text"):
             loaded(encoders / "dinov2", text_similarity=True)
 
 
@@ -171,7 +171,7 @@ class TestLoading:
             loaded(copy)
 
     @pytest.mark.parametrize(
-        ("broken", "words"), [("config.json", "holds no config.json"), ("preprocessor_config.json", "")]
+        ("broken", "words"), [("config.json", "has no config.json"), ("preprocessor_config.json", "")]
     )
     def test_a_folder_that_lacks_a_file(self, broken: str, words: str, encoders: Path, tmp_path: Path) -> None:
         copy = Path(shutil.copytree(encoders / "clip", tmp_path / "copy"))

@@ -57,12 +57,12 @@ class TestParameters:
         [
             ({"temperature": -0.1}, "temperature: -0.1 is neither 0 nor above"),
             ({"temperature": float("nan")}, "temperature: nan is neither"),
-            ({"temperature": 0.7, "call": {"top_p": 0.8}}, "call: top_p cannot be set there"),
+            ({"temperature": 0.7, "call": {"top_p": 0.8}}, "call: top_p cannot be given there"),
             ({"dtype": "half"}, "'half' is none of"),
             ({"max_new_tokens": 0}, "at least 1"),
             ({"min_pixels": 10, "max_pixels": 5}, "more than max_pixels"),
             ({"max_pixels": 0}, "must be a positive number of pixels"),
-            ({"call": {"max_new_tokens": 5}}, "call: max_new_tokens cannot be set there"),
+            ({"call": {"max_new_tokens": 5}}, "call: max_new_tokens cannot be given there"),
             ({"load": {"device_map": "auto"}}, "load: device_map cannot be set there"),
             ({"experts_implementation": "quick"}, "'quick' is none of grouped_mm"),
         ],
@@ -429,7 +429,7 @@ class TestLoading:
 
     def test_what_is_no_judge_is_one_line(self, tiny_models: Path) -> None:
         for name, text in (
-            ("qwen-image-edit", r"holds no config\.json, so it is not a transformers model"),
+            ("qwen-image-edit", r"has no config\.json, so it is not a transformers model"),
             ("qwen-image-edit/transformer", "cannot be loaded"),
         ):
             with pytest.raises(LoadError, match=text) as caught:
