@@ -204,7 +204,7 @@ def test_a_judge_of_ones_own_is_examined_and_a_constant_one_fails(tmp_path: Path
     ("changes", "words"),
     [
         ({"judges": {"a": {"type": "scene_judge"}, "b": {"type": "scene_judge"}}}, "which judge"),
-        ({"judge": "zebra"}, "no such judge; there are: judge"),
+        ({"judge": "zebra"}, "no such judge; it has: judge"),
         ({"protocol": {"type": "checklist"}}, "cannot be examined with the protocol `checklist`"),
     ],
 )

@@ -117,7 +117,7 @@ def test_of_another_language_the_line_says_for_which_it_is_missing(made: Run, tm
     assert "Judge testing: examined 2026-11-21: passed; unexamined for English\n" in printed(run)
     assert "评审 testing：2026-11-21 检验：通过；英文未经检验\n" in printed(run, "zh")
     assert run.summary["judges"]["testing"]["passport"]["this_language"] is False
-    with pytest.raises(ConfigurationError, match="no judge of this run has a passport for the run's language"):
+    with pytest.raises(ConfigurationError, match="no judge of this run has a passport in the run's language"):
         judge_anchors(load_configuration(asked(tmp_path)), run)
 
 

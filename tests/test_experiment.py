@@ -63,7 +63,7 @@ def test_what_the_benchmark_has_noted_is_said(tmp_path: Path) -> None:
     about = {"type": "imgedit", "data_path": str(tmp_path), "cache_dir": str(tmp_path / "cache")}
     data = experiment.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": about}))
     assert data.about["licence"]
-    slips = [note for note in data.notes if note.startswith("index 0 ('0'): edit_type 'Add' is taken for 'add'")]
+    slips = [note for note in data.notes if note.startswith("index 0 ('0'): edit_type 'Add' is taken as 'add'")]
     assert [note[-52:] for note in slips] == ["(likewise 11 samples: index 1, 2, 3, 4, 5 and 6 more)"[-52:]]
 
 
@@ -96,7 +96,7 @@ def test_a_judge_of_the_edit_models_family_is_said_and_kept(tmp_path: Path) -> N
     settings["reward_model"] = {"type": "qwen3_vl", "params": {"model_name": "Qwen/Qwen2.5-VL-7B-Instruct"}}
     loaded = load_configuration(settings)
     made = experiment.Experiment.of(loaded, experiment.load_samples(loaded))
-    (note,) = (note for note in made.notes if "share" in note)
-    assert note.startswith("judge qwen3_vl and edit model qwen_image_edit share Qwen2.5-VL: ")
+    (note,) = (note for note in made.notes if "are both" in note)
+    assert note.startswith("judge qwen3_vl and edit model qwen_image_edit are both Qwen2.5-VL: ")
     again = experiment.Experiment.recorded(json.loads(json.dumps(made.record(loaded.folder))), made.samples)
     assert note in again.notes

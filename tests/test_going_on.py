@@ -125,7 +125,7 @@ def test_the_same_evaluation_goes_on_and_no_edit_is_made_twice(here: Path, monke
     assert said == [goes_on, "Nothing to do: 9 edits and 9 judgements already complete"]
     assert list(Path("runs").iterdir()) == [folder]
     anew, said = start(run_dir="anew")
-    assert (anew.reached, edits_of(Path("anew")), said[1]) == (True, 9, "to do: 9 edits, 9 judgements")
+    assert (anew.reached, edits_of(Path("anew")), said[2]) == (True, 9, "to do: 9 edits, 9 judgements")
 
 
 def test_another_evaluation_takes_over_what_is_the_same(here: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_folder_that_becomes_another_evaluation_is_said_to_be(here: Path, monk
     _, said = start(run_dir="run", overrides=["diffusion_model.params.steps=7", "benchmark.limit=1"])
     assert said[1] == (
         "until now this run directory held another evaluation (edit model testing: steps 4 -> 7; samples 9 -> 3); "
-        "results that no longer belong stay in the records but are not shown"
+        "results that no longer belong stay in the records and are not shown"
     )
     overrides = ["reward_model={class_path: my_models:Judge}", "benchmark.limit=1", "diffusion_model.params.steps=7"]
     _, said = start(run_dir="run", overrides=overrides)
@@ -395,7 +395,7 @@ def test_samples_without_a_rubric_are_bad_samples_named_by_file_index_and_id(her
         "no rubric for its category `weather`: add `prompts.weather.system_prompt`, or write "
         "`protocol: {general: true}` for the general one"
     )
-    assert f"{lacking} (and 1 more bad sample); mend the file, or set" in said
+    assert f"{lacking} (and 1 more bad sample); fix the file, or set" in said
     assert not Path("runs").exists()
     made, _ = start(overrides=["benchmark.on_bad_sample=skip"])
     assert made.summary["coverage"]["by_status"] == {"ok": 7, "skipped": 2}
@@ -410,7 +410,7 @@ def test_samples_without_a_rubric_are_bad_samples_named_by_file_index_and_id(her
 def test_a_benchmark_of_bad_samples_only_is_refused(here: Path) -> None:
     items = json.loads((here / "benchmark.json").read_text())
     (here / "benchmark.json").write_text(json.dumps([{**item, "src_img_b64": "?"} for item in items]))
-    with pytest.raises(BenchmarkError, match="all 9 samples are bad, so there is nothing to edit; the first: src_img"):
+    with pytest.raises(BenchmarkError, match="all 9 samples are bad, so there is nothing to edit. The first: src_img"):
         start(overrides=["benchmark.on_bad_sample=skip"])
     assert not Path("runs").exists()
 

@@ -174,13 +174,13 @@ def test_a_finished_run_needs_no_devices(tmp_path: Path) -> None:
     assert again.page.exists()
     assert len(again.results.wall_seconds) == len(first.results.wall_seconds) == 1
     elsewhere["benchmark"]["limit"] = 3
-    with pytest.raises(ConfigurationError, match=r"cuda:6 and cuda:7 are not there|nowhere does not exist"):
+    with pytest.raises(ConfigurationError, match=r"cuda:6 and cuda:7 are not there|nowhere is not there"):
         evaluate(elsewhere, run_dir=tmp_path / "other", report=False)
 
 
 def test_an_environment_that_is_not_there_is_found_out_before_anything_is_written(tmp_path: Path) -> None:
     source = configuration(tmp_path, judge={"conda_env": str(tmp_path / "nowhere")})
-    with pytest.raises(ConfigurationError, match="nowhere does not exist"):
+    with pytest.raises(ConfigurationError, match="nowhere is not there"):
         evaluate(source, run_dir=tmp_path / "run", report=False)
     assert not (tmp_path / "run").exists()
 

@@ -162,7 +162,7 @@ def test_what_another_attempt_cannot_change_is_not_tried_again(tmp_path: Path) -
 
 def test_the_same_failure_again_and_again_stops_the_run(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 60)
-    with pytest.raises(Stopped, match="of the last 50 tasks failed in the same way") as stopped:
+    with pytest.raises(Stopped, match="of the last 50 tasks failed the same way") as stopped:
         run(tmp_path, edit={"fail": [sample_id(n) for n in range(60)]})
     assert stopped.value.exit_code == 4
     failed = [e for e in Run(tmp_path / "run").results.edits if e.status is Status.EDIT_FAILED]
@@ -280,7 +280,7 @@ def test_no_worker_outlives_its_engine(tmp_path: Path, engines: Nursery, deed: s
 
 
 def test_a_disk_that_is_full_elsewhere_is_no_fault_of_the_sample(tmp_path: Path, undisturbed: Run) -> None:
-    with pytest.raises(Stopped, match=r"No space left on device.*the same command goes on"):
+    with pytest.raises(Stopped, match=r"No space left on device.*rerun the same command"):
         run(tmp_path, **faulty("Rude", does=does(s3="fills")))
     made = Run(tmp_path / "run")
     assert Status.EDIT_FAILED not in statuses(made)

@@ -366,7 +366,7 @@ class TestPictures:
     @pytest.mark.parametrize(
         ("parameters", "text"),
         [
-            ({"max_pixels": 10_000}, "no area limits pictures for InternVL .*max_patches"),
+            ({"max_pixels": 10_000}, "pictures are not limited by area for InternVL .*max_patches"),
             ({"image_settings": {"max_tiles": 4}}, "has no `max_tiles`; InternVL .* has max_patches"),
             ({"shared_prefix": True}, "it is untested"),
         ],

@@ -27,7 +27,7 @@ def test_parameters_are_checked_without_torch() -> None:
     with pytest.raises(ValueError, match="'bf16' is none of bfloat16, float16, float32"):
         check_value("dtype", "bf16")
     check_call({"height": 3}, ("image",))
-    with pytest.raises(ValueError, match="call: image cannot be set there"):
+    with pytest.raises(ValueError, match="call: image cannot be given there"):
         check_call({"image": 3}, ("image",))
 
 

@@ -31,5 +31,5 @@ def test_how_near_is_near() -> None:
     check_near(stock + 1.0, stock, 0.011)
     check_near(torch.zeros(2), torch.zeros(2), 0.01)
     for wrong in (stock + 2.0, stock * float("nan")):
-        with pytest.raises(ValueError, match=r"its outcome is \S+ apart from the stock layer's"):
+        with pytest.raises(ValueError, match=r"its output differs by \S+ from the stock layer's"):
             check_near(wrong, stock, 0.011)

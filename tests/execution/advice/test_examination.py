@@ -163,7 +163,7 @@ class TestModels:
     def test_a_limit_that_cuts_answers_off(self, load: Load, no_probes: list[examination.Question]) -> None:
         asked = {"protocol": {"answer": "reason_then_score"}}
         judge = {"type": "qwen3_vl", "params": {"device": "cpu", "max_new_tokens": 128}}
-        found = [f for f in examine(load(reward_model=judge, **asked)) if "is short for" in f.text]
+        found = [f for f in examine(load(reward_model=judge, **asked)) if "is too low for" in f.text]
         assert [(f.level, f.stops, f.advice) for f in found] == [("warning", False, "set it to 512, or leave it out")]
 
     def test_on_80_gib_with_one_gpu_in_use(

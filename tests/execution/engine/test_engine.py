@@ -81,7 +81,7 @@ def test_a_load_that_takes_too_long_is_given_up() -> None:
 
 def test_the_same_failure_again_and_again_stops_the_run() -> None:
     case = Case(200, 2, lambda model, message: Fate(1.0, "failed", "RuntimeError: the disk is dead"))
-    with pytest.raises(Stopped, match="of the last 50 tasks failed in the same way"):
+    with pytest.raises(Stopped, match="of the last 50 tasks failed the same way"):
         case.run()
     assert len(case.notes.set_aside) < 100
 

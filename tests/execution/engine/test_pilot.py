@@ -85,13 +85,13 @@ def test_a_judge_that_never_answers_with_a_score_stops_the_run_early(tmp_path: P
     [
         (
             {"default_answer": "The light is right, and the shadow fits.\nScore: 8.50"},
-            r"testing answers in words; write `protocol: \{answer: reason_then_score\}` and run again",
+            r"testing answers in words; write `protocol: \{answer: reason_then_score\}`, then run again",
         ),
         (
             {"default_answer": "Score: 1", "cut_off": [sample_id(n) for n in range(COUNT)]},
-            r"cut_off \(.*\); answers of testing are cut off; raise its limit \(`max_.*`\) and run again",
+            r"cut_off \(.*\); answers of testing are cut off; raise its limit \(`max_.*`\), then run again",
         ),
-        ({"default_answer": "8,5"}, r"; mend that and run again"),
+        ({"default_answer": "8,5"}, r"; fix that, then run again"),
     ],
 )
 def test_a_judge_that_never_answers_with_a_score_is_told_the_way_out(

@@ -233,7 +233,7 @@ class TestPython:
         assert interpreter(model(python="python-of-mine")) == str(found)
 
     def test_what_is_not_there_is_said_with_its_key(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigurationError, match=rf"^judge\.params\.python: {tmp_path}/python does not exist"):
+        with pytest.raises(ConfigurationError, match=rf"^judge\.params\.python: {tmp_path}/python is not there"):
             interpreter(model(python=str(tmp_path / "python")))
 
     def test_what_cannot_be_run_is_said(self, tmp_path: Path) -> None:
@@ -474,7 +474,7 @@ class TestCreate:
     ) -> None:
         (tmp_path / "mine").mkdir()
         (tmp_path / "mine" / "thesis.tex").touch()
-        with pytest.raises(ConfigurationError, match="mine already exists, and is no environment"):
+        with pytest.raises(ConfigurationError, match="mine already exists and is not an environment"):
             create_environment(tmp_path / "mine", "edit")
         assert fake_uv() == []
 

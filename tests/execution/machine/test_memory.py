@@ -85,7 +85,7 @@ class TestGpus:
 class TestHost:
     def test_one_line(self) -> None:
         assert "3.0 GiB of memory free" in host_finding(3 * GIB).text
-        assert "not known" in host_finding(None).text
+        assert "unknown" in host_finding(None).text
 
 
 class TestDisk:
