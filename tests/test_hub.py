@@ -120,7 +120,7 @@ class TestWhatIsNot:
     @pytest.mark.parametrize(
         ("refuses", "error", "text"),
         [
-            ((401, {"X-Error-Message": "Invalid credentials in Authorization header"}), ConfigurationError, "denies you access"),
+            ((401, {"X-Error-Message": "Invalid credentials in Authorization header"}), ConfigurationError, "denies"),
             ((401, {"X-Error-Code": "GatedRepo"}), ConfigurationError, "accept its terms at"),
             ((403, {}), ConfigurationError, r"denies you access \(403\)"),
             ((429, {}), Stopped, "it answers 429.*run it again, or download it by hand: `hf download o/n --repo-type"),

@@ -62,7 +62,7 @@ ALWAYS: dict[int, Reply] = {
     17: picture(drawn((64, 128), 2)),
     18: at("/files/18.png"),
 }
-FAILED = {8: "500", 9: "redirects to http://elsewhere.example", 10: "truncated", 11: "no such size", 12: "allowed_hosts"}
+FAILED = {8: "500", 9: "redirects to http://elsewhere", 10: "truncated", 11: "no such size", 12: "allowed_hosts"}
 REFUSED = {13: r"refused (moderation_blocked): rejected, <OPENAI_API_KEY>", 14: "IMAGE_SAFETY", 15: "flagged"}
 
 
