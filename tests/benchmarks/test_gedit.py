@@ -158,7 +158,7 @@ class TestFaults:
         hub.write(ROWS, schema=SCHEMA.remove(0))
         with pytest.raises(ConfigurationError, match="has no column `task_type`; it has key, instruction"):
             hub.samples()
-        with pytest.raises(ConfigurationError, match="is not there"):
+        with pytest.raises(ConfigurationError, match="does not exist"):
             hub.samples(data_path=str(hub.folder / "other.parquet"))
 
 

@@ -78,7 +78,7 @@ def test_a_limit_comes_after_the_filters_and_counts_bad_samples() -> None:
             {"sample_ids": ["s0", "9", "8"]},
             "benchmark.sample_ids: no sample has `8`; there are: s0, s1, s2, s3, s4, s5",
         ),
-        ({"sample_ids": ["s0"], "difficulty": ["hard"]}, "no sample passes all filters together; loosen one"),
+        ({"sample_ids": ["s0"], "difficulty": ["hard"]}, "no sample passes all the filters together; relax one"),
     ],
 )
 def test_a_filter_that_nothing_passes_is_named(filters: dict[str, Any], words: str) -> None:
@@ -129,7 +129,7 @@ def test_bad_samples_are_all_named() -> None:
         refuse_bad(one)
     assert str(caught.value) == ("sample 6 (s6): bad base64; fix the file, or set benchmark.on_bad_sample: skip")
     two = (sample(7, "social", "", fault="cut off"), *one)
-    said = r"^pairs\.json: sample 7 \(s7\): cut off \(and 1 more bad sample\); mend"
+    said = r"^pairs\.json: sample 7 \(s7\): cut off \(and 1 more bad sample\); fix"
     with pytest.raises(BenchmarkError, match=said) as caught:
         refuse_bad(two, "pairs.json")
     assert caught.value.faults == ("sample 7 (s7): cut off", "sample 6 (s6): bad base64")
@@ -139,6 +139,6 @@ def test_bad_samples_are_all_named() -> None:
 
 def test_nothing_but_bad_samples_is_refused_and_one_good_one_is_enough() -> None:
     bad = (sample(0, "physical", "easy", fault="truncated"), sample(1, "social", "hard", fault="not a picture"))
-    with pytest.raises(BenchmarkError, match=r"^all 2 samples are bad, so there is nothing to edit; the first: trunc"):
+    with pytest.raises(BenchmarkError, match=r"^all 2 samples are bad, so there is nothing to edit\. The first: trunc"):
         refuse_nothing(bad)
     refuse_nothing((*bad, sample(2, "social", "hard")))

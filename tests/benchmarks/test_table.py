@@ -103,7 +103,7 @@ class TestForms:
             table = folder.table(folder.write([{"image": held, "prompt": "Add a hat."}], name))
             (sample,) = table.samples()
             assert (sample.fault, sample.id, Path(sample.source).read_bytes()) == ("", "00000", kept)
-        assert table.notes[1] == "index 0 ('00000'): source calls itself 'png' and is jpg: used as what it is"
+        assert table.notes[1] == "index 0 ('00000'): source is declared as 'png' but is jpg: used as such"
 
     def test_a_folder_of_pictures_with_a_text_each_or_one_for_all(self, folder: Folder) -> None:
         pics = folder.path / "pics"
@@ -253,7 +253,7 @@ class TestFaults:
             ("my.csv", b"", "is empty"),
             ("my.csv", b"a,b,a\n1,2,3\n", "has the column `a` twice"),
             ("my.csv", b'image,prompt\n0.png,"a\n', "is not valid CSV"),
-            ("my.xlsx", b"PK", "is none of .csv, .tsv, .json, .jsonl, .ndjson, .parquet, and no folder"),
+            ("my.xlsx", b"PK", "is not a folder, and not one of .csv, .tsv, .json, .jsonl, .ndjson, .parquet"),
             ("my.json", b"<html>", "is not JSON"),
             ("my.parquet", b"PAR1", "is not a complete Parquet file"),
         ],
@@ -273,7 +273,7 @@ class TestFaults:
     def test_half_a_data_set_is_none(self, folder: Folder) -> None:
         (folder.path / "data").mkdir()
         folder.write(ROWS, "data/train-00000-of-00002.parquet")
-        with pytest.raises(ConfigurationError, match=r"is not whole: train-00001-of-00002\.parquet is missing"):
+        with pytest.raises(ConfigurationError, match=r"is incomplete: train-00001-of-00002\.parquet is missing"):
             folder.samples(name="data")
 
 

@@ -119,7 +119,7 @@ class TestToldBefore:
         assert durations_of(own, None)["edit:qwen_image_edit"].unit == pytest.approx(16 * 0.5 + 1.2)
         notes = make_plan(configuration, None, gpus=1, samples=1).notes
         assert any("QwenImageEditPlusPipeline: licence: Apache-2.0" in note for note in notes)
-        with pytest.raises(ConfigurationError, match="nothing is known of how long diffusers takes"):
+        with pytest.raises(ConfigurationError, match="how long diffusers takes is unknown"):
             durations_of(load(KLEIN), None)
 
     def test_what_sets_a_model_apart_is_its_note(self) -> None:
@@ -130,7 +130,7 @@ class TestToldBefore:
         assert "the source is cropped" in note(JOY)
         rewritten = note("black-forest-labs/FLUX.2-dev", call={"caption_upsample_temperature": 0.15})
         assert rewritten == "prompts are rewritten before the edit (caption_upsample_temperature)"
-        assert "NewPipeline is in no table" in note("someone/new", pipeline="NewPipeline")
+        assert "NewPipeline is not in the table" in note("someone/new", pipeline="NewPipeline")
 
     def test_describe_lists_the_models_that_are_known_by_name(self) -> None:
         (component,) = description_document("diffusers")["components"]

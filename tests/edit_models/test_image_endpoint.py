@@ -139,7 +139,7 @@ def test_size_and_dialect(server: ImageServer, parameters: dict[str, Any], sent:
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"call": {"seed": 1}}, "call: seed cannot be given"),
+        ({"call": {"seed": 1}}, "call: seed cannot be set"),
         ({"call": {"image[]": "x", "prompt": "y"}}, r"call: image\[\], prompt"),
         ({"size": "big"}, "size: 'big' is none of"),
         ({"size": "640*480"}, "size"),
@@ -291,7 +291,7 @@ def test_from_another_host_only_where_it_is_allowed_and_without_the_key(server: 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/a.png", "http://[::1", "http://h:x/", "//:0"])
 def test_what_is_no_address_is_not_fetched(server: ImageServer, url: str) -> None:
     server.answer = at(url)
-    with pytest.raises(ModelError, match=r"that is none|none is taken"):
+    with pytest.raises(ModelError, match=r"invalid address|Invalid IPv6|not an allowed host"):
         edit(endpoint(server))
 
 
@@ -300,7 +300,7 @@ def test_no_redirect_is_followed_neither_of_the_request_nor_of_the_picture(serve
         other.files["/a.png"] = encoded(drawn((9, 9), 1))
         there = {"Location": f"http://127.0.0.1:{other.port}/a.png"}
         server.script.append(Reply(status=307, headers=there, body=b""))
-        with pytest.raises(ModelError, match="no redirect is followed"):
+        with pytest.raises(ModelError, match="redirects are not followed"):
             edit(endpoint(server))
         assert not other.asked
         assert not other.fetched

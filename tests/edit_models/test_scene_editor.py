@@ -116,7 +116,7 @@ def test_a_source_of_another_size_keeps_its_size() -> None:
 
 @pytest.mark.parametrize("sentence", ["Make it nicer.", "", "Remove the snowman.", "移除雪人。"])
 def test_an_instruction_that_it_cannot_follow_is_an_error_of_one_line(sentence: str) -> None:
-    with pytest.raises(ModelError, match="scene_editor cannot follow") as caught:
+    with pytest.raises(ModelError, match="scene_editor cannot carry out") as caught:
         edited(SCENE, sentence)
     assert "\n" not in str(caught.value)
 

@@ -61,5 +61,5 @@ def test_a_changed_picture_is_another_revision(table: Path) -> None:
 def test_a_column_that_is_not_there(table: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"^column: .*my\.csv has no column 'three'; valid are name, image"):
         TableColumn.revision(TableColumn.Parameters(str(table), "three"))
-    with pytest.raises(LoadError, match="is not there"):
+    with pytest.raises(LoadError, match="does not exist"):
         model(table.with_name("no.csv"), "one")

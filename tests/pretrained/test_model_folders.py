@@ -100,7 +100,7 @@ def test_a_missing_folder_is_one_line(name: str) -> None:
 
 
 def test_a_folder_without_its_index_is_one_line(model: Path) -> None:
-    with pytest.raises(LoadError, match=r"holds no model_index\.json, so it is not a diffusers pipeline"):
+    with pytest.raises(LoadError, match=r"has no model_index\.json, so it is not a diffusers pipeline"):
         locate(str(model), None, "model_index.json", "a diffusers pipeline")
     (model / "model_index.json").write_text("{")
     with pytest.raises(LoadError, match="is not JSON"):

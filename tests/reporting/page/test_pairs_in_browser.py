@@ -294,7 +294,9 @@ def test_a_link_on_the_page_leads_to_its_samples(two: Report, open_page: OpenPag
     tab.keyboard.press("Enter")
     assert len(ids(tab)) < 9
     assert tab.evaluate("document.activeElement.closest('#gallery') !== null"), "the reader is led there"
-    assert 0 <= tab.evaluate("document.activeElement.getBoundingClientRect().top") < 900
+    tab.wait_for_function(
+        "() => { const { top } = document.activeElement.getBoundingClientRect(); return top >= 0 && top < 900; }"
+    )
 
 
 def test_disagreement_is_between_scores_that_are_at_least_so_far_apart(two: Report, open_page: OpenPage) -> None:
