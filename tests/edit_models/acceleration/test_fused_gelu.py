@@ -92,8 +92,8 @@ def test_a_gpu_that_computes_something_else_is_found_out(monkeypatch: pytest.Mon
 
     layers = torch.nn.Sequential(GELU(16, 64, "tanh"))
     for wrong, said in (
-        (lambda *a, **k: as_on_a_gpu(*a, **k) * 1.1, r"its outcome is \S+ apart from the stock layer's"),
-        (lambda *a, **k: as_on_a_gpu(*a, **k) * float("nan"), "its outcome is nan apart"),
+        (lambda *a, **k: as_on_a_gpu(*a, **k) * 1.1, r"its output differs by \S+ from the stock layer's"),
+        (lambda *a, **k: as_on_a_gpu(*a, **k) * float("nan"), "its output differs by nan"),
         (lambda *a, **k: as_on_a_gpu(*a, use_gelu=False), "assert False"),
     ):
         monkeypatch.setattr(torch, "_addmm_activation", wrong)
