@@ -197,7 +197,7 @@ def test_the_end_of_the_head_is_a_clear_stop(tmp_path: Path) -> None:
         assert engine.returncode == 4, said
         last = said.decode().strip().splitlines()[-1]
         assert last.startswith("error: the Ray cluster is gone")
-        assert "all that was done is kept" in last
+        assert "all finished work is kept" in last
         assert sum(one["status"] == "ok" for one in lines(run, "edits")) >= 4
     finally:
         machines.close()

@@ -76,7 +76,7 @@ def test_four_shards_one_killed_and_started_again_make_what_one_engine_makes(tmp
     go.touch()
     said = engines[1].communicate(timeout=60)[1]
     assert engines[1].returncode == 4, said
-    assert "SIGUSR1: all that was done is kept" in said
+    assert "SIGUSR1: all finished work is kept" in said
     for number in (2, 3, 4):
         said = engines[number].communicate(timeout=120)[1]
         assert engines[number].returncode == 0, said

@@ -84,7 +84,7 @@ def test_it_gives_probabilities_in_its_own_words(
             "evaluation": {"controls": 0},
             "execution": {"pilot": False},
         }
-        with pytest.raises(Stopped, match=r"no probabilities through logprobs \(it ignores the fields\); write `probabil"):
+        with pytest.raises(Stopped, match=r"no probabilities through logprobs \(it ignores the fields\); write"):
             evaluate(what, run_dir=tmp_path / "run", report=False)
         params["probabilities"] = "systemone"
         made = evaluate(what, run_dir=tmp_path / "run", report=False)
