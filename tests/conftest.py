@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 import os
 import re
 import shutil
@@ -69,12 +68,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("chaos") or item.get_closest_marker("docs"):
             item.add_marker(pytest.mark.timeout(3600))  # long is what it is meant to be
     items.sort(key=lambda item: ROOMS.index(room(item.path)) if room(item.path) in ROOMS else len(ROOMS))
-
-
-def pytest_collection_finish() -> None:
-    """What thousands of collected tests hold is looked through no more, whenever Python collects its garbage."""
-    gc.collect()
-    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
