@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import gzip
 import resource
+import shutil
 import socketserver
+import ssl
+import subprocess
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from edit_eval.endpoints.transport import LONGEST, Unacceptable, http_client
+from edit_eval.endpoints.transport import LONGEST, Posting, Unacceptable, Unreached, http_client
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from endpoints.own_loop import run_apart
@@ -27,8 +31,11 @@ KEY = "sk-CANARY-4f1b09d2"
 
 
 @contextmanager
-def raw_server(answer: Answer) -> Iterator[tuple[str, list[bytes]]]:
-    """An address where `answer` writes what it likes; and the first line of each request that came there."""
+def raw_server(answer: Answer, certificate: tuple[str, str] | None = None) -> Iterator[tuple[str, list[bytes]]]:
+    """An address where `answer` writes what it likes; and the first line of each request that came there.
+
+    `certificate`: the files of one and of its key, for `https`.
+    """
     seen: list[bytes] = []
 
     class Handler(socketserver.StreamRequestHandler):
@@ -48,9 +55,13 @@ def raw_server(answer: Answer) -> Iterator[tuple[str, list[bytes]]]:
         daemon_threads = True
 
     with Server(("127.0.0.1", 0), Handler) as server:
+        if certificate:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(*certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}", seen
+        yield f"http{'s' if certificate else ''}://127.0.0.1:{server.server_address[1]}", seen
         server.shutdown()
         thread.join()
 
@@ -203,3 +214,51 @@ def test_an_endless_answer_that_stays_below_the_bound_ends_with_the_attempt() ->
         )
         with pytest.raises(LoadError, match="did not finish its answer in time"):
             judge.load(["cpu"])
+
+
+# -- the way there --
+
+
+def posted(base_url: str, **options: Any) -> tuple[int, str]:
+    import openai
+
+    async def ask() -> tuple[int, str]:
+        post = Posting(openai.AsyncOpenAI(api_key=KEY, base_url=base_url), **options)
+        try:
+            status, _, text = await post("/chat/completions", {"a": 1})
+            return status, text
+        finally:
+            await post.close()
+
+    return run_apart(ask())
+
+
+def test_the_environments_proxy_is_asked_but_for_our_own_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with raw_server(whole(b"{}")) as (proxy, seen):
+        monkeypatch.setenv("http_proxy", proxy.removeprefix("http://"))
+        assert posted("http://judge.invalid/v1") == (200, "{}")
+        assert seen == [b"POST http://judge.invalid/v1/chat/completions HTTP/1.1\r\n"]
+        with pytest.raises(Unreached):
+            posted("http://judge.invalid/v1", direct=True)
+        monkeypatch.setenv("no_proxy", "judge.invalid")
+        with pytest.raises(Unreached):
+            posted("http://judge.invalid/v1")
+        assert len(seen) == 1
+
+
+def test_a_certificate_of_ones_own_is_trusted_where_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openssl = shutil.which("openssl") or pytest.skip("needs openssl, to make a certificate")
+    words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=judge -addext subjectAltName=IP:127.0.0.1"
+    files = {name: str(tmp_path / f"{name}.pem") for name in ("keyout", "out")}
+    more = [word for name, file in files.items() for word in (f"-{name}", file)]
+    subprocess.run([openssl, *words.split(), *more], check=True, capture_output=True)
+    with raw_server(whole(b"{}"), certificate=(files["out"], files["keyout"])) as (url, _):
+        with pytest.raises(Unreached) as failed:
+            posted(url)
+        assert "certificate" in str(failed.value.__cause__)
+        monkeypatch.setenv("SSL_CERT_FILE", files["out"])
+        assert posted(url) == (200, "{}")

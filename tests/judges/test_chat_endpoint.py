@@ -184,7 +184,7 @@ def test_what_may_pass_is_asked_again(server: JudgeServer, name: str) -> None:
         ("a proxy's page, 502", "answered 502 Bad Gateway: Welcome to the proxy"),
         ("a proxy's page, 200", "did not answer with a chat completion: Welcome to the proxy"),
         ("nothing", "cannot be reached, or dropped the connection"),
-        ("half a body", "dropped the connection: peer closed connection"),
+        ("half a body", "dropped the connection: Response payload is not completed"),
         ("never", "did not finish its answer in time: 1.5 s"),
         ("a byte now and then", "did not finish its answer in time: 1.5 s"),
         ("an error with status 200", "answered 503 Service Unavailable: overloaded"),
@@ -453,7 +453,7 @@ def test_whatever_else_the_client_raises_is_one_line_without_the_key(
     async def broken(*path: str, **body: Any) -> None:
         raise ZeroDivisionError(f"in the\nclient {KEY}")
 
-    monkeypatch.setattr(judge.client, "_post", broken)
+    monkeypatch.setattr("edit_eval.endpoints.transport.Posting.__call__", broken)
     monkeypatch.setattr(judge.client, "_server_answers", lambda: asyncio.sleep(0, True))
     with pytest.raises(ModelError, match="ZeroDivisionError: in the client <OPENAI_API_KEY>"):
         judge.judge([request()])

@@ -160,9 +160,9 @@ class Client:
             base_url=self._ours.base_url if self._ours else self.served.base_url or None,
             max_retries=0,  # the retries are ours: the library's own know no total deadline
             timeout=self.served.attempt_timeout,
-            http_client=(http := http_client(self._longest, direct=self._ours is not None)),
+            http_client=(http := http_client(self._longest, direct=(direct := self._ours is not None))),
         )
-        self._http, self._post = http, Posting(http, self.openai)
+        self._http, self._post = http, Posting(self.openai, self._longest, direct=direct)
         self.address = address_of(str(self.openai.base_url))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -333,6 +333,8 @@ class Client:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
         await self.openai.close()
+        if self._post is not None:
+            await self._post.close()
 
     async def _answers(self, asks: Sequence[Ask[T]]) -> list[T]:
         if len(asks) == 1:
@@ -421,7 +423,7 @@ class Client:
         cause = error.__cause__ or error
         if isinstance(cause, Unacceptable):
             return Failure(f"the answer of {self._server} {cause}", again=False)
-        said = self.excerpt(str(cause))
+        said = self.excerpt(str(cause)).rstrip(" :")
         if isinstance(error, (Unreached, openai.APIConnectionError)):
             return Failure(f"{self._server} cannot be reached, or dropped the connection: {said}")
         if isinstance(error, TypeError):  # a keyword of `call` that the library does not know

@@ -7,9 +7,13 @@ small one that unfolds into gigabytes takes more memory than the bound.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import ssl
 import zlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Mapping
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 LONGEST = 8 * 2**20
 """Bytes that an answer may have, unpacked; a judge's longest takes a thousandth of that."""
@@ -34,16 +38,12 @@ def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
     import openai
 
     class Client(openai.DefaultAsyncHttpxClient):
-        async def answered(self, request: Any, **options: Any) -> tuple[Any, bytes]:
-            """The response, whose body is read here and not in it."""
+        async def send(self, request: Any, **options: Any) -> Any:
             response = await super().send(request, **{**options, "stream": True, "follow_redirects": False})
             try:
-                return response, await whole_body(response, longest)
+                body = await whole_body(response.headers, response.aiter_raw(), longest)
             finally:
                 await response.aclose()
-
-        async def send(self, request: Any, **options: Any) -> Any:
-            response, body = await self.answered(request, **options)
             told = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it came
             headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in told]
             return type(response)(response.status_code, headers=headers, content=body, request=request)
@@ -52,35 +52,47 @@ def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
 
 
 class Posting:
-    """Posts JSON by an `http_client`, with the headers and the address of an `openai.AsyncOpenAI`.
+    """Posts JSON with the headers and to the address of an `openai.AsyncOpenAI`, by aiohttp.
 
-    What that library does beside it (options as models, headers about itself, answers made objects) takes as long as
-    all else of a request, and a judge wants nothing of it.
+    A judge is asked thousands of times. That library, with the client that it brings, takes three times the processor
+    time for a request, as `bench/judging.py` shows, and a judge wants nothing of what it does besides.
     """
 
-    def __init__(self, http: Any, openai: Any) -> None:
-        self._http, self._openai = http, openai
-        blank = http.build_request("POST", openai.base_url)
-        self._request = type(blank)
+    def __init__(self, openai: Any, longest: int = LONGEST, *, direct: bool = False) -> None:
+        """`longest` and `direct` as for `http_client`."""
+        self._openai, self._longest, self._direct = openai, longest, direct
         own = {name.lower(): value for name, value in {**openai.default_headers, **openai.auth_headers}.items()}
         ours = {name: value for name, value in own.items() if isinstance(value, str) and not name.startswith("x-stai")}
-        headers = {**dict(blank.headers), **ours}
-        for name in ("host", "content-length"):
-            headers.pop(name, None)
-        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
-        self._url = type(http.base_url)
+        self._headers = {**ours, "accept-encoding": "identity"}
         self._known: dict[tuple[str, bool], Any] = {}
+        self._session: Any = None
 
     def _address(self, path: str, above: bool, query: Mapping[str, Any] | None) -> Any:
+        from yarl import URL
+
         if not query and (known := self._known.get((path, above))) is not None:
             return known
         base = str(self._openai.base_url).rstrip("/")
         base = base.removesuffix("/v1") if above else base
         asked = {**self._openai.default_query, **(query or {})}
-        url = self._url(base + path + (f"?{self._openai.qs.stringify(asked)}" if asked else ""))
+        url = URL(base + path + (f"?{self._openai.qs.stringify(asked)}" if asked else ""), encoded=True)
         if not query:
             self._known[path, above] = url
         return url
+
+    def _opened(self, url: Any) -> Any:
+        """The session, which belongs to the loop that uses it first."""
+        import aiohttp
+
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ssl=certificates() if url.scheme == "https" else True),
+                proxy=None if self._direct else proxy_to(url.scheme, url.host),
+                timeout=aiohttp.ClientTimeout(total=None),  # whoever asks bounds it
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
 
     async def __call__(
         self, path: str, body: object, *, above: bool = False, query: Mapping[str, Any] | None = None
@@ -93,22 +105,51 @@ class Posting:
 
         url = self._address(path, above, query)
         content = pydantic_core.to_json(body)  # a megabyte of pictures in half the time
-        request = self._request("POST", url, headers=self._headers, content=content)
         try:
-            response, answer = await self._http.answered(request)
+            session = self._opened(url)
+            async with session.post(url, data=content, headers=self._headers, allow_redirects=False) as response:
+                answer = await whole_body(response.headers, response.content.iter_any(), self._longest)
         except Exception as error:
             raise Unreached from error
-        return response.status_code, response.headers, answer.decode(response.charset_encoding or "utf-8", "replace")
+        try:
+            return response.status, response.headers, answer.decode(response.charset or "utf-8", "replace")
+        except LookupError:  # an encoding that nobody knows
+            return response.status, response.headers, answer.decode("utf-8", "replace")
+
+    async def close(self) -> None:
+        """Ends its connections."""
+        if self._session is not None:
+            await self._session.close()
 
 
-async def whole_body(response: Any, longest: int) -> bytes:
-    """The body of a response that was not read yet, unpacked. Raises `Unacceptable`."""
-    encoding = response.headers.get("content-encoding", "").strip().lower()
+def certificates() -> ssl.SSLContext:
+    """Whom to trust: what the system says, or `SSL_CERT_FILE` and `SSL_CERT_DIR`; without these certifi's, too."""
+    context = ssl.create_default_context()
+    if not any(os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")):
+        with contextlib.suppress(ImportError):
+            import certifi
+
+            context.load_verify_locations(certifi.where())
+    return context
+
+
+def proxy_to(scheme: str, host: str) -> str | None:
+    """The proxy that the environment names for a server (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, ...), or None."""
+    named = getproxies()
+    found = named.get(scheme) or named.get("all")
+    if not found or proxy_bypass(host):
+        return None
+    return found if "://" in found else f"http://{found}"
+
+
+async def whole_body(headers: Mapping[str, str], pieces: AsyncIterable[bytes], longest: int) -> bytes:
+    """The body of a response from its `pieces` as they come, unpacked. Raises `Unacceptable`."""
+    encoding = headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", *UNPACKED):
         raise Unacceptable(f"is compressed (`{encoding[:40]}`), although uncompressed was requested")
     unpack = zlib.decompressobj(UNPACKED[encoding]) if encoding in UNPACKED else None
     body, came = bytearray(), 0
-    async for piece in response.aiter_raw():
+    async for piece in pieces:
         came += len(piece)
         try:
             body += piece if unpack is None else unpack.decompress(piece, longest + 1 - len(body))
