@@ -1,9 +1,9 @@
 """English lines in Chinese: a catalog of templates beside the code, which itself knows no language.
 
 A text of the program is an English literal or f-string, wherever it arises. What is printed of it is cut into clauses
-(at `; ` and `: `); of each the template is found that it was made from, and what stood in its fields is put into the
-Chinese one, itself in Chinese if there is a template for it. What has none stays as it is: a path, a name, a library's
-words.
+(at `; ` and `: `), unless there is an entry for all of it. Of each clause the template is found that it was made from,
+and what stood in its fields is put into the Chinese one, itself in Chinese if there is a template for it. What has none
+stays as it is: a path, a name, a library's words.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ def in_chinese(text: str) -> str:
     if len(text) > LONGEST or not re.search(r"[A-Za-z]{2}", text):
         return text
     return "\n".join(_line(line, _DEEPEST) for line in text.split("\n"))
+
+
+def whole_in_chinese(text: str) -> str:
+    """`text` in Chinese if the catalog has all of it as one; else as it is: nothing is looked for within it."""
+    return _known_whole(text) or text
 
 
 def word_in_chinese(word: str) -> str:
@@ -214,6 +219,8 @@ def _line(text: str, depth: int) -> str:
     """A text of several clauses."""
     if depth == 0 or not text.strip():
         return text
+    if whole := _known_whole(text):
+        return whole
     parts = clauses(text)
     made = [_clause(clause, depth) for clause, _ in parts]
     if depth == _DEEPEST and len(parts) > 1:
@@ -228,10 +235,20 @@ def _line(text: str, depth: int) -> str:
     return line
 
 
+def _known_whole(text: str) -> str:
+    """The Chinese of a text that is an entry of the catalog, whatever joins its clauses; empty where it is none."""
+    bare = _without_stop(text)
+    found = entries().get(bare, "")
+    return found + "。" if found and bare != text else found
+
+
+def _without_stop(text: str) -> str:
+    return text[:-1] if text.endswith(".") and not text.endswith("..") else text
+
+
 def _clause(text: str, depth: int) -> str:
     bare = text.strip()
-    stop = "." if bare.endswith(".") and not bare.endswith("..") else ""
-    said = _said(bare[:-1], depth) if stop else None
+    said = _said(unended, depth) if (unended := _without_stop(bare)) != bare else None
     said = said + "。" if said else _said(bare, depth)
     if said is None:
         return text
