@@ -222,9 +222,9 @@ def _mean(mean: MeanSoFar) -> tuple[str, str]:
     """Whose, by whom; and the headline with its scale."""
     words = f"{mean.score} {score_text(mean.mean, decimals(mean.scale, mean.mean))}"
     scale = scale_words(mean.scale, spoken(), mean=mean.scale.mean_over == "categories")
-    return one_line(f"{mean.edit_model} · {mean.judge}"), f"{one_line(words)}, {scale}, " + said(
-        f"{mean.scored} scored"
-    )
+    comma = "，" if spoken() == "zh" else ", "
+    said_of_it = comma.join((one_line(words), scale, said(f"{mean.scored} scored")))
+    return one_line(f"{mean.edit_model} · {mean.judge}"), said_of_it
 
 
 def _category_table(document: dict[str, Any], results: Results) -> Table:

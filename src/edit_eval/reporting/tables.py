@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
+from edit_eval.reporting.chinese.catalog import in_chinese
 from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.page.entries import (
     ControlRow,
@@ -40,7 +41,8 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
     for refused in refusals(summary):
         console.print(_plain(text("coverage.refused", language, **refused)))
     for note in summary.get("notes") or ():
-        console.print(_plain(text("compare.note", language) + one_line(note)), style=_PROBLEM)
+        words = in_chinese(note) if language == "zh" else note
+        console.print(_plain(text("compare.note", language) + one_line(words)), style=_PROBLEM)
     for line in passport_lines(summary, language):
         console.print(_plain(line), style="dim")
     for line in wrong_lines(summary, language):

@@ -127,7 +127,7 @@ def test_statuses_levels_and_activities_have_words() -> None:
         (
             "note: 3 samples: index 4, 5, 6: the mean over samples weights categories by size, the mean over "
             "categories does not",
-            "注意：3 个样本：第 4, 5, 6 项：按样本平均时，类别按大小加权；按类别平均则不加权",
+            "注意：3 个样本：第 4、5、6 项：按样本平均时，类别按大小加权；按类别平均则不加权",
         ),
     ],
 )

@@ -24,6 +24,10 @@ _HAN, _LATIN = "[\u4e00-\u9fff]", r"[\w`/~+-]"
 _JOINED = {"; ": "；", ": ": "："}
 _PROSE = re.compile(r"(?<![\w-])[a-z]+ [a-z]+ [a-z]{2,}(?![\w-])")
 """English in a sentence."""
+_TWO_WORDS = re.compile(r"(?<![\w./`'-])[A-Za-z][a-z]+ [a-z]{2,}(?![\w./`'(:=-])")
+_ITEM = r"(?:`[^`]+`|[\w./:-]+(?: = [\w./:-]+| \d+)?|…)"
+_NAMES = re.compile(rf"{_ITEM}(?:, {_ITEM})+")
+"""Names, code or numbers with commas between them: in a Chinese sentence these are `、`."""
 _SAID_OF_SOMETHING = re.compile("(is|are|was|has|have|does|did|cannot|could|must|needs|takes|holds|ends|claims) ")
 _DEEPEST = 6
 
@@ -136,7 +140,7 @@ class Template:
         if _counts(name):
             return _NUMBER.fullmatch(value) is not None
         if value:
-            return True
+            return not value.startswith("= ")  # `category = type`: a pair, and nothing is said of it
         here = "{" + name + "}"
         before, _, after = self.english.partition(here)
         return bool(before and not before[-1].isspace()) or bool(after and not after[0].isspace())
@@ -232,6 +236,9 @@ def _line(text: str, depth: int) -> str:
     for i, (after, (_, joiner)) in enumerate(zip(made, parts, strict=True)):
         beside = changed[i] or (i + 1 < len(changed) and changed[i + 1])
         line += after + (_JOINED.get(joiner, "") if beside else joiner)
+    if not changed[-1] and not _PROSE.search(parts[-1][0]):
+        ended = _without_stop(line)
+        line = ended + "。" if ended != line else line
     return line
 
 
@@ -277,7 +284,7 @@ def _said(bare: str, depth: int) -> str | None:
 def _unknown(value: str, made: str) -> bool:
     """Whether what stood in a field is English that was not found: then what stands around it was found by chance."""
     left = re.findall(r"(?<![\w./`-])[a-z]{2,}(?![\w./`(-])", made)
-    return _PROSE.search(value) is not None and len(left) > 1
+    return (_PROSE.search(value) is not None and len(left) > 1) or _TWO_WORDS.search(made) is not None
 
 
 def _bracketed(bare: str, depth: int) -> str | None:
@@ -289,7 +296,7 @@ def _bracketed(bare: str, depth: int) -> str | None:
     said = _line(head, depth - 1), _line(inside, depth - 1)
     if said == (head, inside):
         return None
-    return f"{said[0].rstrip()}（{said[1]}）"
+    return f"{_inserted(said[0].rstrip())}（{_inserted(said[1])}）"
 
 
 def _listed(bare: str, depth: int, *, every: bool = False) -> str | None:
@@ -302,14 +309,23 @@ def _listed(bare: str, depth: int, *, every: bool = False) -> str | None:
     changed = sum(a != b for a, b in zip(said, parts, strict=True))
     if changed < 1 + every or (every and not all(known)) or any(map(_PROSE.search, said)):
         return None
-    return "，".join(said)
+    line = said[0]
+    for before, part, words in zip(parts, parts[1:], said[1:], strict=False):
+        line += ("、" if re.search(r"\d$", before) and re.fullmatch(r"\d+|…", part) else "，") + words
+    return line
+
+
+def _inserted(value: str) -> str:
+    """What stands in a field, with the commas of a Chinese sentence."""
+    value = re.sub("^, ", "，", value)
+    return value.replace(", ", "、") if _NAMES.fullmatch(value) else value
 
 
 def _filled(chinese: str, values: Mapping[str, str]) -> str:
     """The Chinese template with its fields: a space where Chinese meets Latin, and none where it meets Chinese."""
     made = ""
     for i, part in enumerate(_FIELD.split(chinese)):
-        piece = re.sub("^, ", "，", values[part]) if i % 2 else part
+        piece = _inserted(values[part]) if i % 2 else part
         if re.search(_CHINESE + " ?$", made) and re.match(" ?" + _CHINESE, piece):
             made, piece = made.rstrip(), piece.lstrip()
         elif re.fullmatch(f"{_HAN}{_LATIN}|{_LATIN}{_HAN}", made[-1:] + piece[:1]):
