@@ -164,6 +164,23 @@ def test_code_within_a_text_is_never_touched() -> None:
     assert in_chinese(f"{command} cannot be written") == f"{command} 无法写入"
 
 
+def test_a_name_is_no_word() -> None:
+    """Keys and names stay, even one that means something elsewhere."""
+    assert in_chinese("error: a.yaml: pilot: unknown key; did you mean `missing`?") == (
+        "错误：a.yaml: pilot：未知的键；是否想写 `missing`？"
+    )
+    assert in_chinese("error: pilot: fix that") == "错误：试跑：请修正"
+    assert in_chinese("unknown key; the keys here are pilot, progress, order") == (
+        "未知的键；这里的键有 pilot、progress、order"
+    )
+    assert in_chinese("columns of a.csv: id = uid, category = type") == "a.csv 的列：id = uid, category = type"
+
+
+def test_what_a_library_says_is_not_half_translated() -> None:
+    line = "Asks two questions: expected the node in a block, but found the end of it"
+    assert in_chinese(f"a.yaml: not valid YAML: {line}") == f"a.yaml：不是有效的 YAML：{line}"
+
+
 def test_a_long_line_takes_no_long_time() -> None:
     """Looked for by a word that it has: the work grows with the line, not with the catalog times the line."""
     assert len(candidates("so many words " * 200)) < len(templates()) / 20

@@ -117,6 +117,10 @@ class Template:
         free = re.findall(r"(?<![\w{])[A-Za-z]+(?![\w{])", _FIELD.sub("{", self.english))
         return max(free, key=len, default="")
 
+    def is_code(self, name: str) -> bool:
+        """Whether backticks stand around a field: then it is somebody's name, whatever word it is."""
+        return f"`{{{name}}}`" in self.english
+
     def values(self, text: str) -> dict[str, str] | None:
         """What stands in the fields of `text`; None where it is no text of this template."""
         first, *others = self.literals
@@ -229,12 +233,14 @@ def _line(text: str, depth: int) -> str:
     made = [_clause(clause, depth) for clause, _ in parts]
     if depth == _DEEPEST and len(parts) > 1:
         made[0] = tags().get(made[0].strip(), made[0])
+        if parts[0][0] in ("error", "note"):
+            made[1] = tags().get(made[1].strip(), made[1])
     changed = [before != after for (before, _), after in zip(parts, made, strict=True)]
     if not any(changed):
         return text
     line = ""
     for i, (after, (_, joiner)) in enumerate(zip(made, parts, strict=True)):
-        beside = changed[i] or (i + 1 < len(changed) and changed[i + 1])
+        beside = changed[i] or (i + 1 < len(changed) and changed[i + 1]) or re.search(_CHINESE + "$", after)
         line += after + (_JOINED.get(joiner, "") if beside else joiner)
     if not changed[-1] and not _PROSE.search(parts[-1][0]):
         ended = _without_stop(line)
@@ -274,7 +280,7 @@ def _said(bare: str, depth: int) -> str | None:
     if not has_commas and (said := _listed(bare, depth, every=True)) is not None:
         return said
     for template, values in found:
-        made = {name: _line(value, depth - 1) for name, value in values.items()}
+        made = {name: value if template.is_code(name) else _line(value, depth - 1) for name, value in values.items()}
         if template.prose > 2 or not any(_unknown(values[name], made[name]) for name in made):
             return _filled(template.chinese, made)
     said = _bracketed(bare, depth)
@@ -304,7 +310,8 @@ def _listed(bare: str, depth: int, *, every: bool = False) -> str | None:
     parts = bare.split(", ")
     if len(parts) == 1:
         return None
-    said = [_line(part, depth - 1) for part in parts]
+    names = all(re.fullmatch(r"[\w.-]+", part) for part in parts)  # or keys, any of which may be a word elsewhere
+    said = parts if names else [_line(part, depth - 1) for part in parts]
     known = [a != b or not re.search("[A-Za-z]{2}", b) for a, b in zip(said, parts, strict=True)]
     changed = sum(a != b for a, b in zip(said, parts, strict=True))
     if changed < 1 + every or (every and not all(known)) or any(map(_PROSE.search, said)):
