@@ -179,6 +179,8 @@ def test_a_name_is_no_word() -> None:
 def test_what_a_library_says_is_not_half_translated() -> None:
     line = "Asks two questions: expected the node in a block, but found the end of it"
     assert in_chinese(f"a.yaml: not valid YAML: {line}") == f"a.yaml：不是有效的 YAML：{line}"
+    for theirs in ("the module is not there to be found", "Runs to the end.", "name 'X' is not defined"):
+        assert in_chinese(theirs) == theirs
 
 
 def test_a_long_line_takes_no_long_time() -> None:

@@ -28,6 +28,7 @@ _TWO_WORDS = re.compile(r"(?<![\w./`'-])[A-Za-z][a-z]+ [a-z]{2,}(?![\w./`'(:=-])
 _ITEM = r"(?:`[^`]+`|[\w./:-]+(?: = [\w./:-]+| \d+)?|…)"
 _NAMES = re.compile(rf"{_ITEM}(?:, {_ITEM})+")
 """Names, code or numbers with commas between them: in a Chinese sentence these are `、`."""
+_EVERYWHERE = frozenset("an and are at be by for from has have in is it no not of on or the there to was with".split())
 _SAID_OF_SOMETHING = re.compile("(is|are|was|has|have|does|did|cannot|could|must|needs|takes|holds|ends|claims) ")
 _DEEPEST = 6
 
@@ -110,6 +111,11 @@ class Template:
     def prose(self) -> int:
         """How many words it has."""
         return len(re.findall("[A-Za-z]{2,}", "".join(self.literals)))
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it has no word but such as stand in any English sentence."""
+        return set(re.findall("[A-Za-z]{2,}", "".join(self.literals))) <= _EVERYWHERE
 
     @property
     def key(self) -> str:
@@ -281,15 +287,17 @@ def _said(bare: str, depth: int) -> str | None:
         return said
     for template, values in found:
         made = {name: value if template.is_code(name) else _line(value, depth - 1) for name, value in values.items()}
-        if template.prose > 2 or not any(_unknown(values[name], made[name]) for name in made):
+        if template.prose > 2 or not any(_unknown(values[name], made[name], template) for name in made):
             return _filled(template.chinese, made)
     said = _bracketed(bare, depth)
     return _listed(bare, depth) if said is None else said
 
 
-def _unknown(value: str, made: str) -> bool:
+def _unknown(value: str, made: str, template: Template) -> bool:
     """Whether what stood in a field is English that was not found: then what stands around it was found by chance."""
-    left = re.findall(r"(?<![\w./`-])[a-z]{2,}(?![\w./`(-])", made)
+    left = re.findall(r"(?<![\w./`'-])[a-z]{2,}(?![\w./`'(-])", made)
+    if template.says_nothing and left and value == made and " " in value and not _NAMES.fullmatch(value):
+        return True
     return (_PROSE.search(value) is not None and len(left) > 1) or _TWO_WORDS.search(made) is not None
 
 
