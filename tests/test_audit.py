@@ -19,6 +19,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.protocols.asked import asked_judges
+from stumbling_blocks import stumbling_blocks
 
 CONSTANT = '''
 class Judge:
@@ -140,6 +141,14 @@ def test_the_page_has_everything_and_asks_nobody(made: Audit) -> None:
     assert page.count("data:image/webp;base64,") >= 40
     assert 'src="http' not in page
     assert made.passport.subject.wording in page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_the_page(made: Audit, scheme: str, browser: Any) -> None:
+    tab = browser.new_page(color_scheme=scheme)
+    tab.goto(made.page.as_uri())
+    assert not (found := stumbling_blocks(tab)), "\n".join(found)
+    tab.close()
 
 
 def test_its_report_is_its_page_again_from_the_records(made: Audit) -> None:

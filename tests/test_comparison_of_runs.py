@@ -402,9 +402,9 @@ def test_the_documentation_reads_the_example_rightly(whole: Run) -> None:
         f"The interval {signed_span(ac.ci95)} holds what is compatible with the data, and a true difference below "
         f"{ac.detectable:.2f} could well",
         f"takes {ac.needed['samples']} instructions on {ac.needed['clusters']} pictures",
-        f"15_steps is worse than distilled by {-bc.difference:.2f}. By itself the test gives {p_value(bc.p)}; among "
+        f"15_steps is worse than distilled by {-bc.difference:.2f}. Alone the test gives {p_value(bc.p)}; among "
         f"three it counts as {p_value(bc.p_adjusted)}.",
-        f"A - B in Physical looks like a finding ({p_value(physical.p)}) and is none among nine tests "
+        f"A - B in Physical looks like a finding ({p_value(physical.p)}) but is not one among nine tests "
         f"({p_value(physical.p_adjusted)}).",
         f"50_steps scores higher than 15_steps by {ab.difference:.2f} points (95 % CI {plain(ab.ci95)}; {ab.n} edits "
         f"of {ab.clusters} source images; p {paper(ab.p_adjusted)}, Holm-corrected over {len(comparison.pairs)} "

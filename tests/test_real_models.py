@@ -35,7 +35,7 @@ diffusion_model:
     model_name: "{models}/qwen-image-edit"
     device_ids: ["cpu:0"]
     dtype: "bfloat16"
-    num_inference_steps: 50
+    num_inference_steps: 8
     true_cfg_scale: 4.0
     negative_prompt: " "
     seed: 0
@@ -65,11 +65,12 @@ def verdicts(run: Run) -> list[tuple[object, ...]]:
 
 @pytest.fixture(scope="module")
 def shipped(tiny_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The shipped configuration for six GPUs, with only paths, canvas and devices changed, on two workers."""
+    """The shipped configuration for six GPUs, with only paths, canvas, steps and devices changed, on two workers."""
     overrides = [
         f"benchmark.data_path={REAL / 'benchmark.json'}",
         f"diffusion_model.params.model_name={tiny_models / 'qwen-image-edit'}",
         "diffusion_model.params.canvas=4096",
+        "diffusion_model.params.num_inference_steps=8",
         f"reward_model.params.model_name={tiny_models / 'qwen3-vl-moe'}",
     ]
     folder = tmp_path_factory.mktemp("shipped")
@@ -82,6 +83,7 @@ def shipped(tiny_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     )
 
 
+@pytest.mark.models
 def test_the_shipped_configuration_for_six_gpus_runs_on_two_workers(shipped: Run) -> None:
     assert shipped.summary["coverage"]["by_status"] == {"ok": 5}
     assert shipped.reached
@@ -94,6 +96,7 @@ def test_the_shipped_configuration_for_six_gpus_runs_on_two_workers(shipped: Run
     assert {edit.device for edit in shipped.results.edits} <= {"cpu:0", "cpu:1"}
 
 
+@pytest.mark.models
 def test_the_base_systems_own_file_runs_as_it_is_with_its_judge_in_a_conda_environment(
     shipped: Run, tiny_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +122,7 @@ def test_the_base_systems_own_file_runs_as_it_is_with_its_judge_in_a_conda_envir
     assert "judge:qwen3_vl" in log
 
 
+@pytest.mark.models
 @pytest.mark.skipif(not JUDGE.exists(), reason="`make test` makes this environment")
 def test_a_judge_in_an_environment_without_anything_of_ours_gives_the_same_answers(
     shipped: Run, tiny_models: Path, tmp_path: Path

@@ -71,9 +71,6 @@ _ORIENTATION = 0x0112  # the EXIF tag
 
 _ASPECT_TOLERANCE = 1.05
 
-SMALL_SIDE = 512
-"""Pixels of the longest side of a small copy."""
-
 GREY = (128, 128, 128)
 """What a blank is filled with: middle grey, for black counts as a failed edit."""
 
@@ -286,30 +283,6 @@ def write_png(image: Image.Image, path: str | os.PathLike[str]) -> PngFile:
     rgb.save(buffer, "PNG", compress_level=1, compress_type=3)
     write_durably(buffer.getbuffer(), path)
     return PngFile(os.fspath(path), buffer.getbuffer().nbytes, rgb.width, rgb.height, pixel_digest(rgb))
-
-
-def small_copy(image: Image.Image) -> bytes:
-    """The picture as a WebP of at most `SMALL_SIDE` pixels a side, from which pages make theirs without opening it."""
-    small = as_rgb(image).copy()
-    small.thumbnail((SMALL_SIDE, SMALL_SIDE), Image.Resampling.LANCZOS, reducing_gap=2.0)
-    small.info = {}
-    buffer = io.BytesIO()
-    small.save(buffer, "WEBP", quality=78, method=2)
-    return buffer.getvalue()
-
-
-def keep_small_copy(image: Image.Image, folder: str, digest: str) -> None:
-    """Keeps a small copy of the picture that `digest` stands for; where that cannot be done, there is none."""
-    path = Path(folder, small_copy_name(digest))
-    with contextlib.suppress(OSError, ValueError, KeyError, MemoryError):  # KeyError: a Pillow without WebP
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(small_copy(image))  # one that a kill cut short cannot be opened, and is made again
-
-
-def small_copy_name(digest: str) -> str:
-    """The name of its file."""
-    return f"{digest[:32]}.webp"
 
 
 def write_durably(data: bytes | memoryview, path: str | os.PathLike[str]) -> None:

@@ -24,7 +24,7 @@ from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.comparable import NOTES, Note
 from small_columns import column, drawn, failing
 
-FEW_IMAGES = "With fewer than 24 source images there is no interval, and a difference counts only"
+FEW_IMAGES = "With fewer than 24 source images a difference has no interval, and counts only"
 CATEGORIES = ("physical", "environmental", "social") * 30
 WORDS = "影子与光线一致，但边缘略有瑕疵；The shadow follows the light, but its edge bleeds slightly into the sky."
 

@@ -4,13 +4,12 @@ import json
 import math
 import random
 import statistics
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from edit_eval.records import Judgement, Scale, Scoring, Status
+from edit_eval.records import Scale, Scoring, Status
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.summary import summarise
 
@@ -213,33 +212,6 @@ def test_the_document_is_plain_json_and_the_same_in_any_order(make_sample, make_
     summary = summarise(run)
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert json.dumps(summarise(replace(run, judgements=tuple(shuffled)))) == json.dumps(summary)
-
-
-def test_a_hundred_thousand_judgements(make_sample, make_results):
-    samples = tuple(
-        make_sample(index, category="abcde"[index % 5], source=index // 3, tags=(f"t{index % 10}",))
-        for index in range(50_000)
-    )
-    judgements = tuple(
-        Judgement(
-            sample_id=of.id,
-            category=of.category,
-            edit_model=edit_model,
-            judge="j",
-            edit_seed=0,
-            repeat=0,
-            headline="score",
-            status=Status.OK,
-            scores={"score": of.index % 11},
-        )
-        for edit_model in ("a", "b")
-        for of in samples
-    )
-    run = replace(make_results([], {("a", "j"): [], ("b", "j"): []}), samples=samples, judgements=judgements)
-    begin = time.process_time()
-    summary = summarise(run)
-    assert time.process_time() - begin < 4.0  # about one second on a quiet machine
-    assert summary["coverage"]["scored"] == 100_000
 
 
 def test_the_mean_of_categories_has_the_interval_of_its_own_weights(make_sample, make_results):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +16,9 @@ from edit_eval.reporting.progress.view import Count, DeviceView, MeanSoFar, Snap
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.viewer.raters_page import write_raters_page
+from stumbling_blocks import stumbling_blocks
 from viewer.large_run import write_large_run
 from viewer.served import Viewer
-
-pytest.importorskip("axe_playwright_python")
-
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-LOOK = """async (rules) => {
-  const found = await axe.run(document, { runOnly: rules, resultTypes: ['violations'] });
-  return found.violations.flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.target} ${node.failureSummary}`));
-}"""
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    return files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -59,48 +46,42 @@ def on_runs(runs: Path) -> Iterator[Viewer]:
         yield started
 
 
-def found(tab: Any, axe: str) -> list[str]:
-    if not tab.evaluate("() => 'axe' in window"):
-        tab.evaluate(axe)
-    return [f"{tab.url}: {one}" for one in tab.evaluate(LOOK, RULES)]
-
-
-def in_both(tab: Any, axe: str, when: str) -> list[str]:
+def in_both(tab: Any, when: str) -> list[str]:
     """Light and dark, English and Chinese."""
     faults = []
     for theme, language in (("light", "en"), ("dark", "zh")):
         tab.select_option("#theme", theme)
         tab.click(f"#language button[value={language}]")
-        faults += [f"{when}, {theme}, {language}: {one}" for one in found(tab, axe)]
+        faults += [f"{when}, {theme}, {language}: {one}" for one in stumbling_blocks(tab)]
     return faults
 
 
-def test_axe_finds_nothing(on_runs: Viewer, runs: Path, axe: str, open_tab: Callable[..., Any]) -> None:
+def test_axe_finds_nothing(on_runs: Viewer, runs: Path, open_tab: Callable[..., Any]) -> None:
     base = f"{on_runs.address}/run/{on_runs.id_of('one')}"
     tab = open_tab(on_runs.address)
     tab.set_default_timeout(120_000)
     tab.locator(".run-card .dot").nth(1).wait_for()
-    faults = in_both(tab, axe, "list")
+    faults = in_both(tab, "list")
     tab.goto(f"{on_runs.address}/compare/{on_runs.id_of('one')}/{on_runs.id_of('other')}")
     tab.locator(".card").first.wait_for()
-    faults += [f"compared: {one}" for one in found(tab, axe)]
+    faults += [f"compared: {one}" for one in stumbling_blocks(tab)]
     tab.goto(f"{base}/vote")
-    faults += [f"who votes: {one}" for one in found(tab, axe)]
+    faults += [f"who votes: {one}" for one in stumbling_blocks(tab)]
     for address in (f"{base}/vote", (runs / "votes.html").as_uri()):
         tab.goto(address)
         tab.fill("#rater", "Ann")
         tab.keyboard.press("Enter")
         tab.locator(".vote-pictures img").nth(2).wait_for()
-        faults += in_both(tab, axe, "pair")
+        faults += in_both(tab, "pair")
     tab.goto(base)
     tab.locator(".card").first.wait_for()
-    faults += in_both(tab, axe, "report")
+    faults += in_both(tab, "report")
     tab.locator(".card a").first.click()
     tab.locator("#stage img").first.wait_for()
     for theme in ("light", "dark"):
         tab.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
-        faults += [f"detail, {theme}: {one}" for one in found(tab, axe)]
+        faults += [f"detail, {theme}: {one}" for one in stumbling_blocks(tab)]
     tab.goto(f"{on_runs.address}/run/{on_runs.id_of('at_work')}")
     tab.locator("#live .bar").first.wait_for()
-    faults += in_both(tab, axe, "at work")
+    faults += in_both(tab, "at work")
     assert not faults, "\n".join(faults)

@@ -75,12 +75,33 @@ ORIGINS = [
 METHODS = ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND"]
 FRAMED = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}
 
+SELECTIONS = [
+    "",
+    "?samples=",
+    "?samples=../../etc/passwd",
+    "?samples=999999",
+    "?samples=0-9999999",
+    "?samples=3-1",
+    "?samples=-1",
+    "?samples=0,,1",
+    "?samples=1e3",
+    "?samples=%D9%A1",  # a digit, but none of ours
+    "?samples=0%00",
+    "?samples=0&samples=%0a",
+    "?places=0",
+    "?samples=" + "0," * 2400 + "x",
+]
+
 REQUESTS: list[tuple[str, str, dict[str, str], bytes]] = [
     *(("GET", path, {}, b"") for path in PATHS),
     *(("GET", "/", {"Host": host}, b"") for host in HOSTS),
     *(("GET", "/run/{run}", {"Origin": origin}, b"") for origin in ORIGINS),
     *((method, "/run/{run}", {}, b"") for method in METHODS),
     *(("POST", path, {"Origin": OURS, **JSON}, b"{}") for path in ("/", "/events", "/run/{run}/edit", "/compare/a/b")),
+    *(("GET", f"/run/{{run}}/selection{query}", {}, b"") for query in SELECTIONS),
+    ("GET", "/run/{run}/selection?samples=0", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, b""),
+    ("GET", "/run/{run}/selection?samples=0", {"Origin": "http://evil.example"}, b""),
+    ("POST", "/run/{run}/selection?samples=0", {"Origin": OURS, **JSON}, b"{}"),
     ("GET", "/", {"Content-Length": "2"}, b"{}"),
     ("GET", "/", {"Transfer-Encoding": "chunked"}, b"0\r\n\r\n"),
     ("GET", "/" + "a" * 5000, {}, b""),

@@ -109,7 +109,7 @@ class DiffusersModel:
             if self.canvas is not None and self.canvas < SHORTEST_SIDE**2:
                 raise ValueError(f"canvas: {self.canvas} pixels; at least {SHORTEST_SIDE**2} are needed")
             if self.size is not None and self.canvas is not None:
-                raise ValueError("size: it stands beside `canvas`; give one of the two")
+                raise ValueError("size: it is given together with `canvas`; give one of the two")
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters

@@ -22,11 +22,12 @@ from edit_eval.reporting.page.entries import Entry, controls_are_off, controls_o
 from edit_eval.reporting.page.gallery import Pictures
 from edit_eval.reporting.page.rendering import groups_of, template_environment
 from edit_eval.reporting.page.texts import judgement_status, named_score, text
-from edit_eval.reporting.page.thumbnails import Size, thumbnails
+from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.reporting.passports import passport_lines
 from edit_eval.reporting.tables import coverage_line
 from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.reporting.verdict import verdict_lines
+from edit_eval.small_copies import Size
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
 """How many samples have their pictures shown, of how many edit models; rows of the table; notes."""

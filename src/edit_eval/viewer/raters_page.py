@@ -13,7 +13,8 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.records import Sample
 from edit_eval.reporting.page.export import SIDE, in_limits, written_whole
-from edit_eval.reporting.page.thumbnails import Size, thumbnails
+from edit_eval.reporting.page.thumbnails import thumbnails
+from edit_eval.small_copies import Size
 from edit_eval.store.votes import PAGES, Asked, Ballot, VoteLine, read_asked, read_votes
 from edit_eval.viewer.following import Following
 from edit_eval.viewer.pages import plain_page

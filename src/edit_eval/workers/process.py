@@ -30,8 +30,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from edit_eval.judges.contract import Form
-from edit_eval.pictures import check_edit, formats, keep_small_copy, own_copy, write_png
+from edit_eval.pictures import check_edit, formats, own_copy, write_png
 from edit_eval.privacy import secrets_of
+from edit_eval.small_copies import Size, keep_small_copy
 from edit_eval.workers.failures import kind_of, one_line
 from edit_eval.workers.lacking import lacking
 from edit_eval.workers.lifetime import bind_to_engine
@@ -335,11 +336,12 @@ class Worker:
     def _write_edit(self, task: Message, source: Any, edited: Any) -> Message:
         flags = check_edit(edited, source)
         file = write_png(edited, task["output"])
-        if folder := task.get("thumbnails"):
-            keep_small_copy(edited, folder, file.pixels)
+        if wanted := task.get("small_copies"):
+            folder, size = wanted["folder"], Size(wanted["side"], wanted["file_bytes"])
+            keep_small_copy(edited, folder, file.pixels, size)
             digest = next((one.get("digest") for one in task["pictures"] if one["name"] == "source"), "")
             if digest:
-                keep_small_copy(source, folder, digest)
+                keep_small_copy(source, folder, digest, size)
         return {
             "pixels": file.pixels,
             "width": file.width,

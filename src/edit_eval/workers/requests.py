@@ -1,7 +1,8 @@
 """What a task is about, as a model is handed it: pictures opened, seen to be the right ones, and shown as asked.
 
 A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction`, `seed`, `sample`, `output` (path);
-    perhaps `thumbnails`, the folder where small copies of edit and source are kept for reports.
+    perhaps `small_copies`: the `folder` where those of edit and source are kept for reports, and their size (`side`,
+    `file_bytes`).
 A task to judge: `requests`, a list of `system`, `user`, `form`, `question`, `seed`, `sample`, `edit_model`,
     `edit_seed`, `repeat`, `reading`, `instruction`, `category`, perhaps `labels` or `schema`, and `pictures`. Each of
     these has a `name`, `steps` (see `edit_eval.pictures.with_steps`; `["like", PICTURE]` for a size that is another

@@ -35,7 +35,8 @@ def test_an_edit_is_ordered_with_all_that_a_worker_needs(desk: Desk) -> None:
     edit = desk.matrix.edits[0]
     output = desk.directory.path / "images" / "painter" / f"s0-{edit.key[:12]}.png"
     files = {"pictures": [{"name": "source", "path": "/sources/0.png", "digest": ""}], "output": str(output)}
-    kept = {"thumbnails": str(desk.directory.path / "report" / "thumbnails")}
+    copies = {"folder": str(desk.directory.path / "report" / "thumbnails"), "side": 512, "file_bytes": 64_000}
+    kept = {"small_copies": copies}
     about = {"instruction": "do 0", "seed": 0, "sample": "s0", **kept}
     assert order == {"do": "run", "task": 0, "kind": "edit", **files, **about}
     assert output.parent.is_dir(), "the worker only writes"

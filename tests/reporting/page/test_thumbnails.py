@@ -2,13 +2,17 @@ import base64
 import io
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from edit_eval.pictures import keep_small_copy, open_picture, small_copy_name
-from edit_eval.reporting.page.thumbnails import PAGE_BUDGET, Size, size_for, thumbnail, thumbnails
+from edit_eval.pictures import open_picture
+from edit_eval.records import Status
+from edit_eval.reporting.page.thumbnails import thumbnail, thumbnails
+from edit_eval.small_copies import PAGE_BUDGET, Size, keep_small_copy, size_for, size_of_run, small_copy_name
+from reporting.reported_runs import build_run
 
 SIZE = Size(side=64, file_bytes=20_000)
 
@@ -97,25 +101,38 @@ def test_thumbnails_are_made_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest
     assert len(list(coming)) == 499
 
 
-def test_a_kept_copy_gives_the_same_bytes_whoever_made_it(tmp_path: Path) -> None:
-    noise(700, 500).save(tmp_path / "a.png")
-    keep_small_copy(open_picture(tmp_path / "a.png"), str(tmp_path / "workers"), "ab" * 32)
-    ours, theirs = tmp_path / "ours" / small_copy_name("ab" * 32), tmp_path / "workers" / small_copy_name("ab" * 32)
-    size = Size(side=300, file_bytes=9_000)
-    first = thumbnail(tmp_path / "a.png", size, ours)
-    assert ours.read_bytes() == theirs.read_bytes()
-    assert first == thumbnail(tmp_path / "a.png", size, ours) == thumbnail(tmp_path / "a.png", size, theirs)
-    assert len(first or b"") <= 9_000
-    assert opened(first).size[0] <= 300
-
-
-def test_a_kept_copy_spares_the_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kept_copy_is_the_thumbnail_whoever_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from edit_eval.reporting.page import thumbnails as module
 
     noise(700, 500).save(tmp_path / "a.png")
-    made = thumbnail(tmp_path / "a.png", SIZE, tmp_path / "kept.webp")
+    size = Size(side=300, file_bytes=9_000)
+    keep_small_copy(open_picture(tmp_path / "a.png"), str(tmp_path / "workers"), "ab" * 32, size)
+    ours, theirs = tmp_path / "ours" / small_copy_name("ab" * 32), tmp_path / "workers" / small_copy_name("ab" * 32)
+    first = thumbnail(tmp_path / "a.png", size, ours)
+    assert ours.read_bytes() == theirs.read_bytes() == first == thumbnail(tmp_path / "a.png", size)
+    assert len(first or b"") <= 9_000
+    assert opened(first).size[0] <= 300
     monkeypatch.setattr(module, "open_picture", None)
-    assert thumbnail(tmp_path / "a.png", SIZE, tmp_path / "kept.webp") == made
+    monkeypatch.setattr(module, "small_copy", None)
+    assert thumbnail(tmp_path / "a.png", size, theirs) == first
+
+
+@pytest.mark.parametrize(("kept_at", "wanted", "shown"), [(300, 200, 200), (300, 320, 300), (100, 300, 300)])
+def test_a_copy_for_another_page_serves_where_it_is_large_enough(
+    kept_at: int, wanted: int, shown: int, tmp_path: Path
+) -> None:
+    Image.linear_gradient("L").resize((700, 500)).save(tmp_path / "a.png")
+    keep_small_copy(open_picture(tmp_path / "a.png"), str(tmp_path), "ab" * 32, Size(kept_at, 64_000))
+    kept = tmp_path / small_copy_name("ab" * 32)
+    assert opened(thumbnail(tmp_path / "a.png", Size(wanted, 64_000), kept)).width == shown
+    assert opened(kept.read_bytes()).width == max(kept_at, shown)  # a larger one is not lost
+
+
+def test_the_size_of_a_run_is_known_before_its_first_edit(tmp_path: Path) -> None:
+    done = build_run(tmp_path, samples=6, size=(16, 12), edit_models=("first", "second"))
+    to_come = [replace(edit, status=Status.PENDING, image="", pixels="") for edit in done.edits]
+    assert size_of_run(done.samples, done.edits) == size_of_run(done.samples, to_come) == size_for(18)
+    assert size_of_run(done.samples * 300, done.edits * 300).side < 350
 
 
 @pytest.mark.parametrize("what", ["older", "damaged", "cut short", "a link"])

@@ -172,7 +172,7 @@ def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
     for need in needs:
         if need["error"] and not (torchvision and "torchvision" in need["error"]):
             text = f"{need['name']} in {python} cannot be imported: {need['error']}"
-            findings.append(problem(text, f"install it anew: {install_line(python, [need['name']], has_pip)}"))
+            findings.append(problem(text, f"reinstall it: {install_line(python, [need['name']], has_pip)}"))
     return findings
 
 

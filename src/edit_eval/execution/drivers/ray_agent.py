@@ -331,7 +331,7 @@ class Agent:
                 ours = self._files.folder / f"{worker}-{order['task']}.png"
                 self._outputs[worker, order["task"]] = order["output"], ours
                 order["output"] = str(ours)
-                order.pop("thumbnails", None)  # a folder of the engine's machine; the report makes what is missing
+                order.pop("small_copies", None)  # a folder of the engine's machine; the report makes what is missing
         self._driver.submit(worker, order)
         return True
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple, Protocol
 
 from edit_eval.execution.engine.workload import edit_of, is_left, settled, waited_for
 from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.small_copies import size_of_run
 from edit_eval.store.matrix import Matrix, Shown
 from edit_eval.store.recall import ADDRESS, edit_record, where_of
 from edit_eval.store.run_directory import RunDirectory
@@ -58,6 +59,8 @@ class Recorder:
         self._left: set[int] = set()  # what is left for another start, as `Work` knows it
         self._ordered: dict[int, Ordered] = {}
         work.in_vain = self.in_vain
+        folder, size = os.path.abspath(directory.thumbnails), size_of_run(matrix.samples, matrix.edits)
+        self._small_copies = {"folder": folder, **asdict(size)}
 
     def in_vain(self, task: Task) -> bool:
         """Whether a task that could start has nothing to work on.
@@ -107,7 +110,7 @@ class Recorder:
                 "seed": edit.seed,
                 "sample": sample.id,
                 "output": os.path.abspath(output),
-                "thumbnails": os.path.abspath(self._directory.thumbnails),
+                "small_copies": self._small_copies,
             }
         asked = [cell for cell in task.units if self._matrix.can_be_asked(cell)]
         for cell in (cell for cell in task.units if cell not in asked):  # a picture of theirs is being made again

@@ -31,7 +31,16 @@ from edit_eval.pictures import write_durably
 from edit_eval.user_cache import cache_folder
 
 LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained")
-FILES = ("__init__.py", "errors.py", "privacy.py", "records.py", "pictures.py", "user_cache.py", "hub.py")
+FILES = (
+    "__init__.py",
+    "errors.py",
+    "privacy.py",
+    "records.py",
+    "pictures.py",
+    "small_copies.py",
+    "user_cache.py",
+    "hub.py",
+)
 START = """import sys
 sys.path[:] = [sys.argv.pop(1)] + [p for p in sys.path if p]
 try:

@@ -28,7 +28,9 @@ _TWO_WORDS = re.compile(r"(?<![\w./`'-])[A-Za-z][a-z]+ [a-z]{2,}(?![\w./`'(:=-])
 _ITEM = r"(?:`[^`]+`|[\w./:-]+(?: = [\w./:-]+| \d+)?|…)"
 _NAMES = re.compile(rf"{_ITEM}(?:, {_ITEM})+")
 """Names, code or numbers with commas between them: in a Chinese sentence these are `、`."""
-_EVERYWHERE = frozenset("an and are at be by for from has have in is it no not of on or the there to was with".split())
+_EVERYWHERE = set(
+    re.findall(r"\w+", "an and are at be by for from has have in is it no not of on or the there to was with")
+)
 _SAID_OF_SOMETHING = re.compile("(is|are|was|has|have|does|did|cannot|could|must|needs|takes|holds|ends|claims) ")
 _DEEPEST = 6
 

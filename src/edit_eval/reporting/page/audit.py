@@ -18,7 +18,8 @@ from edit_eval.reporting.page.files import whole
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import template_environment
 from edit_eval.reporting.page.texts import short_category
-from edit_eval.reporting.page.thumbnails import size_for, thumbnails
+from edit_eval.reporting.page.thumbnails import thumbnails
+from edit_eval.small_copies import size_for
 from edit_eval.statistics.audit.findings import Findings
 from edit_eval.statistics.audit.measure import average
 from edit_eval.statistics.audit.order import axes

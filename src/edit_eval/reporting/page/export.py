@@ -20,8 +20,9 @@ from edit_eval.records import Results
 from edit_eval.reporting.page.files import write_tables
 from edit_eval.reporting.page.gallery import Pictures
 from edit_eval.reporting.page.page import portable_page
-from edit_eval.reporting.page.thumbnails import Size, thumbnail
+from edit_eval.reporting.page.thumbnails import thumbnail
 from edit_eval.reporting.selection import selected
+from edit_eval.small_copies import Size
 from edit_eval.statistics.summary import summarise
 
 SIDE = 1024

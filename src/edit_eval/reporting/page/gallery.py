@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from edit_eval.pictures import small_copy_name
 from edit_eval.records import Edit, Judgement, Reading, Results, Sample
 from edit_eval.reporting.page.entries import entries
 from edit_eval.reporting.page.texts import LANGUAGES, name_of, named_score
+from edit_eval.small_copies import small_copy_name
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 

@@ -38,9 +38,10 @@ from edit_eval.reporting.page.gallery import Pictures, Shown, gallery
 from edit_eval.reporting.page.links import to_part
 from edit_eval.reporting.page.rendering import template_environment, told_of
 from edit_eval.reporting.page.texts import LANGUAGES, name_of, scale_words, score_name, text, texts
-from edit_eval.reporting.page.thumbnails import Size, size_for, thumbnails
+from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.reporting.page.vega import vega
 from edit_eval.reporting.page.verdict import verdict_told
+from edit_eval.small_copies import Size, size_of_run
 
 _STYLES = ("page.css", "verdict.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"
@@ -133,7 +134,7 @@ def _parts(
     yield embedded_json(data)
     yield scripts
     if isinstance(pictures, Pictures):
-        yield from _thumbnails(pictures, size or size_for(len(pictures.paths)))
+        yield from _thumbnails(pictures, size or size_of_run(results.samples, results.edits))
     yield end
 
 
