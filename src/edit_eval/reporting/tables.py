@@ -96,21 +96,22 @@ def coverage_line(summary: Mapping[str, Any], language: str = "en") -> Text:
         text("coverage.short", language, scored=coverage["scored"], total=coverage["total"]),
         style="bold" if complete else f"bold {_PROBLEM}",
     )
+    unit, gap = (" 个", "") if language == "zh" else (" ", " ")
     unscored = [
-        f"{count} {text(judgement_status(status), language)}"
+        f"{count}{unit}{text(judgement_status(status), language)}"
         for status, count in (coverage.get("by_status") or {}).items()
         if status != "ok" and count
     ]
     if unscored:
         parts = text("list.separator", language).join(unscored)
-        line.append(" " + text("coverage.rest", language, parts=parts), style="not bold")
+        line.append(gap + text("coverage.rest", language, parts=parts), style="not bold")
     if again := coverage.get("asked_again"):
-        line.append(" " + text("coverage.again", language, again=again, scored=coverage["scored"]), style="not bold")
+        line.append(gap + text("coverage.again", language, again=again, scored=coverage["scored"]), style="not bold")
     if not coverage.get("reached", True):
         required = formats.share(coverage["required"], 1)
-        line.append(" " + text("coverage.below", language, required=required), style="bold")
+        line.append(gap + text("coverage.below", language, required=required), style="bold")
     if summary.get("status") != "complete":
-        line.append(" " + text("run.incomplete", language), style="not bold")
+        line.append(gap + text("run.incomplete", language), style="not bold")
     return line
 
 

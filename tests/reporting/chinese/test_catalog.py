@@ -183,6 +183,15 @@ def test_what_a_library_says_is_not_half_translated() -> None:
         assert in_chinese(theirs) == theirs
 
 
+def test_the_words_of_an_error_are_its_librarys() -> None:
+    retired = "note: edit model m on cpu:0 has been retired: OSError: no space left"
+    assert in_chinese(retired) == "注意：cpu:0 上的编辑模型 m 已停用：OSError: no space left"
+    bug = "error: ValueError: it is empty (this is a bug in edit-eval; `--debug` shows the traceback)"
+    assert in_chinese(bug) == "错误：ValueError: it is empty（这是 edit-eval 的缺陷；`--debug` 可显示调用栈）"
+    ours = "error: pilot: LoadError: no such file: x (the score 99 is outside 0 to 10)"
+    assert in_chinese(ours) == "错误：试跑：LoadError：没有这个文件：x（分数 99 超出 0 至 10 的范围）"
+
+
 def test_a_long_line_takes_no_long_time() -> None:
     """Looked for by a word that it has: the work grows with the line, not with the catalog times the line."""
     assert len(candidates("so many words " * 200)) < len(templates()) / 20

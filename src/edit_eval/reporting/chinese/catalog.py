@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from edit_eval import errors
+
 LONGEST = 4_000
 """Characters of a line beyond which nobody looks for its templates."""
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -28,9 +30,7 @@ _TWO_WORDS = re.compile(r"(?<![\w./`'-])[A-Za-z][a-z]+ [a-z]{2,}(?![\w./`'(:=-])
 _ITEM = r"(?:`[^`]+`|[\w./:-]+(?: = [\w./:-]+| \d+)?|…)"
 _NAMES = re.compile(rf"{_ITEM}(?:, {_ITEM})+")
 """Names, code or numbers with commas between them: in a Chinese sentence these are `、`."""
-_EVERYWHERE = set(
-    re.findall(r"\w+", "an and are at be by for from has have in is it no not of on or the there to was with")
-)
+_EVERYWHERE = re.compile("an?|and|are|at|be|by|for|from|has|have|in|is|it|no|not|of|on|or|the|there|to|was|with")
 _SAID_OF_SOMETHING = re.compile("(is|are|was|has|have|does|did|cannot|could|must|needs|takes|holds|ends|claims) ")
 _DEEPEST = 6
 
@@ -117,7 +117,7 @@ class Template:
     @property
     def says_nothing(self) -> bool:
         """Whether it has no word but such as stand in any English sentence."""
-        return set(re.findall("[A-Za-z]{2,}", "".join(self.literals))) <= _EVERYWHERE
+        return all(map(_EVERYWHERE.fullmatch, re.findall("[A-Za-z]{2,}", "".join(self.literals))))
 
     @property
     def key(self) -> str:
@@ -126,8 +126,8 @@ class Template:
         return max(free, key=len, default="")
 
     def is_code(self, name: str) -> bool:
-        """Whether backticks stand around a field: then it is somebody's name, whatever word it is."""
-        return f"`{{{name}}}`" in self.english
+        """Whether a field stands in backticks or behind a flag: then it is a name, whatever word it is."""
+        return re.search(rf"`{{{name}}}`|--[\w-]+ {{{name}}}", self.english) is not None
 
     def values(self, text: str) -> dict[str, str] | None:
         """What stands in the fields of `text`; None where it is no text of this template."""
@@ -152,7 +152,8 @@ class Template:
         if _counts(name):
             return _NUMBER.fullmatch(value) is not None
         if value:
-            return not value.startswith("= ")  # `category = type`: a pair, and nothing is said of it
+            pair = value.startswith("= ")  # `category = type`: nothing is said of it
+            return not pair and value.count("(") == value.count(")")
         here = "{" + name + "}"
         before, _, after = self.english.partition(here)
         return bool(before and not before[-1].isspace()) or bool(after and not after[0].isspace())
@@ -238,22 +239,41 @@ def _line(text: str, depth: int) -> str:
     if whole := _known_whole(text):
         return whole
     parts = clauses(text)
-    made = [_clause(clause, depth) for clause, _ in parts]
+    made = [
+        _theirs(clause, depth)
+        if i and parts[i - 1][1] == ": " and _is_theirs(parts[i - 1][0])
+        else _clause(clause, depth)
+        for i, (clause, _) in enumerate(parts)
+    ]
     if depth == _DEEPEST and len(parts) > 1:
         made[0] = tags().get(made[0].strip(), made[0])
-        if parts[0][0] in ("error", "note"):
-            made[1] = tags().get(made[1].strip(), made[1])
+        if parts[0][0] in ("error", "note") and parts[1][0] == "pilot":
+            made[1] = tags()["pilot"]
     changed = [before != after for (before, _), after in zip(parts, made, strict=True)]
     if not any(changed):
         return text
     line = ""
     for i, (after, (_, joiner)) in enumerate(zip(made, parts, strict=True)):
-        beside = changed[i] or (i + 1 < len(changed) and changed[i + 1]) or re.search(_CHINESE + "$", after)
+        beside = any(changed[i : i + 2]) or bool(re.search(_CHINESE + "$", after))
+        beside = beside and not (joiner == ": " and _is_theirs(parts[i][0]))
         line += after + (_JOINED.get(joiner, "") if beside else joiner)
     if not changed[-1] and not _PROSE.search(parts[-1][0]):
         ended = _without_stop(line)
         line = ended + "。" if ended != line else line
     return line
+
+
+def _is_theirs(clause: str) -> bool:
+    """Whether it is the class of an error of Python's or of a library's, so that what follows are its own words."""
+    found = re.search(r"\b([A-Z]\w*(?:Error|Exception))$", clause)
+    return found is not None and not hasattr(errors, found[1])
+
+
+def _theirs(text: str, depth: int) -> str:
+    """A library's words, and in brackets behind them what the program says of them."""
+    head, opened, inside = text.rpartition(" (")
+    said = _line(inside[:-1], depth - 1) if opened and inside.endswith(")") and _TWO_WORDS.search(inside) else inside
+    return text if said == inside or _TWO_WORDS.search(said) else f"{head}（{said}）"
 
 
 def _known_whole(text: str) -> str:
