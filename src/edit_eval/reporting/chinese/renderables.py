@@ -17,7 +17,7 @@ from rich.text import Text
 from edit_eval.reporting.chinese.spoken import said_word, spoken
 
 _WIDE = r"\u2e80-\u9fff\uff00-\uffef"
-_PIECE = re.compile(rf"[（“《]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[，。；：、！？）》”…]*\s*|\s+")
+_PIECE = re.compile(rf"[（“《\[]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[，。；：、！？）》”…]*\s*|\s+")
 """What stays together on a line."""
 
 
