@@ -13,12 +13,16 @@ from pathlib import Path
 import yaml
 
 import edit_eval
+from edit_eval.config.components import built_in, describe
+from edit_eval.config.shipped import shipped, summary
 from edit_eval.reporting.chinese.catalog import clauses
+from edit_eval.reporting.components import PRESET_FACTS
 
 SRC = Path(edit_eval.__file__).parent
 APART = yaml.safe_load((Path(__file__).parent / "reporting/chinese/not_for_people.yaml").read_text(encoding="utf-8"))
 """What is no text for a person: `files`, `calls` (whose arguments are none), `keywords`, and single `texts` by
-file; `through` are functions whose first argument gives a field its name."""
+file; `names` are what components say of themselves in names alone; `through` are functions whose first argument gives
+a field its name."""
 MOST = 16
 """Variants of one expression that are looked at."""
 VERBS = r"cli\.py|verbs/.*"
@@ -58,7 +62,30 @@ def texts() -> tuple[Text, ...]:
             for bare in bared_clauses(words):
                 if wordy(bare) and shape(bare) not in apart and shape(words.strip()) not in apart:
                     found.setdefault(shape(bare), Text(named(bare), name, line))
+    for name, words in of_components():
+        if words.endswith(":") or (wordy(words) and words not in APART["names"]):
+            found.setdefault(words, Text(words, f"edit-eval {name}", 1))
     return tuple(found.values())
+
+
+def of_components() -> Iterator[tuple[str, str]]:
+    """Where it is shown, and the whole text, of all that built-in components and configurations say of themselves."""
+    for path in shipped().values():
+        yield "list", whole(summary(path))
+    yield from (("describe diffusers", f"{name}:") for name in PRESET_FACTS)
+    for kind, names in built_in().items():
+        for name in names:
+            (one,) = (found for found in describe(name) if found.kind == kind)
+            assert not one.problem, one.problem
+            said = [one.summary, *one.about.values(), *(f"{fact}:" for fact in one.about)]
+            said += [parameter.doc for parameter in one.parameters]
+            said += [preset[key] for preset in one.presets for key in ("family", *PRESET_FACTS.values())]
+            yield from ((f"describe {name}", whole(words)) for words in said)
+
+
+def whole(words: str) -> str:
+    """A text as the catalog has it where it is looked up whole: without its full stop."""
+    return words if words.endswith("..") else words.removesuffix(".")
 
 
 def bared_clauses(words: str) -> list[str]:

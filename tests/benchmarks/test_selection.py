@@ -127,7 +127,7 @@ def test_bad_samples_are_all_named() -> None:
     one = (*SAMPLES, sample(6, "social", "", fault="bad base64"))
     with pytest.raises(BenchmarkError) as caught:
         refuse_bad(one)
-    assert str(caught.value) == ("sample 6 (s6): bad base64; fix the file, or set benchmark.on_bad_sample: skip")
+    assert str(caught.value) == ("sample 6 (s6): bad base64; fix the file, or set `benchmark.on_bad_sample: skip`")
     two = (sample(7, "social", "", fault="cut off"), *one)
     said = r"^pairs\.json: sample 7 \(s7\): cut off \(and 1 more bad sample\); fix"
     with pytest.raises(BenchmarkError, match=said) as caught:

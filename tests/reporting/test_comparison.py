@@ -420,9 +420,9 @@ def test_notes_are_said_in_both_languages_and_records_as_they_are() -> None:
     assert [text(f"compare.note.{note.kind}", "en", **used[note.kind]) for note in notes] == notes
     file = io.StringIO()
     print_comparison(comparison, Console(file=file, width=400, color_system=None), language="zh")
-    assert "提示：night 尚未完成：12 个评分中还差 3 个\n" in file.getvalue()
-    assert "提示：x: 2 damaged lines\n" in file.getvalue()
-    assert "提示：评审 strict，于 night：未经检验\n" in file.getvalue()
+    assert "注意：night 尚未完成：12 个评分中还差 3 个\n" in file.getvalue()
+    assert "注意：x: 2 damaged lines\n" in file.getvalue()
+    assert "注意：评审 strict，于 night：未经检验\n" in file.getvalue()
     assert "note" not in file.getvalue()
 
 

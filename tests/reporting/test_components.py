@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
+from rich.cells import cell_len
 
 from edit_eval.config.components import KINDS, built_in
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
+from edit_eval.reporting.chinese.renderables import Spoken
+from edit_eval.reporting.chinese.spoken import VARIABLE
 from edit_eval.reporting.components import (
     components_document,
     description_document,
@@ -27,7 +29,7 @@ from edit_eval.testing.fake_models import FakeJudge
 
 def printed(*arguments: Any, width: int = 80) -> list[str]:
     file = io.StringIO()
-    console = Console(file=file, width=width, markup=False, emoji=False, highlight=False, _environ={})
+    console = Spoken(file=file, width=width, markup=False, emoji=False, highlight=False, _environ={})
     if arguments:
         print_description(*arguments, console=console)
     else:
@@ -176,3 +178,44 @@ def test_what_is_known_about_a_benchmarks_data() -> None:
         protocol = {"protocol": "viescore" if name == "gedit" else name}
         assert described["about"] == by_name[name] | protocol, "read from the source, and from the class"
     assert by_name["scenes"] == {}
+
+
+@pytest.fixture
+def chinese(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "zh")
+
+
+@pytest.mark.usefixtures("chinese")
+def test_the_list_is_chinese() -> None:
+    lines = printed()
+    assert max(map(cell_len, lines)) <= 80
+    commands = re.compile(r"`[^`]*`|\(\w+: type\)|edit-eval run NAME")
+    english = re.compile("[a-z]{2,} [a-z]{2,} [a-z]{2,}")
+    assert not [line for line in lines if english.search(commands.sub("", line))]
+    assert "  testing" in "\n".join(lines)
+    assert any(line.endswith("对每个编辑给出预先设定的回答。") for line in lines)
+
+
+@pytest.mark.usefixtures("chinese")
+def test_a_description_is_chinese_and_names_stay() -> None:
+    assert printed("rubric")[-2:] == ["  它给出以下分数：", "      score: 0 至 10，越高越好  主要分数"]
+    lines = printed("rubric")
+    assert lines[:2] == [
+        "rubric  协议  edit_eval.protocols.rubric:Rubric",
+        "  按样本类别的评分细则询问编辑，得一个 0 到 10 的分数。",
+    ]
+    assert any(line.startswith("  answer: Literal['score', 'reason_then_score'") for line in lines)
+    assert "  data_path: str  必填" in printed("five_dimensions")
+    assert "  许可证：MIT" in printed("gedit")
+
+
+@pytest.mark.usefixtures("chinese")
+def test_a_class_of_ones_own_is_left_in_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where a text of the program's own would begin or end like it."""
+    words = "No such file; nothing to download: asks two questions an edit."
+    (tmp_path / "own_editor.py").write_text(OWN.replace("Paints it [red]black[/red].", words))
+    monkeypatch.chdir(tmp_path)
+    lines = printed("own_editor.py:Editor", width=200)
+    assert lines[0].startswith("own_editor.py:Editor  编辑模型  ")
+    assert f"  {words}" in lines
+    assert lines[lines.index("  strength: float  必填") + 1] == "      How much."

@@ -10,7 +10,7 @@ from edit_eval.execution.advice.findings import Finding
 from edit_eval.reporting.examination import print_findings
 
 FINDINGS = [
-    Finding("configuration", "ok", "评测: qwen_image_edit judged by qwen3_vl"),
+    Finding("configuration", "ok", "评测: qwen_image_edit, judged by qwen3_vl"),
     Finding("devices", "ok", "cuda:0 NVIDIA H100: 79.1 of 79.6 GiB free, 0 % busy"),
     Finding(
         "environments",
@@ -24,7 +24,7 @@ FINDINGS = [
 
 PRINTED = """
 configuration
-  ok       评测: qwen_image_edit judged by qwen3_vl
+  ok       评测: qwen_image_edit, judged by qwen3_vl
 devices
   ok       cuda:0 NVIDIA H100: 79.1 of 79.6 GiB free, 0 % busy
   note     1 of 2 GPUs is free

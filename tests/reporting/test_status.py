@@ -108,7 +108,7 @@ def test_a_sample_with_all_that_is_known() -> None:
     ("unknown", "hint"),
     [
         ("00003_社会_hrad", "did you mean `00003_社会_hard`?"),
-        ("nothing like it", "it has 8, the first is `00000_物理_hard`"),
+        ("nothing like it", "it has 8 samples, the first is `00000_物理_hard`"),
         ("\x1b[2J" + "x" * 500, "it has 8"),
     ],
 )

@@ -17,7 +17,7 @@ def refuse_bad(samples: Iterable[Sample], source: str = "") -> None:
     if faults:
         more = len(faults) - 1
         rest = f" (and {more} more bad sample{'s' if more > 1 else ''})" if more else ""
-        advice = "fix the file, or set benchmark.on_bad_sample: skip"
+        advice = "fix the file, or set `benchmark.on_bad_sample: skip`"
         where = f"{source}: " if source else ""
         raise BenchmarkError(f"{where}{faults[0]}{rest}; {advice}", faults)
 

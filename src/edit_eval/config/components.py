@@ -210,10 +210,10 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
                 ) from None
             raise ConfigurationError(f"`{module}` has no class `{name}`{did_you_mean(name, classes)}") from None
         if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
-            where = "beside the configuration or " if folder else ""
             beside = [p.stem for p in folder.iterdir() if p.suffix in ("", ".py")] if folder else []
             meant = did_you_mean(module, beside)
-            raise NotHere(f"there is no module `{module}` {where}on Python's path{meant}") from None
+            where = "beside the configuration or on Python's path" if folder else "on Python's path"
+            raise NotHere(f"there is no module `{module}` {where}{meant}") from None
         remedy = ""
         if isinstance(error, ModuleNotFoundError) and error.name:
             package = error.name.partition(".")[0]

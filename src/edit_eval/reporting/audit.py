@@ -76,7 +76,10 @@ def weaknesses(passport: Passport, language: str) -> list[str]:
                 found.append(f"{title}: {fault}" if category else fault)
             elif one.passed is False:
                 open_.append(words("in_category", language, measure=label, category=title) if category else label)
-    return [*found, *([words("unshown", language, measures="; ".join(open_))] if open_ else [])]
+    return [
+        *found,
+        *([words("unshown", language, measures=("；" if language == "zh" else "; ").join(open_))] if open_ else []),
+    ]
 
 
 def beside_people(passport: Passport, language: str) -> str:

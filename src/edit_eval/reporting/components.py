@@ -11,6 +11,7 @@ from rich.text import Text
 
 from edit_eval.config.components import KINDS, WORDS, Description, Kind, describe, known
 from edit_eval.config.shipped import shipped, summary
+from edit_eval.reporting.chinese.spoken import said, said_whole, said_word, spoken
 from edit_eval.reporting.terminal_text import one_line, padded, print_beside, stdout_console
 
 _SECTIONS: dict[Kind, str] = {
@@ -19,7 +20,15 @@ _SECTIONS: dict[Kind, str] = {
     "judge": "reward_model",
     "protocol": "protocol",
 }
-_PRESET = "{family}; licence: {licence}; terms: {terms}; steps: {steps}; weights: {guidance}; size: {canvas_rule}"
+PRESET_FACTS = {
+    "licence": "licence",
+    "terms": "terms",
+    "steps": "steps",
+    "weights": "guidance",
+    "size": "canvas_rule",
+    "needs": "environment",
+}
+"""What is said of a model that is known by name, and where it stands."""
 _WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.items()}
 
 
@@ -48,17 +57,19 @@ def print_components(console: Console | None = None) -> None:
             Text(f"{_WORDS[kind].capitalize()}s", style="bold").append(f"  ({_SECTIONS[kind]}: type)", style="dim")
         )
         for entry in some:
-            words = Text(one_line(entry.summary))
+            words = _whole(entry.summary)
             if entry.origin != "built in":
                 words.append(f" ({one_line(entry.origin)})", style="dim")
             if licence := entry.about.get("licence"):
-                words.append(f" Licence: {one_line(licence)}; {one_line(entry.about.get('source', ''))}", style="dim")
-            print_beside(console, Text(f"  {padded(entry.name, width)}  ", style="cyan"), words)
+                terms = _joined([_fact("licence", licence), _whole(entry.about.get("source", "")).plain])
+                gap = "" if words.plain.endswith("。") else " "
+                words.append(f"{gap}{terms[0].upper()}{terms[1:]}", style="dim")
+            print_beside(console, Text(f"  {padded(entry.name, width)}  ", style="cyan"), words, as_is=True)
         console.print()
     console.print(Text("Configurations", style="bold").append("  (edit-eval run NAME)", style="dim"))
     width = max(map(len, files), default=0)
     for name, path in files.items():
-        print_beside(console, Text(f"  {padded(name, width)}  ", style="cyan"), Text(summary(path)))
+        print_beside(console, Text(f"  {padded(name, width)}  ", style="cyan"), _whole(summary(path)), as_is=True)
     console.print()
     console.print(Text("`edit-eval describe TYPE` prints the parameters of one.", style="dim"))
     console.print(Text("`edit-eval init --from NAME` writes a copy of a configuration.", style="dim"))
@@ -91,12 +102,13 @@ def _plain(description: Description) -> dict[str, Any]:
 
 
 def _print(description: Description, console: Console) -> None:
-    head = Text(one_line(description.name), style="bold cyan").append(f"  {_WORDS[description.kind]}  ", style="bold")
-    print_beside(console, head, Text(one_line(description.class_path), style="dim"))
+    head = Text(one_line(description.name), style="bold cyan")
+    head.append(f"  {said_word(_WORDS[description.kind])}  ", style="bold")
+    print_beside(console, head, Text(one_line(description.class_path), style="dim"), as_is=True)
     if description.summary:
-        print_beside(console, "  ", Text(one_line(description.summary)))
+        print_beside(console, "  ", _whole(description.summary), as_is=True)
     for name, text in description.about.items():
-        print_beside(console, Text(f"  {one_line(name)}: ", style="dim"), Text(one_line(text)))
+        print_beside(console, "  ", Text(_fact(one_line(name), ""), style="dim").append_text(_whole(text)), as_is=True)
     console.print()
     if description.problem:
         print_beside(console, "  ", Text(one_line(description.problem), style="yellow"))
@@ -106,35 +118,50 @@ def _print(description: Description, console: Console) -> None:
     for parameter in description.parameters:
         line = Text(one_line(parameter.name), style="cyan").append(f": {one_line(parameter.type)}", style="default")
         if parameter.required:
-            line.append("  required", style="yellow")
+            line.append("  " + said_word("required"), style="yellow")
         else:
             line.append(f" = {one_line(parameter.default)}", style="dim")
-        print_beside(console, "  ", line)
+        print_beside(console, "  ", line, as_is=True)
         if parameter.doc:
-            print_beside(console, "      ", Text(one_line(parameter.doc)))
+            print_beside(console, "      ", _whole(parameter.doc), as_is=True)
     if description.scores:
         console.print()
         print_beside(console, "  ", Text("It gives these scores:", style="dim"))
     for name, scale in description.scores.items():
-        line = Text(one_line(name), style="cyan").append(f": {_range(scale)}", style="default")
-        print_beside(console, "      ", line.append("  headline" if name == description.headline else "", style="dim"))
+        line = Text(one_line(name), style="cyan").append(": " + said(_range(scale)), style="default")
+        line.append("  " + said_word("headline") if name == description.headline else "", style="dim")
+        print_beside(console, "      ", line, as_is=True)
     if description.presets:
         console.print()
         print_beside(console, "  ", Text("It knows these models by name:", style="dim"))
     for preset in description.presets:
-        line = Text(one_line(preset["model_name"]), style="cyan")
-        needs = f"; needs {preset['environment']}" if preset["environment"] else ""
-        said = one_line(_PRESET.format_map(preset) + needs)
-        print_beside(console, "      ", line.append(f"  {said}", style="default"))
+        line = Text(one_line(preset["model_name"]), style="cyan").append("  ")
+        facts = [_fact(name, preset[key]) for name, key in PRESET_FACTS.items() if preset[key]]
+        line.append(_joined([_whole(preset["family"]).plain, *facts]), style="default")
+        print_beside(console, "      ", line, as_is=True)
     if description.placement_keys:
         console.print()
         print_beside(console, "  ", Text("Also in `params`, where and how it runs:", style="dim"))
-        print_beside(console, "      ", Text(", ".join(description.placement_keys), style="dim"))
+        print_beside(console, "      ", Text(", ".join(description.placement_keys), style="dim"), as_is=True)
+
+
+def _whole(text: str) -> Text:
+    """What a component says of itself."""
+    return Text(said_whole(one_line(text)))
+
+
+def _fact(name: str, text: str) -> str:
+    """`licence: MIT`."""
+    known = said_whole(f"{name}:")
+    return f"{known}{'' if known.endswith('：') else ' '}{_whole(text).plain}"
+
+
+def _joined(facts: list[str]) -> str:
+    return ("；" if spoken() == "zh" else "; ").join(filter(None, facts))
 
 
 def _range(scale: Mapping[str, Any]) -> str:
     """`0 to 10, higher is better`."""
-    lowest, highest = ("open" if scale[end] is None else f"{scale[end]:g}" for end in ("lowest", "highest"))
-    better = "higher" if scale["higher_is_better"] else "lower"
+    lowest, highest = (said_word("open") if scale[end] is None else f"{scale[end]:g}" for end in ("lowest", "highest"))
     mean = "; its mean is taken over categories" if scale["mean_over"] == "categories" else ""
-    return f"{lowest} to {highest}, {better} is better{mean}"
+    return f"{lowest} to {highest}, {'higher' if scale['higher_is_better'] else 'lower'} is better{mean}"

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import Edit, Judgement, Reading, Results, Sample, Status
+from edit_eval.records import Edit, Judgement, Reading, Results, Sample, Status, counted
 from edit_eval.reporting.chinese.spoken import said
 from edit_eval.reporting.formats import duration
 from edit_eval.reporting.terminal_text import lines_of, one_line, print_beside, print_facts, readable, stdout_console
@@ -64,7 +64,7 @@ def _sample(results: Results, sample_id: str) -> Sample:
             return sample
     hint = did_you_mean(sample_id, [sample.id for sample in results.samples])
     if not hint and results.samples:
-        hint = f"; it has {len(results.samples)}, the first is `{results.samples[0].id}`"
+        hint = f"; it has {counted(len(results.samples), 'sample')}, the first is `{results.samples[0].id}`"
     raise ConfigurationError(one_line(f"`{one_line(sample_id, 80)}` is not a sample of {results.directory}{hint}"))
 
 

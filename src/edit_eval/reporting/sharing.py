@@ -35,8 +35,8 @@ def print_found(rows: Sequence[tuple[str, str, int, float, bool, str]], freed: i
     """What takes room: what, where, bytes, last used, whether it can go, why. Then how much that is."""
     for what, place, count, used, goes, why in rows:
         day = time.strftime("%Y-%m-%d", time.localtime(used)) if used else "-"
-        mark = said("can go") if goes else said("stays")
-        print(f"{size(count):>10}  {day:>10}  {mark}: {said(what)}: {said(why)}: {place}")
+        line = said(f"{'can go' if goes else 'stays'}: {what}: {why}: {place}")
+        print(f"{size(count):>10}  {day:>10}  {line}")
     if freed is not None:
         print(said(f"deleted: {size(freed)}"))
         return

@@ -21,7 +21,7 @@ from rich.text import Text
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status
-from edit_eval.reporting.chinese.spoken import said, spoken
+from edit_eval.reporting.chinese.spoken import said, said_word, spoken
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
 from edit_eval.reporting.page.texts import scale_words
@@ -222,9 +222,9 @@ def _mean(mean: MeanSoFar) -> tuple[str, str]:
     """Whose, by whom; and the headline with its scale."""
     words = f"{mean.score} {score_text(mean.mean, decimals(mean.scale, mean.mean))}"
     scale = scale_words(mean.scale, spoken(), mean=mean.scale.mean_over == "categories")
-    return one_line(f"{mean.edit_model} · {mean.judge}"), f"{one_line(words)}, {scale}, " + said(
-        f"{mean.scored} scored"
-    )
+    comma = "，" if spoken() == "zh" else ", "
+    said_of_it = comma.join((one_line(words), scale, said(f"{mean.scored} scored")))
+    return one_line(f"{mean.edit_model} · {mean.judge}"), said_of_it
 
 
 def _category_table(document: dict[str, Any], results: Results) -> Table:
@@ -261,8 +261,9 @@ def _print_failure(console: Console, failure: dict[str, Any]) -> None:
     who = " · ".join(one_line(name) for name in (failure["edit_model"], failure["judge"]) if name)
     aside = ", given up" if failure["set_aside"] else ""
     console.print()
-    head = Text(failure["status"].replace("_", " "), style="bold red").append(f"  {failure['count']} {things}{aside}  ")
-    print_beside(console, head, Text(who, style="dim"))
+    count = said(f"{failure['count']} {things}{aside}")
+    head = Text(f"{said_word(failure['status'].replace('_', ' '))}  {count}  ", style="bold red")
+    print_beside(console, head, Text(who, style="dim"), as_is=True)
     ids = [one_line(sample) for sample in failure["samples"]]
     more = f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else ""
     print_beside(console, "  ", Text(one_line(failure["reason"]) or "no reason recorded"))

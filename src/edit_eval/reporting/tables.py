@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edit_eval.reporting import formats
+from edit_eval.reporting.chinese.catalog import in_chinese
 from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.page.entries import (
     ControlRow,
@@ -40,7 +41,8 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
     for refused in refusals(summary):
         console.print(_plain(text("coverage.refused", language, **refused)))
     for note in summary.get("notes") or ():
-        console.print(_plain(text("compare.note", language) + one_line(note)), style=_PROBLEM)
+        words = in_chinese(note) if language == "zh" else note
+        console.print(_plain(text("compare.note", language) + one_line(words)), style=_PROBLEM)
     for line in passport_lines(summary, language):
         console.print(_plain(line), style="dim")
     for line in wrong_lines(summary, language):
@@ -94,21 +96,22 @@ def coverage_line(summary: Mapping[str, Any], language: str = "en") -> Text:
         text("coverage.short", language, scored=coverage["scored"], total=coverage["total"]),
         style="bold" if complete else f"bold {_PROBLEM}",
     )
+    unit, gap = (" 个", "") if language == "zh" else (" ", " ")
     unscored = [
-        f"{count} {text(judgement_status(status), language)}"
+        f"{count}{unit}{text(judgement_status(status), language)}"
         for status, count in (coverage.get("by_status") or {}).items()
         if status != "ok" and count
     ]
     if unscored:
         parts = text("list.separator", language).join(unscored)
-        line.append(" " + text("coverage.rest", language, parts=parts), style="not bold")
+        line.append(gap + text("coverage.rest", language, parts=parts), style="not bold")
     if again := coverage.get("asked_again"):
-        line.append(" " + text("coverage.again", language, again=again, scored=coverage["scored"]), style="not bold")
+        line.append(gap + text("coverage.again", language, again=again, scored=coverage["scored"]), style="not bold")
     if not coverage.get("reached", True):
         required = formats.share(coverage["required"], 1)
-        line.append(" " + text("coverage.below", language, required=required), style="bold")
+        line.append(gap + text("coverage.below", language, required=required), style="bold")
     if summary.get("status") != "complete":
-        line.append(" " + text("run.incomplete", language), style="not bold")
+        line.append(gap + text("run.incomplete", language), style="not bold")
     return line
 
 

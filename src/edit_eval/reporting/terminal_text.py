@@ -27,6 +27,8 @@ _ESCAPE_SEQUENCE = re.compile(
     r"|\x1b[ -/]*[0-~]"
 )
 
+_WORDS = re.compile("[\\s，。；：、（）]+")  # what stands between words: a Chinese sentence has no spaces
+
 
 def one_line(text: object, cells: int | None = None) -> str:
     """`text` on one line without control characters, with an ellipsis where it is wider than `cells` columns.
@@ -139,7 +141,7 @@ def print_beside(console: Console, head: Text | str, body: Text, *, as_is: bool 
     if not as_is:
         start, body = told(start), told(body)
     room = max(1, console.width - start.cell_len)
-    too_long = any(cell_len(word) > room and ("/" in word or word.isascii()) for word in body.plain.split())
+    too_long = any(cell_len(word) > room and ("/" in word or word.isascii()) for word in _WORDS.split(body.plain))
     for line in [body] if too_long else wrapped(body, room) if spoken() == "zh" else body.wrap(console, room):
         line = start + line
         line.rstrip()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edit_eval.command_line import answer, verb, wants_json
-from edit_eval.reporting.chinese.spoken import said
+from edit_eval.reporting.chinese.spoken import said, said_word
 from edit_eval.verbs.arguments import Config
 
 if TYPE_CHECKING:
@@ -49,5 +49,5 @@ def fetch(config: Config, *, options: Options) -> None:
     for each in fetch_all(config, **options):
         found.append(each)
         if not wants_json():
-            print(said(f"{each.what}: {each.name}: {memory(each.bytes)}, in {each.path}"))
+            print(said(f"{said_word(each.what)}: {each.name}: {memory(each.bytes)}, in {each.path}"))
     answer(lambda: [each.as_plain() for each in found], lambda: None)

@@ -100,7 +100,7 @@ def test_a_configuration_that_would_run(load: Load) -> None:
     findings = examine(load())
     assert stoppers(findings) == []
     assert {finding.level for finding in findings} == {"ok", "note"}
-    assert [f.text for f in of(findings, "configuration")] == ["run: testing judged by testing"]
+    assert [f.text for f in of(findings, "configuration")] == ["run: testing, judged by testing"]
     assert "edit model testing: cpu:0, cpu:1 (as configured)" in [f.text for f in of(findings, "devices")]
     assert [f.text.partition(" (")[0] for f in of(findings, "environments")] == [
         f"edit model testing: {sys.executable}",

@@ -127,7 +127,7 @@ def test_statuses_levels_and_activities_have_words() -> None:
         (
             "note: 3 samples: index 4, 5, 6: the mean over samples weights categories by size, the mean over "
             "categories does not",
-            "注意：3 个样本：第 4, 5, 6 项：按样本平均时，类别按大小加权；按类别平均则不加权",
+            "注意：3 个样本：第 4、5、6 项：按样本平均时，类别按大小加权；按类别平均则不加权",
         ),
     ],
 )
@@ -162,6 +162,34 @@ def test_code_within_a_text_is_never_touched() -> None:
     assert said.startswith("没有这个文件：")
     command = "`a; b: c` (d; e: f)"
     assert in_chinese(f"{command} cannot be written") == f"{command} 无法写入"
+
+
+def test_a_name_is_no_word() -> None:
+    """Keys and names stay, even one that means something elsewhere."""
+    assert in_chinese("error: a.yaml: pilot: unknown key; did you mean `missing`?") == (
+        "错误：a.yaml: pilot：未知的键；是否想写 `missing`？"
+    )
+    assert in_chinese("error: pilot: fix that") == "错误：试跑：请修正"
+    assert in_chinese("unknown key; the keys here are pilot, progress, order") == (
+        "未知的键；这里的键有 pilot、progress、order"
+    )
+    assert in_chinese("columns of a.csv: id = uid, category = type") == "a.csv 的列：id = uid, category = type"
+
+
+def test_what_a_library_says_is_not_half_translated() -> None:
+    line = "Asks two questions: expected the node in a block, but found the end of it"
+    assert in_chinese(f"a.yaml: not valid YAML: {line}") == f"a.yaml：不是有效的 YAML：{line}"
+    for theirs in ("the module is not there to be found", "Runs to the end.", "name 'X' is not defined"):
+        assert in_chinese(theirs) == theirs
+
+
+def test_the_words_of_an_error_are_its_librarys() -> None:
+    retired = "note: edit model m on cpu:0 has been retired: OSError: no space left"
+    assert in_chinese(retired) == "注意：cpu:0 上的编辑模型 m 已停用：OSError: no space left"
+    bug = "error: ValueError: it is empty (this is a bug in edit-eval; `--debug` shows the traceback)"
+    assert in_chinese(bug) == "错误：ValueError: it is empty（这是 edit-eval 的缺陷；`--debug` 可显示调用栈）"
+    ours = "error: pilot: LoadError: no such file: x (the score 99 is outside 0 to 10)"
+    assert in_chinese(ours) == "错误：试跑：LoadError：没有这个文件：x（分数 99 超出 0 至 10 的范围）"
 
 
 def test_a_long_line_takes_no_long_time() -> None:

@@ -136,3 +136,12 @@ def test_a_wrapped_body_is_translated_once_and_whole() -> None:
     print_beside(console, "note: ", Text("the NVIDIA driver does not answer; a reboot often helps"))
     assert "".join(file.getvalue().split()) == "注意：NVIDIA驱动没有响应；重启通常有用"
     assert isinstance(console, Console)
+
+
+def test_a_line_of_a_report_is_broken_between_characters() -> None:
+    """Not only at its spaces, and with nothing behind its end."""
+    line = "它看不出编辑，或没有值得一看的编辑（3.62，编辑 3.62）、灰图（3.62，编辑 3.62）。"
+    lines = printed(Text(line), width=30).rstrip("\n").split("\n")
+    assert all(20 < cell_len(one) <= 30 for one in lines[:-1])
+    assert lines == [one.rstrip() for one in lines]
+    assert "".join("".join(lines).split()) == "".join(line.split())

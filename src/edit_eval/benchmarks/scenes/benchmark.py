@@ -58,9 +58,9 @@ class Scenes:
             if self.language not in LANGUAGES:
                 raise ValueError(f"language is one of {', '.join(LANGUAGES)}, not {self.language!r}")
             if not 1 <= self.count <= 100_000:
-                raise ValueError(f"count lies between 1 and 100000, not {self.count}")
+                raise ValueError(f"count must be from 1 to 100000, not {self.count}")
             if not 128 <= self.size <= 2048:
-                raise ValueError(f"size lies between 128 and 2048 pixels, not {self.size}")
+                raise ValueError(f"size must be from 128 to 2048 pixels, not {self.size}")
 
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters

@@ -101,9 +101,9 @@ class Ladder:
             if self.language not in LANGUAGES:
                 raise ValueError(f"language is one of {', '.join(LANGUAGES)}, not {self.language!r}")
             if not 1 <= self.scenes <= 10_000:
-                raise ValueError(f"scenes lies between 1 and 10000, not {self.scenes}")
+                raise ValueError(f"scenes must be from 1 to 10000, not {self.scenes}")
             if not 128 <= self.size <= 2048:
-                raise ValueError(f"size lies between 128 and 2048 pixels, not {self.size}")
+                raise ValueError(f"size must be from 128 to 2048 pixels, not {self.size}")
 
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters

@@ -123,7 +123,7 @@ def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
     """An error as findings that stop: its line, and its further faults one by one."""
     faults = [*getattr(error, "faults", ()), *getattr(error, "__notes__", ())]
     if isinstance(error, BenchmarkError) and faults:
-        advice = "fix it, or set benchmark.on_bad_sample: skip"
+        advice = "fix it, or set `benchmark.on_bad_sample: skip`"
         more = len(faults) - MOST_NAMED
         rest = [f"and {more} more bad sample{'s' if more > 1 else ''}"] if more > 0 else []
         return [Finding(area, "problem", fault, advice) for fault in (*faults[:MOST_NAMED], *rest)]
@@ -133,8 +133,8 @@ def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
 def _configuration_findings(configuration: Configuration | None) -> list[Finding]:
     if configuration is None:
         return [Finding("configuration", "note", "none was given: only the machine is checked")]
-    names = [*configuration.edit_models, "judged by", *configuration.judges]
-    findings = [Finding("configuration", "ok", f"{configuration.name}: {' '.join(names)}")]
+    models, judges = (" and ".join(some) for some in (configuration.edit_models, configuration.judges))
+    findings = [Finding("configuration", "ok", f"{configuration.name}: {models}, judged by {judges}")]
     return findings + [Finding("configuration", "note", note) for note in configuration.notes]
 
 

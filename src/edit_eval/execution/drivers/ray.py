@@ -261,8 +261,8 @@ class RayDriver(LocalDriver):
         node.about, node.memory, node.number = hello["about"], hello["memory"], hello["hello"]
         ahead = hello["time"] - time.time()
         if abs(ahead) > CLOCK_SECONDS:
-            way = "ahead" if ahead > 0 else "behind"
-            node.notes = (f"the clock of {node.name} is {abs(ahead):.0f} s {way} of this machine's",)
+            way = "ahead of" if ahead > 0 else "behind"
+            node.notes = (f"the clock of {node.name} is {abs(ahead):.0f} s {way} this machine's",)
         self._nodes[node.number] = node
         self._expected = (self._expected or set()) - {node.number}
         if "cluster" in vars(self):

@@ -1,9 +1,9 @@
 """English lines in Chinese: a catalog of templates beside the code, which itself knows no language.
 
 A text of the program is an English literal or f-string, wherever it arises. What is printed of it is cut into clauses
-(at `; ` and `: `); of each the template is found that it was made from, and what stood in its fields is put into the
-Chinese one, itself in Chinese if there is a template for it. What has none stays as it is: a path, a name, a library's
-words.
+(at `; ` and `: `), unless there is an entry for all of it. Of each clause the template is found that it was made from,
+and what stood in its fields is put into the Chinese one, itself in Chinese if there is a template for it. What has none
+stays as it is: a path, a name, a library's words.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from edit_eval import errors
 
 LONGEST = 4_000
 """Characters of a line beyond which nobody looks for its templates."""
@@ -24,6 +26,11 @@ _HAN, _LATIN = "[\u4e00-\u9fff]", r"[\w`/~+-]"
 _JOINED = {"; ": "；", ": ": "："}
 _PROSE = re.compile(r"(?<![\w-])[a-z]+ [a-z]+ [a-z]{2,}(?![\w-])")
 """English in a sentence."""
+_TWO_WORDS = re.compile(r"(?<![\w./`'-])[A-Za-z][a-z]+ [a-z]{2,}(?![\w./`'(:=-])")
+_ITEM = r"(?:`[^`]+`|[\w./:-]+(?: = [\w./:-]+| \d+)?|…)"
+_NAMES = re.compile(rf"{_ITEM}(?:, {_ITEM})+")
+"""Names, code or numbers with commas between them: in a Chinese sentence these are `、`."""
+_EVERYWHERE = re.compile("an?|and|are|at|be|by|for|from|has|have|in|is|it|no|not|of|on|or|the|there|to|was|with")
 _SAID_OF_SOMETHING = re.compile("(is|are|was|has|have|does|did|cannot|could|must|needs|takes|holds|ends|claims) ")
 _DEEPEST = 6
 
@@ -33,6 +40,11 @@ def in_chinese(text: str) -> str:
     if len(text) > LONGEST or not re.search(r"[A-Za-z]{2}", text):
         return text
     return "\n".join(_line(line, _DEEPEST) for line in text.split("\n"))
+
+
+def whole_in_chinese(text: str) -> str:
+    """`text` in Chinese if the catalog has all of it as one; else as it is: nothing is looked for within it."""
+    return _known_whole(text) or text
 
 
 def word_in_chinese(word: str) -> str:
@@ -103,10 +115,19 @@ class Template:
         return len(re.findall("[A-Za-z]{2,}", "".join(self.literals)))
 
     @property
+    def says_nothing(self) -> bool:
+        """Whether it has no word but such as stand in any English sentence."""
+        return all(map(_EVERYWHERE.fullmatch, re.findall("[A-Za-z]{2,}", "".join(self.literals))))
+
+    @property
     def key(self) -> str:
         """A word that every text of it has; empty where it has none that stands free of its fields."""
         free = re.findall(r"(?<![\w{])[A-Za-z]+(?![\w{])", _FIELD.sub("{", self.english))
         return max(free, key=len, default="")
+
+    def is_code(self, name: str) -> bool:
+        """Whether a field stands in backticks or behind a flag: then it is a name, whatever word it is."""
+        return re.search(rf"`{{{name}}}`|--[\w-]+ {{{name}}}", self.english) is not None
 
     def values(self, text: str) -> dict[str, str] | None:
         """What stands in the fields of `text`; None where it is no text of this template."""
@@ -131,7 +152,8 @@ class Template:
         if _counts(name):
             return _NUMBER.fullmatch(value) is not None
         if value:
-            return True
+            pair = value.startswith("= ")  # `category = type`: nothing is said of it
+            return not pair and value.count("(") == value.count(")")
         here = "{" + name + "}"
         before, _, after = self.english.partition(here)
         return bool(before and not before[-1].isspace()) or bool(after and not after[0].isspace())
@@ -214,24 +236,60 @@ def _line(text: str, depth: int) -> str:
     """A text of several clauses."""
     if depth == 0 or not text.strip():
         return text
+    if whole := _known_whole(text):
+        return whole
     parts = clauses(text)
-    made = [_clause(clause, depth) for clause, _ in parts]
+    made = [
+        _theirs(clause, depth)
+        if i and parts[i - 1][1] == ": " and _is_theirs(parts[i - 1][0])
+        else _clause(clause, depth)
+        for i, (clause, _) in enumerate(parts)
+    ]
     if depth == _DEEPEST and len(parts) > 1:
         made[0] = tags().get(made[0].strip(), made[0])
+        if parts[0][0] in ("error", "note") and parts[1][0] == "pilot":
+            made[1] = tags()["pilot"]
     changed = [before != after for (before, _), after in zip(parts, made, strict=True)]
     if not any(changed):
         return text
     line = ""
     for i, (after, (_, joiner)) in enumerate(zip(made, parts, strict=True)):
-        beside = changed[i] or (i + 1 < len(changed) and changed[i + 1])
+        beside = any(changed[i : i + 2]) or bool(re.search(_CHINESE + "$", after))
+        beside = beside and not (joiner == ": " and _is_theirs(parts[i][0]))
         line += after + (_JOINED.get(joiner, "") if beside else joiner)
+    if not changed[-1] and not _PROSE.search(parts[-1][0]):
+        ended = _without_stop(line)
+        line = ended + "。" if ended != line else line
     return line
+
+
+def _is_theirs(clause: str) -> bool:
+    """Whether it is the class of an error of Python's or of a library's, so that what follows are its own words."""
+    found = re.search(r"\b([A-Z]\w*(?:Error|Exception))$", clause)
+    return found is not None and not hasattr(errors, found[1])
+
+
+def _theirs(text: str, depth: int) -> str:
+    """A library's words, and in brackets behind them what the program says of them."""
+    head, opened, inside = text.rpartition(" (")
+    said = _line(inside[:-1], depth - 1) if opened and inside.endswith(")") and _TWO_WORDS.search(inside) else inside
+    return text if said == inside or _TWO_WORDS.search(said) else f"{head}（{said}）"
+
+
+def _known_whole(text: str) -> str:
+    """The Chinese of a text that is an entry of the catalog, whatever joins its clauses; empty where it is none."""
+    bare = _without_stop(text)
+    found = entries().get(bare, "")
+    return found + "。" if found and bare != text else found
+
+
+def _without_stop(text: str) -> str:
+    return text[:-1] if text.endswith(".") and not text.endswith("..") else text
 
 
 def _clause(text: str, depth: int) -> str:
     bare = text.strip()
-    stop = "." if bare.endswith(".") and not bare.endswith("..") else ""
-    said = _said(bare[:-1], depth) if stop else None
+    said = _said(unended, depth) if (unended := _without_stop(bare)) != bare else None
     said = said + "。" if said else _said(bare, depth)
     if said is None:
         return text
@@ -250,17 +308,19 @@ def _said(bare: str, depth: int) -> str | None:
     if not has_commas and (said := _listed(bare, depth, every=True)) is not None:
         return said
     for template, values in found:
-        made = {name: _line(value, depth - 1) for name, value in values.items()}
-        if template.prose > 2 or not any(_unknown(values[name], made[name]) for name in made):
+        made = {name: value if template.is_code(name) else _line(value, depth - 1) for name, value in values.items()}
+        if template.prose > 2 or not any(_unknown(values[name], made[name], template) for name in made):
             return _filled(template.chinese, made)
     said = _bracketed(bare, depth)
     return _listed(bare, depth) if said is None else said
 
 
-def _unknown(value: str, made: str) -> bool:
+def _unknown(value: str, made: str, template: Template) -> bool:
     """Whether what stood in a field is English that was not found: then what stands around it was found by chance."""
-    left = re.findall(r"(?<![\w./`-])[a-z]{2,}(?![\w./`(-])", made)
-    return _PROSE.search(value) is not None and len(left) > 1
+    left = re.findall(r"(?<![\w./`'-])[a-z]{2,}(?![\w./`'(-])", made)
+    if template.says_nothing and left and value == made and " " in value and not _NAMES.fullmatch(value):
+        return True
+    return (_PROSE.search(value) is not None and len(left) > 1) or _TWO_WORDS.search(made) is not None
 
 
 def _bracketed(bare: str, depth: int) -> str | None:
@@ -272,7 +332,7 @@ def _bracketed(bare: str, depth: int) -> str | None:
     said = _line(head, depth - 1), _line(inside, depth - 1)
     if said == (head, inside):
         return None
-    return f"{said[0].rstrip()}（{said[1]}）"
+    return f"{_inserted(said[0].rstrip())}（{_inserted(said[1])}）"
 
 
 def _listed(bare: str, depth: int, *, every: bool = False) -> str | None:
@@ -280,19 +340,29 @@ def _listed(bare: str, depth: int, *, every: bool = False) -> str | None:
     parts = bare.split(", ")
     if len(parts) == 1:
         return None
-    said = [_line(part, depth - 1) for part in parts]
+    names = all(re.fullmatch(r"[\w.-]+", part) for part in parts)  # or keys, any of which may be a word elsewhere
+    said = parts if names else [_line(part, depth - 1) for part in parts]
     known = [a != b or not re.search("[A-Za-z]{2}", b) for a, b in zip(said, parts, strict=True)]
     changed = sum(a != b for a, b in zip(said, parts, strict=True))
     if changed < 1 + every or (every and not all(known)) or any(map(_PROSE.search, said)):
         return None
-    return "，".join(said)
+    line = said[0]
+    for before, part, words in zip(parts, parts[1:], said[1:], strict=False):
+        line += ("、" if re.search(r"\d$", before) and re.fullmatch(r"\d+|…", part) else "，") + words
+    return line
+
+
+def _inserted(value: str) -> str:
+    """What stands in a field, with the commas of a Chinese sentence."""
+    value = re.sub("^, ", "，", value)
+    return value.replace(", ", "、") if _NAMES.fullmatch(value) else value
 
 
 def _filled(chinese: str, values: Mapping[str, str]) -> str:
     """The Chinese template with its fields: a space where Chinese meets Latin, and none where it meets Chinese."""
     made = ""
     for i, part in enumerate(_FIELD.split(chinese)):
-        piece = re.sub("^, ", "，", values[part]) if i % 2 else part
+        piece = _inserted(values[part]) if i % 2 else part
         if re.search(_CHINESE + " ?$", made) and re.match(" ?" + _CHINESE, piece):
             made, piece = made.rstrip(), piece.lstrip()
         elif re.fullmatch(f"{_HAN}{_LATIN}|{_LATIN}{_HAN}", made[-1:] + piece[:1]):

@@ -17,7 +17,7 @@ from rich.text import Text
 from edit_eval.reporting.chinese.spoken import said_word, spoken
 
 _WIDE = r"\u2e80-\u9fff\uff00-\uffef"
-_PIECE = re.compile(rf"[（“《]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[，。；：、！？）》”…]*\s*|\s+")
+_PIECE = re.compile(rf"[（“《\[]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[，。；：、！？）》”…]*\s*|\s+")
 """What stays together on a line."""
 
 
@@ -26,7 +26,16 @@ class Spoken(Console):
 
     def print(self, *objects: Any, **named: Any) -> None:
         """As rich's, of what `told` makes of each."""
-        super().print(*map(told, objects), **named)
+        shown = [told(one) for one in objects]
+        if spoken() == "zh" and not named.get("soft_wrap"):
+            shown = [self._in_lines(one) if isinstance(one, Text) and not one.no_wrap else one for one in shown]
+        super().print(*shown, **named)
+
+    def _in_lines(self, text: Text) -> Text:
+        """Broken where Chinese may be: rich does so at spaces alone."""
+        if text.cell_len <= self.width or "\n" in text.plain:
+            return text
+        return Text("\n").join(wrapped(text, self.width))
 
 
 def told(thing: Any) -> Any:

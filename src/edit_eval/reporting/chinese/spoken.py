@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from edit_eval.reporting.chinese.catalog import in_chinese, word_in_chinese
+from edit_eval.reporting.chinese.catalog import in_chinese, whole_in_chinese, word_in_chinese
 
 VARIABLE = "EDIT_EVAL_LANG"
 _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
@@ -40,3 +40,8 @@ def said(text: str) -> str:
 def said_word(word: str) -> str:
     """A heading, a tag or a cell, in the language that is spoken."""
     return word_in_chinese(word) if spoken() == "zh" else word
+
+
+def said_whole(text: str) -> str:
+    """What a component says of itself, in the language that is spoken; one that is not of ours is left as it is."""
+    return whole_in_chinese(text) if spoken() == "zh" else text
