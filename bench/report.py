@@ -1,6 +1,7 @@
 """How long a report of 900 samples and 3 edit models takes to write and to open, and how large it is.
 
-`python bench/report.py --json` prints {"figures": {...}}: seconds, bytes; opening needs Chromium.
+`python bench/report.py --json` prints {"figures": {...}}: seconds, bytes; opening needs Chromium. It is written twice:
+without the small copies of its pictures that workers keep, and with them, as after every run.
 """
 
 from __future__ import annotations
@@ -42,10 +43,12 @@ def large_run(directory: Path, samples: int) -> Results:
     for number, sample in enumerate(results.samples):
         _link(pictures[number % DISTINCT], Path(sample.source).with_suffix(".png"))
         sources.append(pictured(sample, Path(sample.source).with_suffix(".png")))
+    edits = []
     for number, edit in enumerate(results.edits):
         if edit.image:
             _link(pictures[number % DISTINCT], directory / edit.image)
-    return replace(results, samples=tuple(sources))
+        edits.append(replace(edit, pixels=f"{number:064x}" if edit.image else ""))  # each a picture of its own
+    return replace(results, samples=tuple(sources), edits=tuple(edits))
 
 
 def _photo(directory: Path, number: int) -> Path:
@@ -133,13 +136,14 @@ def main() -> None:
         write_report(results, summary, page.parent)
         written, first_used = time.perf_counter(), time.process_time()
         write_report(results, summary, page.parent)
-        again_used = time.process_time()
+        again, again_used = time.perf_counter(), time.process_time()
         figures = {
             "samples": arguments.samples,
             "summarise_seconds": round(summarised - begin, 2),
-            "write_seconds": round(written - summarised, 2),
-            "write_processor_seconds": round(first_used - used, 2),
-            "write_again_processor_seconds": round(again_used - first_used, 2),
+            "write_without_copies_seconds": round(written - summarised, 2),
+            "write_without_copies_processor_seconds": round(first_used - used, 2),
+            "write_seconds": round(again - written, 2),
+            "write_processor_seconds": round(again_used - first_used, 2),
             "page_megabytes": round(page.stat().st_size / 1e6, 1),
             "memory_grown_megabytes": round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024),
         }
