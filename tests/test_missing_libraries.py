@@ -36,14 +36,15 @@ def started(folder: Path, judge: dict[str, Any], **environment: str) -> subproce
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=variables, timeout=240)
 
 
-def test_without_openai_a_server_as_judge_says_what_to_install(tmp_path: Path) -> None:
+@pytest.mark.parametrize("library", ["openai", "aiohttp"])
+def test_without_a_client_a_server_as_judge_says_what_to_install(tmp_path: Path, library: str) -> None:
     (tmp_path / "absent").mkdir()
-    absent = "raise ModuleNotFoundError(\"No module named 'openai'\", name='openai')"
-    (tmp_path / "absent" / "openai.py").write_text(absent)
+    absent = f"raise ModuleNotFoundError(\"No module named '{library}'\", name='{library}')"
+    (tmp_path / "absent" / f"{library}.py").write_text(absent)
     judge = {"type": "chat_endpoint", "params": {"model": "m", "base_url": "http://127.0.0.1:9/v1"}}
     done = started(tmp_path, judge, PYTHONPATH=str(tmp_path / "absent"))
     assert done.returncode == 2, done.stderr
-    assert f"{sys.executable} has no openai; install it: " in done.stderr
+    assert f"{sys.executable} has no {library}; install it: " in done.stderr
     assert "'edit-eval[openai]'" in done.stderr
 
 

@@ -62,7 +62,7 @@ class ChatEndpoint:
     """
 
     probabilities = True
-    requires = ("openai",)  # not torch, which modules that it shares with local judges import when they need it
+    requires = ("openai", "aiohttp")  # not torch, which modules that it shares with local judges import when needed
     only_looks = True
 
     @dataclass(kw_only=True)
@@ -122,7 +122,8 @@ class ChatEndpoint:
         return f"{digest} {asked}".strip()
 
     def prepare(self) -> None:
-        """Imports the client. Raises `ImportError` where it is missing."""
+        """Imports the clients. Raises `ImportError` where one is missing."""
+        import aiohttp  # noqa: F401
         import openai  # noqa: F401
 
     def load(self, devices: Sequence[str], server: ServerEnvironment | None = None, forms: Sequence[Form] = ()) -> None:
