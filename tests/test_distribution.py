@@ -131,3 +131,47 @@ def test_what_a_newcomer_types(tmp_path: Path, server: JudgeServer) -> None:
     assert "report: " in typed("edit-eval", "run", "evaluation.yaml", "--run-dir", "compared").out
     assert "A better" in typed("edit-eval", "compare", "compared").out
     assert not list(empty.glob("lib/*/site-packages/torch"))
+
+    variables["EDIT_EVAL_LANG"] = "zh"
+    again = ("--judge", server.base_url, "--instruction", "Mirror it", "--force")
+    walked = [typed("edit-eval", "init", *again), typed("edit-eval", "run", "evaluation.yaml", "--run-dir", "chinese")]
+    walked += [typed("edit-eval", "compare", "chinese"), typed("edit-eval", "status", "chinese")]
+    printed = "\n".join(one.out + one.err for one in walked)
+    assert "优于" in printed
+    english = [
+        line for line in printed.splitlines() if re.search(r"(?<![\w/.-])[a-z]+ [a-z]+ [a-z]{3,}(?![\w/.-])", line)
+    ]
+    assert [line for line in english if "edit-eval " not in line] == []
+    del variables["EDIT_EVAL_LANG"]
+
+    typed("pip", "install", "--quiet", "nbclient", "ipykernel", "pandas")
+    (home / "mine.ipynb").write_text(json.dumps(notebook(*NOTEBOOK)))
+    typed("python", "-c", EXECUTE)
+    shown = json.loads((home / "mine.ipynb").read_text("utf-8"))["cells"]
+    told, table, verdict = (one["outputs"][-1] for one in shown[-3:])
+    assert "40 of 40" in "".join(told["data"]["text/html"])
+    assert "data:image/webp;base64," in "".join(told["data"]["text/html"])
+    assert "edits_a" in "".join(table["data"]["text/html"])
+    assert "edits_a" in "".join(verdict["text"])
+
+
+NOTEBOOK = (
+    "from edit_eval import compare, evaluate",
+    "run = evaluate('evaluation.yaml', run_dir='from_the_notebook')",
+    "run",
+    "run.to_frame().groupby('edit_model')[['score']].mean()",
+    "for pair in compare([run]).pairs: print('better:', pair.better or 'cannot be told')",
+)
+EXECUTE = """
+import nbformat
+from nbclient import NotebookClient
+found = nbformat.read("mine.ipynb", 4)
+NotebookClient(found, timeout=300).execute()
+nbformat.write(found, "mine.ipynb")
+"""
+
+
+def notebook(*cells: str) -> dict[str, object]:
+    """A notebook as it is stored, with a cell of code for each."""
+    empty = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
+    return {"cells": [{**empty, "source": one} for one in cells], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
