@@ -118,7 +118,7 @@ class TestParameters:
             ({"dtype": "bf16"}, "'bf16' is none of bfloat16"),
             ({"num_inference_steps": 0}, "at least 1 step"),
             ({"size": [64]}, r"takes \[width, height\]"),
-            ({"size": [64, 64], "canvas": 4096}, "stands beside `canvas`"),
+            ({"size": [64, 64], "canvas": 4096}, "it is given together with `canvas`"),
             ({"call": {"generator": 1}}, "call: generator cannot be given there"),
             ({"load": {"unet": "fp32"}}, "load.unet: 'fp32' is not a mapping"),
             ({"loras": [{"name": "x/y", "weigth": 1}]}, "weigth"),

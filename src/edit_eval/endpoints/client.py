@@ -72,7 +72,7 @@ class Served:
     model: str
     """The model's name, as the server knows it; with `serve` a folder, or a name on the Hugging Face Hub."""
     revision: str = ""
-    """A word of yours: change it when the server has other weights under the same name, and all is made anew."""
+    """A word you choose: change it when the server has other weights under the same name, and all is made again."""
     base_url: str = field(default="", metadata=NOT_IN_THE_KEY)
     """`http://host:8000/v1`; empty: what `OPENAI_BASE_URL` says, or else OpenAI's own. Not part of a key."""
     api_key_env: str = field(default="OPENAI_API_KEY", metadata=NOT_IN_THE_KEY)
@@ -89,8 +89,8 @@ class Served:
     """Further attempts at a request that failed. Not part of a key."""
     serve: Serve | None = field(default=None, metadata={"in_key": "if given"})
     """The server is started and ended by edit-eval, one a replica, on the model's devices: `{engine, args, command,
-    memory, batch_invariant}`. `engine`: vllm, sglang, vllm-omni, transformers, or `command` with a command line of
-    yours; `args`: further arguments of the engine; `memory`: the share of each GPU's memory that it may take;
+    memory, batch_invariant}`. `engine`: vllm, sglang, vllm-omni, transformers, or `command` with your own command
+    line; `args`: further arguments of the engine; `memory`: the share of each GPU's memory that it may take;
     `batch_invariant`: answers do not depend on what is computed beside them (vllm, sglang). `python`, `conda_env` and
     `uv` then name the engine's environment. Part of the key, but for `memory`."""
 

@@ -70,7 +70,7 @@ VIEWS = (
 
 
 class Ladder:
-    """Scenes with edits of known worth, for `edit-eval audit`; nothing to download.
+    """Scenes with edits of known quality, for `edit-eval audit`; nothing to download.
 
     Each sample is one edit of one scene under one instruction, and `scene_rungs` draws it.
     """
