@@ -25,6 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from edit_eval.pictures import open_picture
+from edit_eval.reporting.page.vega import vega
 from edit_eval.run import Run
 from edit_eval.small_copies import keep, size_of_run, small_copy, small_copy_name
 from edit_eval.store.run_directory import RunDirectory
@@ -149,6 +150,7 @@ def main() -> None:
         run = write_large_run(Path(folder), arguments.samples, size=(736, 552))
         if not arguments.without_copies:
             keep_copies(run)
+        vega()  # packed once for each user, by the first report
         journal = run / "replies" / "0001.jsonl"
         lines = journal.read_bytes().splitlines(keepends=True)
         first = [line for line in lines if int(json.loads(line)["sample"]) < UPDATES]
