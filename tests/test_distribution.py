@@ -133,7 +133,7 @@ def test_what_a_newcomer_types(tmp_path: Path, server: JudgeServer) -> None:
     assert not list(empty.glob("lib/*/site-packages/torch"))
 
     variables["EDIT_EVAL_LANG"] = "zh"
-    again = ("--judge", server.base_url, "--instruction", "Mirror it", "--force")
+    again = ("--judge", server.base_url, "--force")
     walked = [typed("edit-eval", "init", *again), typed("edit-eval", "run", "evaluation.yaml", "--run-dir", "chinese")]
     walked += [typed("edit-eval", "compare", "chinese"), typed("edit-eval", "status", "chinese")]
     printed = "\n".join(one.out + one.err for one in walked)

@@ -187,6 +187,7 @@ def test_a_failed_edit_stands_beside_its_source_and_is_said_once(several: Report
     assert failed.reason in tab.locator("#detail-words .verdict").inner_text()
     made = next(edit for edit in several.results.edits if edit.status is Status.OK and edit.image)
     tab.evaluate("(address) => { location.hash = address; }", f"#sample={quote(made.sample_id, safe='')}")
+    tab.locator("#detail-id").get_by_text(made.sample_id, exact=True).wait_for()  # it is told a moment later
     tab.keyboard.press(str(1 + several.results.edit_models.index(made.edit_model)))
     tab.locator("#stage-ways").wait_for()
     assert tab.locator("#detail-words .verdict").count() == 2
