@@ -25,6 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from edit_eval.pictures import open_picture
+from edit_eval.records import Results
 from edit_eval.reporting.page.vega import vega
 from edit_eval.run import Run
 from edit_eval.small_copies import keep, size_of_run, small_copy, small_copy_name
@@ -64,11 +65,10 @@ def memory(pid: int, name: str) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
 
 
-def keep_copies(run: Path) -> None:
-    """Small copies of all edits and sources, as the run's workers would have kept them."""
-    results = Run(run).results
-    size, folder, made = size_of_run(results.samples, results.edits), RunDirectory(run).thumbnails, {}
-    shown = [(run / edit.image, edit.pixels) for edit in results.edits]
+def keep_copies(results: Results, folder: Path) -> None:
+    """Small copies of all edits and sources of a run in `folder`, as its workers would have kept them."""
+    size, made = size_of_run(results.samples, results.edits), {}
+    shown = [(Path(results.directory, edit.image), edit.pixels) for edit in results.edits if edit.image]
     shown += [(Path(sample.pictures["source"].path), sample.pictures["source"].digest) for sample in results.samples]
     for path, digest in shown:
         alike = path.stat().st_size  # there are a dozen pictures under many names
@@ -149,7 +149,7 @@ def main() -> None:
         os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
         run = write_large_run(Path(folder), arguments.samples, size=(736, 552))
         if not arguments.without_copies:
-            keep_copies(run)
+            keep_copies(Run(run).results, RunDirectory(run).thumbnails)
         vega()  # packed once for each user, by the first report
         journal = run / "replies" / "0001.jsonl"
         lines = journal.read_bytes().splitlines(keepends=True)
