@@ -1,7 +1,7 @@
 """How long a report of 900 samples and 3 edit models takes to write and to open, and how large it is.
 
-`python bench/report.py --json` prints {"figures": {...}}: seconds, bytes; opening needs Chromium. It is written with the
-small copies of its pictures that workers keep; with `--without-copies` once more without them.
+`python bench/report.py --json` prints {"figures": {...}}: seconds, bytes; opening needs Chromium. It is written with
+the small copies of its pictures that workers keep; with `--without-copies` once more without them.
 """
 
 from __future__ import annotations
