@@ -50,9 +50,9 @@ def server_finding(who: str, examined: Mapping[str, Any], judge: AskedJudge, que
 
 
 ABILITIES = {
-    "schema": ("not held", "does not enforce a schema", "enforces a schema ({})"),
-    "probabilities": ("none", "gives no probabilities", "gives probabilities ({})"),
-    "thinking": ("no switch", "has no switch for thinking", "has a switch for thinking ({})"),
+    "schema": ("not held", "does not enforce a schema", "enforces a schema ({how})"),
+    "probabilities": ("none", "gives no probabilities", "gives probabilities ({how})"),
+    "thinking": ("no switch", "has no switch for thinking", "has a switch for thinking ({how})"),
 }
 """What a judge says about its server -> what it says where there is no such thing, that in words, and the opposite."""
 
@@ -61,7 +61,7 @@ def ability_findings(who: str, examined: Mapping[str, Any]) -> list[Finding]:
     """One line on what the server can do beyond the chat protocol, where that was found out."""
     about = examined.get("about", {})
     can = [
-        without if about[name] == none else having.format(about[name])
+        without if about[name] == none else having.format(how=about[name])
         for name, (none, without, having) in ABILITIES.items()
         if name in about
     ]
