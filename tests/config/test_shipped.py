@@ -15,7 +15,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS, Placement
 from edit_eval.config.schema import EvaluationSection, ExecutionSection, Filters, ProtocolSection
 from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROMPT_KEYS, TOP_KEYS
-from edit_eval.config.shipped import shipped, summary
+from edit_eval.config.shipped import file_of, shipped, summary
 from edit_eval.config.yaml_text import parse
 from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.edit_models.release_table import RELEASES
@@ -69,7 +69,8 @@ def test_it_is_right_and_names_no_environment(path: Path, here: Path) -> None:
 
 def test_they_are_known_by_name(here: Path) -> None:
     assert sorted(shipped()) == [path.stem for path in SHIPPED]
-    assert load_configuration("multi_gpu") == load_configuration(REPOSITORY / "configs" / "multi_gpu.yaml")
+    assert Path(file_of("multi_gpu")).samefile(REPOSITORY / "configs" / "multi_gpu.yaml")
+    assert load_configuration("multi_gpu").name == "multi_gpu"
     for name, line in (
         ("multi_gup", "multi_gup: no such file; did you mean `multi_gpu`?"),
         ("zzz", "zzz: no such file; `edit-eval list` shows the configurations that are known by name"),
