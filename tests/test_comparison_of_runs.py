@@ -17,7 +17,6 @@ from rich.console import Console
 from edit_eval import cli, evaluate, evaluation
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.reporting.agreement import print_agreement
-from edit_eval.reporting.chinese.spoken import speak
 from edit_eval.reporting.comparison import p_value, print_comparison, signed, signed_span
 from edit_eval.reporting.gate import gate_lines
 from edit_eval.run import Run
@@ -318,7 +317,6 @@ def edit_eval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             cli.main()
-        speak("")  # what it was about is not what the next one is about
         return Ended(int(ended.value.code or 0), *capsys.readouterr())
 
     return run_it

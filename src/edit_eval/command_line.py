@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edit_eval.errors import EditEvalError, RunInterrupted
-from edit_eval.reporting.chinese.spoken import said, spoken
+from edit_eval.reporting.chinese.spoken import said, speak, spoken
 from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ def main() -> None:
     if sys.getfilesystemencoding() != "utf-8":  # a sample's id may be Chinese, and becomes a file's name
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONUTF8": "1"})
     sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
+    speak("")  # what this process was about before is not what the command is about
     try:
         command = typer.main.get_command(app)
         if spoken() == "zh":

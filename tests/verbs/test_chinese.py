@@ -104,3 +104,9 @@ def test_a_document_is_english(command: Command, finished: Finished, monkeypatch
 def test_records_are_english_whoever_ran_it(finished: Finished) -> None:
     for file in (*finished.run.glob("events/*.jsonl"), *finished.run.glob("config/*.json")):
         assert not re.search("已加载|编辑模型|评审", file.read_text(encoding="utf-8"))
+
+
+def test_a_command_does_not_speak_as_the_run_before_it_did(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE)
+    speak("zh")
+    assert "Commands:" in command("--help").out
