@@ -60,8 +60,8 @@ class AuthorsFile:
         if self._is_whole():
             return self.place
         raise ConfigurationError(
-            f"{self.key}: the authors' file {self} is not here: run `edit-eval fetch CONFIG` where there is a "
-            f"network, with the same XDG_CACHE_HOME, or fetch it by hand and {self.instead}"
+            f"{self.key}: the authors' file {self} is not here: run `edit-eval fetch CONFIG` on a "
+            f"machine with a network, with the same XDG_CACHE_HOME, or fetch it by hand and {self.instead}"
         )
 
     def fetch(self) -> Path:
