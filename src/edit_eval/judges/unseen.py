@@ -45,7 +45,7 @@ _UNABLE = (
 _SEE = r"(?:see|view|access|open|load|display|look at|perceive|receive|retrieve|download|seeing|viewing|accessing)"
 _ADVERB = r"(?:(?:actually|directly|really|currently|physically|visually|even) )?"
 _SPEAKER = r"\b(?:i|we)(?: also| still| currently)? ?"
-_BE = r"(?:is|are|was|were|has been|have been|seems?|seems? to be|appears?|appears? to be)"
+_BE = r"(?:is|are|was|were|has been|have been|seems? to be|seems?|appears? to be|appears?)"
 _ENGLISH = (
     # I cannot see the image; sorry, unable to view either picture
     rf"(?:{_SPEAKER}|{_CLAUSE_BEGINS}){_UNABLE} {_ADVERB}{_SEE} {_WHICH}{_PICTURE}{_CLAUSE_ENDS}",
