@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+from edit_eval.benchmarks.authors_files import AUTHORS_FILES
 from edit_eval.benchmarks.imgedit import TYPES, WHOLE
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.protocols.criteria import Asked, Official, settled
 from edit_eval.records import Judgement, Scale, Status
-from edit_eval.rubrics.authors_files import AUTHORS_FILES
 
 REGISTERED = {"imgedit": "ImgEdit"}
 

@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from edit_eval.benchmarks.authors_files import AUTHORS_FILES
 from edit_eval.protocols.contract import Missing, Score, Values
 from edit_eval.protocols.criteria import Asked, Official, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
-from edit_eval.rubrics.authors_files import AUTHORS_FILES
 
 REGISTERED = {"risebench": "RISEBench", "unireditbench": "UniREditBench"}
 
