@@ -103,7 +103,8 @@ def test_edits_are_held_against_the_samples(photos: Pictures, tmp_path: Path) ->
 
 
 def test_edits_that_are_called_as_the_pictures_of_a_table(photos: Pictures, tmp_path: Path) -> None:
-    rows = "".join(f"{number},photos/{name(number)}.jpg,Make it blue,edits_b/{name(number)}.jpg\n" for number in range(3))
+    names = enumerate(map(name, range(3)))
+    rows = "".join(f"{number},photos/{one}.jpg,Make it blue,edits_b/{one}.jpg\n" for number, one in names)
     (tmp_path / "my.csv").write_text(f"id,image,instruction,ours\n{rows}")
     table = look_at_pictures("my.csv")
     column = look_at_model("edit_model", "ours", table)
