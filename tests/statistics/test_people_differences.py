@@ -120,7 +120,8 @@ def test_lower_is_better_for_some_judges_and_never_for_people(columns):
     (pair,), (other,) = (peoples_differences(some, votes(range(30))).pairs for some in (columns, turned))
     assert other.corrected.difference == pytest.approx(pair.corrected.difference)
     assert other.judge_alone.difference == pytest.approx(pair.judge_alone.difference)
-    assert other.weight == pytest.approx(pair.weight) and pair.weight > 0
+    assert other.weight == pytest.approx(pair.weight)
+    assert pair.weight > 0
 
 
 def test_a_model_is_known_by_its_column_or_by_a_name_that_is_its_alone(columns):
@@ -139,7 +140,8 @@ def test_each_vote_counts_with_its_weight(columns):
     twice = [replace(one, weight=2.0) if place < 10 else one for place, one in enumerate(cast)]
     doubled = [*cast, *cast[:10]]
     of_twice, of_doubled = peoples_differences(columns, twice), peoples_differences(columns, doubled)
-    assert of_twice.weighted and not of_doubled.weighted
+    assert of_twice.weighted
+    assert not of_doubled.weighted
     assert of_twice.pairs[0].corrected.ci95 == pytest.approx(of_doubled.pairs[0].corrected.ci95)
 
 

@@ -249,7 +249,7 @@ def test_what_people_would_say_in_every_design(sizes, shape, rho, how, record):
     figures = "  ".join(f"{count}: {covered:.3f}" for count, (covered, *_) in found.items())
     width = found[30][1]
     record(f"people corrected, {sizes}, {how}, {shape}, r {rho}", f"covers {figures}; at 30 {width:.2f} of people's")
-    # Whole images drawn at random are what is promised; single samples of unequal images are worth less than they count.
+    # Whole images drawn at random are what is promised.
     promised = how == "images"
     for count, (covered, *_) in found.items():
         least = (0.92 if count < 30 else 0.93) if promised and count >= 20 else 0.88

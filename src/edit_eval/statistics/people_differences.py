@@ -86,7 +86,7 @@ class People:
     """Answers about an edit that is not here, or that failed."""
     weighted: bool
     """Whether answers have weights. If not, the images are taken to have been picked at random."""
-    pairs: tuple[PeoplesDifference, ...]
+    pairs: list[PeoplesDifference]
 
 
 Answers = Sequence[PersonScore] | Sequence[Vote]
@@ -140,7 +140,7 @@ def peoples_differences(columns: Sequence[Column], answers: Answers) -> People:
         raters=len({one.rater for one in answers}),
         unmatched=sum(not isinstance(one, Vote) or one.choice in SHARES for one in answers) - len(used),
         weighted=any(one.weight != 1.0 for one in answers),
-        pairs=tuple(pairs),
+        pairs=pairs,
     )
 
 
