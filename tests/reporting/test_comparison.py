@@ -24,7 +24,6 @@ from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.comparable import NOTES, Note
 from small_columns import column, drawn, failing
 
-FEW_IMAGES = "With fewer than 24 source images a difference has no interval, and counts only"
 CATEGORIES = ("physical", "environmental", "social") * 30
 WORDS = "影子与光线一致，但边缘略有瑕疵；The shadow follows the light, but its edge bleeds slightly into the sky."
 
@@ -224,7 +223,7 @@ def test_the_failed_edits_of_columns_and_pairs_in_numbers() -> None:
 
 def test_identical_untested_and_hopeless_pairs_have_words() -> None:
     same = compare([column("a", drawn(2)), column("b", drawn(2))])
-    assert row(same, "A - B")[3:] == ["90", "90", "0.00", "–", "1.0000", "1.0000", "–", "same", "on", "90"]
+    assert row(same, "A - B")[3:] == ["90", "90", "0.00", "–", "–", "–", "–", "same", "on", "90"]
     assert "the samples that differ most" not in printed(same)
     nothing = compare([column("a", [None, 4]), column("b", [4, None])])
     assert row(nothing, "A - B")[3:] == ["0", "0", "–", "–", "–", "–", "–", "no", "test"]
@@ -233,7 +232,7 @@ def test_identical_untested_and_hopeless_pairs_have_words() -> None:
     assert "No interval: one source image." in printed(nothing), "of the columns"
     few = compare([column("a", [9, 8, 9, 7, 9]), column("b", [1, 2, 1, 1, 3])])
     assert row(few, "A - B")[-4:] == ["–", "too", "few:", "5"]
-    assert FEW_IMAGES in " ".join(printed(few).split())
+    assert "No interval: fewer than six source images." in " ".join(printed(few).split())
     assert "A tie is not equality" not in printed(few), "nothing here is called a tie"
 
 
@@ -248,7 +247,7 @@ def test_a_pair_without_a_common_sample_costs_the_others_nothing() -> None:
 def test_a_difference_that_is_always_the_same_has_no_interval_and_says_why() -> None:
     scores = [round(4 * score) / 4 for score in drawn(2)]
     constant = compare([column("a", scores), column("b", [score - 1 for score in scores])])
-    assert row(constant, "A - B")[6:8] == ["–", "0.0004"]
+    assert row(constant, "A - B")[6:8] == ["–", "–"]
     assert "No interval: no spread." in printed(constant)
 
 
@@ -257,14 +256,12 @@ def test_one_common_sample_is_not_called_a_tie() -> None:
     one = compare([column("a", [7, None]), column("b", [7, 3])])
     assert row(one, "A - B")[-4:] == ["–", "same", "on", "1"]
     assert "identical" not in printed(one)
-    assert [column.no_ci95 for column in one.columns] == ["one_image", "too_uneven"]
+    assert [column.no_ci95 for column in one.columns] == ["one_image", "few_images"]
     unread = compare([column("a", [None, None]), column("b", [7, 3])]).columns[0]
     assert (unread.ci95, unread.no_ci95) == (None, "no_scores")
     assert "This says nothing about other samples." in " ".join(printed(one).split())
-    assert FEW_IMAGES in " ".join(printed(one).split())
     ten = compare([column("a", [7] * 9 + [6], clusters=[0] * 10), column("b", [7] * 10, clusters=[0] * 10)])
     assert row(ten, "A - B")[-3:] == ["too", "few:", "1"], "ten samples, one image"
-    assert not ten.document()["pairs"][0]["testable"]
 
 
 def test_a_comparison_in_chinese(clear: Comparison) -> None:
