@@ -111,15 +111,14 @@ def test_the_mean_of_categories_stands_below_them(clear: Comparison) -> None:
     assert found.split()[8:] == [signed(mean.difference), *signed_span(mean.ci95).split()]
 
 
-@pytest.mark.parametrize(("count", "allowed"), [(40, True), (22, False)])
-def test_few_large_losses_that_decide_are_named(count: int, allowed: bool) -> None:
+@pytest.mark.parametrize("count", [40, 22])
+def test_few_large_losses_that_decide_are_named(count: int) -> None:
     generator = random.Random(3)
     a = [7 + generator.gauss(0, 0.1) for _ in range(count)]
     b = [score + (0.5 if index not in (4, 20) else -7) for index, score in enumerate(a)]
     b[9] += 0.1
     text = " ".join(printed(compare([column("a", a), column("b", b)])).split())
     assert "A - B: a few large losses of B decide: see s0004, s0020, " in text
-    assert ("The interval and p allow for it." in text) == allowed, "there is no interval with few images"
     assert "decide" not in printed(compare([column("a", drawn(2)), column("b", drawn(3))]))
 
 
@@ -128,7 +127,7 @@ def test_one_image_with_nearly_all_samples_is_too_uneven() -> None:
     columns = [column(name, drawn(seed, count=330), clusters=clusters) for name, seed in (("a", 2), ("b", 3))]
     text = printed(compare(columns))
     assert row(compare(columns), "A - B")[-2:] == ["too", "uneven"]
-    assert "a few source images hold so many of the samples" in " ".join(text.split())
+    assert "No interval: a few source images hold nearly all samples." in " ".join(text.split())
 
 
 def test_one_category_is_the_whole_and_not_printed_again() -> None:

@@ -114,7 +114,7 @@ def mean_asymmetry(values: FloatArray, shares: FloatArray) -> float:
     variance = float((deviations**2).mean())
     if variance <= 1e-24 * max(1.0, float((values**2).max())):
         return 0.0
-    return float((deviations**3).mean()) / variance**1.5 * _asymmetry_kept(shares)
+    return float((deviations**3).mean() / variance**1.5) * _asymmetry_kept(shares)
 
 
 def skewness_by_chance(count: int) -> float:
@@ -124,7 +124,7 @@ def skewness_by_chance(count: int) -> float:
 
 def _asymmetry_kept(shares: FloatArray) -> float:
     """How much of the values' skewness their mean keeps."""
-    return float((shares**3).sum()) / float((shares**2).sum()) ** 1.5
+    return float((shares**3).sum() / (shares**2).sum() ** 1.5)
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
     )
 
 
-def _freedom_seen(counts: FloatArray, adjusted: FloatArray, sums: FloatArray, sizes: FloatArray) -> float:
+def _freedom_seen(counts: FloatArray, adjusted: FloatArray, sums: NDArray[Any], sizes: FloatArray) -> float:
     """Of the variances that the groups were seen to have; see `estimate`."""
     own = counts * adjusted**2
     squares = own * counts / sizes
