@@ -27,7 +27,6 @@ from edit_eval.statistics.intervals import (
     none_for_nan,
     percentiles,
 )
-from edit_eval.statistics.paired import paired_p_value
 from edit_eval.statistics.panel import panel
 from edit_eval.statistics.people_scores import PersonScore
 from edit_eval.statistics.power import ALPHA
@@ -349,8 +348,6 @@ def separated_pairs(
     probability `level` at most.
     """
     pairs = list(combinations(sorted(models), 2))
-    every = [score for items in people.values() for score in items.values()]
-    span = max(every) - min(every) if every else 0.0
     tests: list[float | None] = []
     differences: list[float] = []
     for a, b in pairs:
@@ -361,7 +358,7 @@ def separated_pairs(
             differences.append(0.0)
             continue
         found = estimate(gains, cluster_codes([sources[sample] for sample, _ in shared]))
-        tests.append(paired_p_value(found, span))
+        tests.append(found.p_value())
         differences.append(found.value)
     adjusted = holm(tests)
     return [
