@@ -40,6 +40,7 @@ from edit_eval.pretrained.loading import (
     prepare_devices,
 )
 from edit_eval.pretrained.processors import IMAGE_BACKEND
+from edit_eval.pretrained.reading_ahead import BESIDE_OTHERS, read_ahead
 from edit_eval.records import Reply, Status
 
 REGISTERED = {"transformers": "TransformersJudge"}
@@ -130,6 +131,7 @@ class TransformersJudge:
 
             if family_of_type(kind := str(location.index.get("model_type"))):
                 importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
+            read_ahead(name, self.parameters.revision, BESIDE_OTHERS)  # the edit model has begun to read its own
 
     def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[Form] = ()) -> None:
         """Loads model and processor; over several devices the layers are spread.
