@@ -13,8 +13,8 @@ from edit_eval.records import Results, Status
 from edit_eval.scheduling.tasks import Model
 
 PROMPT_SECONDS = 0.1
-"""Qwen3-VL-30B-A3B reads a pair: two pictures of 1024 tokens and a rubric of 1,300 take 33.6 TFLOP, of which a mixture of
-experts computes some 330 a second on an H100 (counted from its configuration; the rate is that of others)."""
+"""Qwen3-VL-30B-A3B reads a pair: two pictures of 1024 tokens and 1,300 of text take 33.6 TFLOP, counted from its
+configuration, of which others' mixtures of experts compute some 330 a second on an H100."""
 TOKEN_SECONDS = 0.05
 """It writes one token in each row of a batch: 4.7 ms to read the experts of four rows at 3.35 TB/s, and some 45 ms in
 which transformers starts its kernels (30 to 60 by published measurements of eager decoding)."""
