@@ -79,15 +79,9 @@ def test_a_bare_tokenizer_is_no_processor(folder: Path) -> None:
 def test_what_scales_is_told_by_its_kind_and_not_by_its_name() -> None:
     """In transformers 4 a `Qwen2VLImageProcessor` scales with Pillow, and in 5 with torchvision."""
     base = type("BaseImageProcessor", (), {})
-    with_torchvision = [type(name, (base,), {}) for name in ("BaseImageProcessorFast", "TorchvisionBackend")]
-    fours = (
-        type("Qwen2VLImageProcessor", (base,), {}),
-        type("Qwen2VLImageProcessorFast", tuple(with_torchvision[:1]), {}),
-    )
-    fives = (
-        type("Qwen2VLImageProcessorPil", (base,), {}),
-        type("Qwen2VLImageProcessor", tuple(with_torchvision[1:]), {}),
-    )
+    fast, torchvision = (type(name, (base,), {}) for name in ("BaseImageProcessorFast", "TorchvisionBackend"))
+    fours = type("Qwen2VLImageProcessor", (base,), {}), type("Qwen2VLImageProcessorFast", (fast,), {})
+    fives = type("Qwen2VLImageProcessorPil", (base,), {}), type("Qwen2VLImageProcessor", (torchvision,), {})
     assert [image_backend(kind()) for kind in (*fours, *fives)] == [
         "pil (Qwen2VLImageProcessor)",
         "torchvision (Qwen2VLImageProcessorFast)",

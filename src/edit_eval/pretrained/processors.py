@@ -14,8 +14,8 @@ from edit_eval.errors import LoadError
 
 IMAGE_BACKEND = "pil"
 WITH_TORCHVISION = ("TorchvisionBackend", "BaseImageProcessorFast")
-"""The class from which those that scale with torchvision are made, in transformers 5 and 4. What they are called does not
-tell: a `Qwen2VLImageProcessor` is one of them in version 5, and scales with Pillow in version 4."""
+"""The class from which those that scale with torchvision are made, in transformers 5 and 4. Their names do not tell: a
+`Qwen2VLImageProcessor` is one of them in version 5, and scales with Pillow in version 4."""
 
 PROCESSORS = {
     "qwen2_vl": "Qwen2VLProcessor",
