@@ -82,7 +82,7 @@ def test_what_doctor_says_of_a_card_of_80_gib(tmp_path: Path) -> None:
     [(level, text, advice)] = findings(section, [1_966_080], 79.6)
     assert level == "warning"
     assert "transformers 4 computes all experts" in text
-    assert advice.startswith("transformers 5 in its environment, or a smaller batch_size")
+    assert advice.startswith("transformers 5 in its environment; or a smaller batch_size")
     [(level, _, _)] = findings(section, [0], 79.6)
     assert level == "ok"
 

@@ -213,7 +213,7 @@ def estimate(wanted: Wanted, need: Need) -> str:
     offloaded = wanted.section.placement.offload
     kept = f", offload: {offloaded}" if offloaded != "none" else ""
     if wanted.expert_bytes:
-        kept += f"; transformers 4 computes all experts: {gib(need.work)} for a batch"
+        kept += f", transformers 4 computes all experts ({gib(need.work)} for a batch)"
     return f"about {gib(need.total)} {each} ({gib(wanted.weights.loaded)} of weights, {source}{kept})"
 
 
@@ -229,7 +229,9 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
         )
         return share or "devices_per_replica, a GPU with more memory, or a smaller model"
     if wanted.expert_bytes:
-        ways.append("transformers 5 in its environment" + ", or a smaller batch_size" * (placement.batch_size > 1))
+        ways.append("transformers 5 in its environment")
+        if placement.batch_size > 1:
+            ways.append("a smaller batch_size")
     for count in range(placement.devices_per_replica + 1, len(visible) + 1):
         need = need_of(wanted, offload="none", devices=count)
         if placement.offload == "none" and need is not None and need.total <= room:
