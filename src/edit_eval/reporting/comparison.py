@@ -18,6 +18,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.formats import p_value, signed, signed_span
 from edit_eval.reporting.page.texts import score_line, short_category, text
 from edit_eval.reporting.passports import passport_line
+from edit_eval.reporting.people_differences import print_people_differences
 from edit_eval.reporting.tables import without_interval
 from edit_eval.reporting.terminal_text import (
     Name,
@@ -157,6 +158,11 @@ class _Sheet:
         if first:
             self._print_explanation(comparison.pairs)
         detailed = pairs if len(pairs) <= PAIRS_IN_FULL else [pair for pair in pairs if pair.a == columns[0].name]
+        if comparison.people:
+            of_pairs = {pair.a for pair in detailed}
+            print_people_differences(
+                comparison.people, judge, self.letters, self.console, self.language, detailed=sorted(of_pairs)
+            )
         self._print_categories(comparison, detailed)
         for pair in detailed:
             self._print_samples(pair, SAMPLES_SHOWN[len(detailed) > 1])

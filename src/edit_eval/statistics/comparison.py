@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -35,7 +36,9 @@ from edit_eval.statistics.intervals import (
     estimate,
 )
 from edit_eval.statistics.paired import beyond_the_unseen, no_interval, paired_interval, paired_p_value
+from edit_eval.statistics.people_differences import Answers, People, peoples_differences
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
+from edit_eval.statistics.preferences import Vote
 from edit_eval.statistics.series import ends, finite, gain, largest_difference, mean, scaled_interval
 
 SCHEMA = 3
@@ -191,6 +194,8 @@ class Comparison:
     """Whether any other column may take the place of the first: what `--fail-if-worse` asks."""
     notes: tuple[str, ...] = ()
     """What a reader must know: runs that are not finished, judges that not all have."""
+    people: People | None = None
+    """What people would say, where some of them have been asked."""
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -207,6 +212,7 @@ class Comparison:
             "columns": [{**asdict(column), "differs": list(column.differs)} for column in self.columns],
             "pairs": [asdict(pair) for pair in self.pairs],
             "gate": asdict(self.gate),
+            "people": None if self.people is None else asdict(self.people),
             "notes": list(self.notes),
         }
 
@@ -217,14 +223,16 @@ def compare(
     detect: float | None = None,
     margin: float | None = None,
     notes: Sequence[str] = (),
+    people: Answers | None = None,
 ) -> Comparison:
     """Compares every two columns of the same judge; the family of tests is all of these pairs, of all judges.
 
     With `detect` each pair also says how many samples would show a true difference of that size. With `margin` the
-    gate asks whether the others are shown to be less than that many points worse than the first.
+    gate asks whether the others are shown to be less than that many points worse than the first. With scores or votes
+    of `people` on some edits it says what they would say of all (`people_differences`), which changes nothing else.
 
-    Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, and for columns of one judge that cannot
-    be compared (`refuse_incomparable`).
+    Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, for columns of one judge that cannot
+    be compared (`refuse_incomparable`), and for `people` who say nothing of them.
     """
     for name, value in (("difference to detect", detect), ("margin", margin)):
         if value is not None and not (value > 0 and math.isfinite(value)):
@@ -241,14 +249,16 @@ def compare(
         pairs=tuple(pairs),
         gate=hold_against_first(both, pairs, margin=margin),
         notes=tuple(notes),
+        people=None if people is None else peoples_differences(columns, people),
     )
 
 
-def compare_models(results: Results) -> Comparison | None:
+def compare_models(results: Results, votes: Sequence[Vote] = ()) -> Comparison | None:
     """Compares the edit models of one run: the numbers of `edit-eval compare RUN`; None with fewer than two.
 
     How the models differ stays unsaid, and what to know of the run stands elsewhere. A judge that lacks the source of
-    a sample that it scored, or has no sample to score, is left out: its pairs cannot be tested.
+    a sample that it scored, or has no sample to score, is left out: its pairs cannot be tested. `votes` are people's on
+    its edits.
     """
     columns = [
         replace(one, name=one.edit_model) for one in columns_of(results, {judge: {} for judge in results.judges})
@@ -260,7 +270,11 @@ def compare_models(results: Results) -> Comparison | None:
         for judge, of in by_judge(columns).items()
     }
     columns = [one for one in columns if testable[one.judge]]
-    return compare(columns) if columns and len(results.edit_models) > 1 else None
+    if not columns or len(results.edit_models) < 2:
+        return None
+    with suppress(ConfigurationError):  # votes on edits of which no judge says anything
+        return compare(columns, people=votes or None)
+    return compare(columns)
 
 
 class _Both:
