@@ -57,6 +57,9 @@ _FORMATS = {
     "PPM": "Ppm",
     "JPEG2000": "Jpeg2K",
 }
+HEIC = "HEIF"
+"""What Pillow calls the format of phones. It is kept as PNG (`source_cache`), so that workers need nothing for it."""
+_HEIC_BEGINS = re.compile(rb"....ftyp(hei[cxms]|hev[cxms]|mif1|msf1)", re.DOTALL)
 
 _ROTATIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -130,7 +133,7 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
     # Some libraries switch this on for the whole process; then a truncated picture would pass as a grey one.
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
-        picture = Image.open(file, formats=formats())
+        picture = _opened(file, name)
         width, height = picture.size
         if width * height > max_pixels:
             raise PictureError(_too_large(name, f"{width} x {height} pixels", max_pixels))
@@ -154,6 +157,26 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
         raise PictureError(f"{name}: truncated or damaged ({_words(error)})") from error
     clean.info = {str(key): str(text) for key, text in texts.items() if isinstance(text, str) and _is_text(key)}
     return clean, "JPEG" if kind == "MPO" else kind
+
+
+def _opened(file: IO[bytes], name: str) -> Image.Image:
+    """As Pillow opens it; HEIC, which it does not know, by pillow-heif where that is installed."""
+    try:
+        return Image.open(file, formats=formats())
+    except UnidentifiedImageError:
+        file.seek(0)
+        if not _HEIC_BEGINS.match(file.read(12)):
+            raise
+        try:
+            from pillow_heif import register_heif_opener
+        except ImportError as error:
+            text = (
+                f"{name}: a HEIC picture, which needs pillow-heif: `pip install 'edit-eval[heic]'`, or save it as JPEG"
+            )
+            raise PictureError(text) from error
+        register_heif_opener()
+        file.seek(0)
+        return Image.open(file, formats=(HEIC,))
 
 
 def oddity(data: bytes) -> str:

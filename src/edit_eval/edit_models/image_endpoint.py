@@ -250,7 +250,7 @@ class ImageEndpoint:
         if isinstance(document, dict) and isinstance(document.get("data"), list) and not document.get("error"):
             why = f" ({self.client.excerpt(reason)})" if reason else ""
             raise Failure(f"the edit model's server answered without a picture{why}", once=True)
-        raise self.client.of_another_kind(document, text, "edit")
+        raise self.client.of_another_kind(document, text, "an edit")
 
     def _refused(self, code: str, said: str, body: object) -> Refused:
         violations = ", ".join(str(value) for value in values({"": body}, ("safety_violations",)))
