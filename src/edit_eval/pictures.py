@@ -45,6 +45,9 @@ MAX_PIXELS = 50_000_000
 TEMPORARY_PREFIX = ".tmp-"
 """How the name of a file begins that is still being written."""
 
+UNREPEATABLE = "other_when_repeated"
+"""The flag of an edit that came out otherwise when its model was asked for it again; in the picture's `info`."""
+
 # Those that Pillow decodes by itself: EPS, for one, would start a program on a stranger's file.
 _FORMATS = {
     "PNG": "Png",
@@ -266,7 +269,7 @@ def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     """Checks an edit; returns those flags of it that are true.
 
     `identical_to_source`: the same size and pixels. `other_aspect_ratio`: width / height differs from the source's by
-    more than 5 %. Raises `PictureError` for one that is black in every pixel.
+    more than 5 %. `other_when_repeated`: so says its model. Raises `PictureError` for one that is black in every pixel.
     """
     edited = as_rgb(image)
     if edited.getbbox() is None:
@@ -278,6 +281,8 @@ def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     ratio = (edited.width * original.height) / (edited.height * original.width)
     if max(ratio, 1 / ratio) > _ASPECT_TOLERANCE:
         flags.append("other_aspect_ratio")
+    if image.info.get(UNREPEATABLE):
+        flags.append(UNREPEATABLE)
     return tuple(flags)
 
 

@@ -127,7 +127,8 @@ class Edit:
     """Time that the model computed, in seconds."""
     device: str = ""
     flags: tuple[str, ...] = ()
-    """Things worth knowing that are no failure: `identical_to_source`, `other_aspect_ratio`."""
+    """Things worth knowing that are no failure: `identical_to_source`, `other_aspect_ratio`,
+    `other_when_repeated`."""
 
     def __post_init__(self) -> None:
         if (self.status is _OK) != bool(self.image):
