@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -34,6 +35,7 @@ from edit_eval.passports import passport_folder
 from edit_eval.run import Run, failures
 from edit_eval.scheduling.batches import companies
 from edit_eval.statistics.comparison import Comparison
+from edit_eval.statistics.people_scores import read_answers
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import take_passports
 from edit_eval.store.joined import judges_apart
@@ -83,9 +85,9 @@ def evaluate(
     done is kept.
     """
     refuse_a_python_without_utf_8()
-    part = None if shard is None else read_shard(shard, os.environ)
-    if part is not None and run_dir is None:
+    if shard is not None and run_dir is None:
         raise ConfigurationError("--shard needs --run-dir: all shards share one run directory")
+    part = None if shard is None or run_dir is None else read_shard(shard, os.environ, Path(run_dir))
     again = failures(retry)
     notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
@@ -110,6 +112,7 @@ def evaluate(
     refuse_nothing(experiment.samples)
 
     # What is there.
+    part = part and replace(part, experiment=experiment.fingerprint)
     place = find_place(run_dir, configuration.name, experiment, again.__contains__, reuses=bool(reuse_from))
     sources = [RunDirectory.existing(Path(folder)) for folder in (*reuse_from, *place.sources)]
     with closing(driver_of(configuration)) as driver:
@@ -124,7 +127,7 @@ def evaluate(
             tell(altered, *noticed)
             for source in sources:
                 tell(reuse(source, directory, matrix))
-            tell(directory.damage.note, what_is_left(matrix))
+            tell(directory.damage.note, what_is_left(matrix) if part is None else "")  # its own part is told of later
 
             # Have the rest done.
             run, pending = Run(directory.path), matrix.pending
@@ -251,17 +254,20 @@ def compare(
     score: str | None = None,
     detect: float | None = None,
     margin: float | None = None,
+    people: str | Path | None = None,
 ) -> Comparison:
     """Compares runs, or the edit models within one run, by every judge that they have in common.
 
     By the headline of each judge, or by its score of that name. With `detect` it also says how many samples would show
     a true difference of that many points. Its `gate` says whether any is worse than the first; with `margin`, whether
-    all are shown to be less than that many points worse. Raises `ConfigurationError` for runs that cannot be compared,
+    all are shown to be less than that many points worse. With a file of `people`'s scores or votes on some of the edits
+    it says what they would say of all of them. Raises `ConfigurationError` for runs that cannot be compared,
     with what differs, and `RunDirectoryError` for a folder that is no run."""
     given = [runs] if isinstance(runs, str | Path | Run) else runs
     made = [run if isinstance(run, Run) else Run(Path(run)) for run in given]
     try:
-        return compare_runs(made, score=score, detect=detect, margin=margin)
+        answers = None if people is None else read_answers(Path(people))
+        return compare_runs(made, score=score, detect=detect, margin=margin, people=answers)
     except ConfigurationError as error:
         for line in judges_apart(made):
             error.add_note(f"{line}; `edit-eval agreement {' '.join(str(run.path) for run in made)}` says more")

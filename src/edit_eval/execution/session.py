@@ -110,6 +110,7 @@ class Session:
         if shard is not None:
             of = shards_of(matrix.experiment, list(sizes.values()), companies, shard.count)
             mine = frozenset(position for position, its in enumerate(of) if its == shard.number)
+            matrix.own = frozenset(matrix.samples[position].id for position in mine)
             spectator.note(f"shard {shard}: {len(mine)} of {len(of)} samples")
         pilot = choose_pilot(matrix, mine) if execution.pilot else PilotCells()
         choices = choose(self.configuration, layout.models, machine)

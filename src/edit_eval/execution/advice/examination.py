@@ -291,6 +291,9 @@ def _elsewhere(machine: Machine, wanted: Sequence[Wanted]) -> list[Finding]:
     asked = {checkpoint_of(model.section)[1:] for model in wanted if model.weights.name and model.on_gpu}
     names = sorted((name, revision, dtype or "bfloat16") for name, revision, dtype in asked if name)
     found = [Finding("machine", "warning", note) for host in machine.hosts() for note in host.notes]
+    if warning := machine.warning():
+        advice = "whoever reaches it can run programs on it: set RAY_AUTH_MODE=token before `ray start`, and here"
+        found.append(Finding("machine", "warning", warning, advice))
     for host, faults in machine.lacking(names).items() if names else ():
         advice = "put the weights there, or HF_HOME on a disk that all machines share"
         found += [Finding("models", "warning", f"{host}: {fault}", advice) for fault in faults]

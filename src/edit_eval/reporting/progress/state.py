@@ -287,8 +287,13 @@ def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Plan:
     """Who does what: each device's share where tasks are dealt out, else what comes first."""
     schedule = policy.schedule
     rows = []
-    pending = Counter(one.judge for one in matrix.judgements() if one.status is Status.PENDING)
-    controls = Counter(one.judge for one in matrix.controls() if one.status is Status.PENDING)
+    own = matrix.own
+
+    def is_open(one: Judgement) -> bool:
+        return one.status is Status.PENDING and (own is None or one.sample_id in own)
+
+    pending = Counter(one.judge for one in matrix.judgements() if is_open(one))
+    controls = Counter(one.judge for one in matrix.controls() if is_open(one))
     scoring = {judge.name: judge.scoring for judge in matrix.judges}
     for model in dict.fromkeys(replica.model for replica in policy.replicas):
         units = work.units_left(model.key)
