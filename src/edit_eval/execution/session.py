@@ -186,6 +186,7 @@ class Session:
                 growth=growth,
                 interruption=interruption,
                 observer=observe,
+                users=gauges.users,
             )
             try:
                 with gauges:

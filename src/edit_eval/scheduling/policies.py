@@ -205,7 +205,7 @@ class Policy:
         queue = self._queues[replica.key]
         if self._draining or replica.leaving or replica.key in self._held_back or not queue.open_to(replica.index):
             return None
-        if replica.hands and any(task.alone for task in replica.hands.values()):
+        if any(task.alone for task in replica.hands.values()):
             return None
         if self._shared and any(other.hands for other in self._fleet.neighbours(replica)):
             return None
@@ -218,8 +218,9 @@ class Policy:
             self._woken.append(replica.key)
             return None
         task = queue.take(replica)
-        if task is not None and task.alone:
-            self._woken.append(replica.key)  # what came after the suspect waited until somebody's hands were empty
+        if task is not None and (task.alone or task.failed_on):
+            # What came after it waited for empty hands, or for this replica.
+            self._woken.extend([replica.key] * max(1, len(task.failed_on)))
         return task
 
     def _takes_one_more(self, replica: Replica) -> bool:
@@ -260,7 +261,7 @@ class Policy:
         if replica.model.kind == "edit":
             enough = queue.open_to(replica.index) <= self._fleet.coming[name]
         else:
-            enough = self._work.left(name) <= there
+            enough = self._work.left(name) - queue.closed_to(replica.index) <= there
             there += self._leaving
         if enough or not there:
             return not enough
@@ -269,7 +270,8 @@ class Policy:
 
     def _gave_up(self, replica: Replica) -> bool:
         """Whether it is of an edit model, its place left editing early, and others still edit."""
-        if replica.model.kind == "judge" or not self._fleet.active[replica.key]:
+        others = replica.model.kind == "edit" and self._fleet.active[replica.key]
+        if not others or self._queues[replica.key].belongs_to(replica.index):
             return False
         return any(device in self._left for device in replica.place)
 
@@ -356,10 +358,12 @@ class Policy:
 
     def _is_called(self, replica: Replica) -> bool:
         """Rule 5: whether the pilot needs a place for its model."""
-        name = replica.key
+        name, left = replica.key, self._work.pilot_left(replica.key)
         if not self._work.pilot_ready(name) or self._fleet.active[name] or self._leaving:
             return False
-        return self._by_pull or replica.model.kind == "judge"  # where edits are dealt, each waits for its own replica
+        # Where edits are dealt, each waits for its own replica.
+        dealt = not self._by_pull and replica.model.kind == "edit"
+        return not dealt and self._queues[name].closed_to(replica.index, pilot=True) < left
 
     def _is_called_away(self, replica: Replica) -> bool:
         """Rule 5: whether the pilot needs the replica's place, and not for its own model."""
@@ -429,7 +433,7 @@ class Policy:
                 return self._fleet.prepare(rival)
 
     def _fill_a_free_place(self) -> None:
-        if (device := self._fleet.next_free()) is not None:
+        if device := self._fleet.next_free():
             self._fill(device)
 
     def _look_everywhere(self) -> None:
