@@ -173,7 +173,8 @@ class TestWhatIsNot:
         assert str(caught.value) == (
             f"benchmark.data_path: o/x@58159f3 is not in the cache {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE "
             "forbids asking: on a machine with a network, run `edit-eval fetch CONFIG` with the same HF_HOME, or `hf "
-            "download o/x --repo-type dataset --revision 58159f3 --local-dir DIR` and give its folder as data_path"
+            'download o/x --repo-type dataset --revision 58159f3 --include "*.parquet" --local-dir DIR` and give its '
+            "folder as data_path"
         )
 
 

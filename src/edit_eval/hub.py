@@ -39,12 +39,12 @@ class Repository:
     def __str__(self) -> str:
         return f"{self.name}@{self.revision}" if self.revision else self.name
 
-    @property
-    def command(self) -> str:
-        """What downloads it by hand."""
+    def command(self, wanted: Sequence[str] = ("*",)) -> str:
+        """What downloads it by hand: of a data set the files of the `wanted` patterns, and no others."""
         kind = " --repo-type dataset" if self.kind == "dataset" else ""
         revision = f" --revision {self.revision}" if self.revision else ""
-        return f"hf download {self.name}{kind}{revision}"
+        chosen = [f' --include "{one}"' for one in wanted if one != "*"] if self.kind == "dataset" else []
+        return f"hf download {self.name}{kind}{revision}{''.join(chosen)}"
 
 
 def is_address(data_path: str) -> bool:
@@ -102,7 +102,7 @@ def snapshot(repository: Repository, wanted: Sequence[str], key: str, ignored: S
             )
         )
     except Exception as error:  # its own, those of its HTTP client, and the disk's
-        raise _failed(repository, error, key) from error
+        raise _failed(repository, error, key, repository.command(wanted)) from error
 
 
 def fetch_model(repository: Repository, key: str) -> Path:
@@ -142,7 +142,7 @@ def _whole_commit(repository: Repository) -> str | None:
     return found[0] if len(found) == 1 else short
 
 
-def _failed(repository: Repository, error: Exception, key: str) -> EditEvalError:
+def _failed(repository: Repository, error: Exception, key: str, by_hand: str) -> EditEvalError:
     from huggingface_hub import constants, errors
 
     not_here = isinstance(error, errors.LocalEntryNotFoundError)
@@ -168,7 +168,7 @@ def _failed(repository: Repository, error: Exception, key: str) -> EditEvalError
         text = (
             f"{constants.ENDPOINT} did not send all of {repository} ({why}); complete files are kept, so run it again"
         )
-        return Stopped(f"{key}: {text}, or download it by hand: `{repository.command}`")
+        return Stopped(f"{key}: {text}, or download it by hand: `{by_hand}`")
     variable = "TRANSFORMERS_OFFLINE" if os.environ.get("TRANSFORMERS_OFFLINE") else "HF_HUB_OFFLINE"
     reason = f"{variable} forbids asking" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} cannot be reached"
     part = "only partly in" if "Incomplete" in type(error).__name__ else "not in"
@@ -176,7 +176,7 @@ def _failed(repository: Repository, error: Exception, key: str) -> EditEvalError
     return ConfigurationError(
         f"{key}: {repository} is {part} the cache {constants.HF_HUB_CACHE}, and {reason}: on a machine with a "
         "network, run "
-        f"`edit-eval fetch CONFIG` with the same HF_HOME, or `{repository.command} --local-dir DIR` and give {give}"
+        f"`edit-eval fetch CONFIG` with the same HF_HOME, or `{by_hand} --local-dir DIR` and give {give}"
     )
 
 

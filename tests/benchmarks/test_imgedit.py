@@ -64,7 +64,7 @@ class TestSamples:
 
     def test_a_turn_has_the_edit_before_it_as_its_source(self, authors: Authors) -> None:
         turns = {"1": {"id": "1.jpg", "turn1": "Green.", "turn2": "Fruit.", "turn3": "Plate."}}
-        authors.write({"content_memory.json": turns, "1.jpg": picture()})
+        authors.write({"content_memory/annotation.json": turns, "content_memory/1.jpg": picture()})
         samples = authors.samples(suite="multi_turn")
         assert [(s.id, s.follows, sorted(s.pictures), s.fault) for s in samples] == [
             ("content_memory_1_1", "", ["source"], ""),

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.judges import answers
+from edit_eval.judges import answers, unseen
 from edit_eval.judges.answers import (
     FORMS,
     LONGEST_ANSWER,
@@ -23,6 +23,7 @@ from edit_eval.judges.answers import (
     whole_before_the_cut,
 )
 from edit_eval.records import Reading, Status
+from generated_answers import answer
 
 
 def score_of(reading):
@@ -49,10 +50,12 @@ def test_corpus(entry, form):
         assert (reading.status, score_of(reading)) == (Status.OK, expected)
 
 
-def test_corpus_is_large_and_has_no_answer_twice():
+def test_corpus_is_large_on_both_sides_and_has_no_answer_twice():
     texts = [entry["answer"] for entry in CORPUS]
-    assert len(texts) >= 100
     assert len(texts) == len(set(texts))
+    readable = sum(any(isinstance(value, (int, float)) for value in entry.values()) for entry in CORPUS)
+    assert readable >= 105
+    assert len(CORPUS) - readable >= 105
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,17 @@ def test_what_did_not_stop_is_no_answer_whatever_it_ends_with():
 
 
 CUT = ["1", "7.5", "7.500", "7.50", "Score: 1", "Score: 10", "Score: 7.5.", "评分：7。", '{"score": 7}', "\\boxed{7}"]
-CUT += ["", "7.5\nThe sky", "**7.500**", "Score: 7.500\nThe sky", "11.000\nThe sky", "I'm sorry, I can't rate", "8/10"]
+CUT += [
+    "",
+    "7.5\nThe sky",
+    "**7.500**",
+    "Score: 7.50\nThe sky",
+    "Score: 7.500",
+    "7.500\n+0.500",
+    "11.000\nThe sky",
+    "I'm sorry, I can't rate",
+    "8/10",
+]
 CUT += ["<think>7.500\n", "<think>a</think>", "<think>a</think>7.500", "```\n7.500\n", "7.500<think>a</think>\nb"]
 
 
@@ -123,7 +136,11 @@ def test_what_was_cut_off_is_no_score_whatever_it_looks_like(text):
     assert whole_before_the_cut(text) is None
 
 
-@pytest.mark.parametrize("text", ["7.500\n", "7.500\n\nThe sky", "**7.500** \r\nThe", "<think>3</think>\n7.500\nThe"])
+WHOLE = ["7.500\n", "7.500\n\nThe sky", "**7.500** \r\nThe", "<think>3</think>\n7.500\nThe", "Score: 7.500\n\nThe sky"]
+WHOLE += ["**Score:** 7.500\n", "评分：7.500\n光", "Overall Score: **7.500**\nThe"]
+
+
+@pytest.mark.parametrize("text", WHOLE)
 def test_a_bare_answer_that_was_cut_off_behind_its_first_line_is_whole(text):
     assert read_answer(whole_before_the_cut(text)) == read_answer(text) == scored(7.5)
 
@@ -226,6 +243,11 @@ LONG |= {
         "lines": "\n".join(f"a{number}" for number in range(LONGEST_ANSWER // 5)),
         "labels": "Score:" * LONGEST_ANSWER,
         "spaces inside": "Score:" + " " * (LONGEST_ANSWER - 10) + "x",
+        "an image and lines": "image" + "\n" * LONGEST_ANSWER,
+        "an image and commas": "image" + ", " * LONGEST_ANSWER,
+        "images": "I cannot see the image of the " * LONGEST_ANSWER,
+        "determiners": "I cannot see " + "the first and " * LONGEST_ANSWER + "image",
+        "half of a Chinese sentence": "图" + "看不到这两张提供的" * LONGEST_ANSWER,
         "half a number": "8" + " " * (LONGEST_ANSWER - 10) + "/",
     }.items()
 }
@@ -269,6 +291,9 @@ NUMBERS = [
     "{} out of 10",
     "{} (out of 10).",
     "{}（满分10分）",
+    "{}/10分",
+    "{}分（满分10）",
+    "<score>{}</score>",
     "\\boxed{{{}}}",
     "{}",
     "{}/10",
@@ -280,7 +305,18 @@ NUMBERS = [
     "***{}***",
 ]
 LABELS = ["Score: {}", "score:{}", "评分：{}", "分数: {}", "得分：{}", "总分：{}", "综合评分：{}"]
-LABELS += ["Final Score: {}", "Overall score: {}", "Total Score：{}", "最终评分：{}", "最终得分: {}", "总评分：{}"]
+LABELS += [
+    "Rating: {}",
+    "Overall：{}",
+    "評分：{}",
+    "综合得分：{}",
+    "Final Score: {}",
+    "Overall score: {}",
+    "Total Score：{}",
+    "最终评分：{}",
+    "最终得分: {}",
+    "总评分：{}",
+]
 LABELS += ["**Score:** {}", "### Score: {}"]
 OUTER = ["{}", "\n {} \n", "```\n{}\n```", "<think>3 or 4?</think>{}", "**{}**"]
 JSON = ['{{"score": {}}}', '{{"score": "{}"}}', '{{"reason": "3 of 4", "score": {}}}', '```json\n{{"score": {}}}\n```']
@@ -325,21 +361,53 @@ def test_a_score_reads_back_after_reasons(thousandths, label, reasons):
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000), st.sampled_from(FORMS))
 def test_two_scores_are_one_only_if_they_are_the_same(one, other, form):
-    reading = read_answer(f"Score: {one / 1000:.3f}\nScore: {other / 1000}", form)
+    reading = read_answer(f"Score: {one / 1000:.4f}\nScore: {other / 1000}", form)
     assert (reading.status is Status.OK) == (one == other)
+
+
+def wrong_and_missed(count, seed):
+    chance = random.Random(seed)
+    wrong, missed, read = [], [], 0
+    for _ in range(count):
+        made = answer(chance)
+        score = score_of(read_answer(made.text, made.form))
+        read += score is not None
+        if score is not None and score != made.means:
+            wrong.append((made, score))
+        if score is None and made.owed:
+            missed.append(made)
+    return wrong, missed, read
+
+
+def test_no_generated_answer_is_another_number_and_every_plain_one_is_read():
+    wrong, missed, read = wrong_and_missed(4000, seed=28)
+    assert not wrong
+    assert not missed
+    assert read > 1000
+
+
+@pytest.mark.chaos
+def test_no_wrong_number_in_a_million_generated_answers():
+    wrong, missed, read = wrong_and_missed(1_000_000, seed=1)
+    assert not wrong
+    assert not missed
+    assert read > 300_000
+
+
+OURS = ("edit_eval.records", "edit_eval.judges.unseen")
 
 
 def test_runs_beside_a_model():
     """Standard library only, and Python 3.10: this file is sent into foreign environments."""
-    source = Path(answers.__file__).read_text(encoding="utf-8")
-    tree = ast.parse(source, feature_version=(3, 10))
+    sources = [Path(module.__file__).read_text(encoding="utf-8") for module in (answers, unseen)]
     names = [
         name
-        for node in ast.walk(tree)
+        for source in sources
+        for node in ast.walk(ast.parse(source, feature_version=(3, 10)))
         for name in (
             [alias.name for alias in node.names] if isinstance(node, ast.Import)
             else [node.module or ""] if isinstance(node, ast.ImportFrom)
             else []
         )
     ]  # fmt: skip
-    assert all(name.split(".")[0] in sys.stdlib_module_names or name == "edit_eval.records" for name in names)
+    assert all(name.split(".")[0] in sys.stdlib_module_names or name in OURS for name in names)

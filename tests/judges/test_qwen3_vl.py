@@ -16,7 +16,7 @@ from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
 from edit_eval.errors import LoadError
-from edit_eval.judges.answers import FORMS, SCORE_LINE, read_answer
+from edit_eval.judges.answers import FORMS, read_answer, score_line
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.records import Reply, Status
 from judges.local_judges import JUDGES, loaded, picture, request, rewrite
@@ -343,7 +343,7 @@ class TestStopping:
         "text", ["1", "10", "10.", "10.0", "10.000", "7.500", "7.5001\n", "11.000\n", "7.50\n", ""]
     )
     def test_nothing_that_may_go_on_is_cut(self, text: str) -> None:
-        assert not SCORE_LINE.match(text)
+        assert not score_line(text)
 
     def test_max_new_tokens(self, tiny_models: Path) -> None:
         answers = loaded(tiny_models / "qwen3-vl", max_new_tokens=2).judge([request(0)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tarfile
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -60,9 +60,12 @@ class FileTree:
         """Of all files, with their folders."""
         return [one.name for found in self._by_name.values() for one in found]
 
-    def named(self, names: Collection[str]) -> list[Found]:
-        """All files with one of these names, unpacked ones first; a packed copy of one that is unpacked is left out."""
-        found = [one for name in names for one in self._by_name.get(name, ())]
+    def first_named(self, names: Iterable[str]) -> list[Found]:
+        """All files with the first of these names that there is, unpacked ones first.
+
+        A packed copy of one that is unpacked is left out.
+        """
+        found = next((self._by_name[name] for name in names if name in self._by_name), [])
         unpacked = {one.name for one in found if one.archive is None}
         there = [one for one in found if one.archive is None or not _ends_with_any(one.name, unpacked)]
         return sorted(there, key=lambda one: (one.archive is not None, one.name))

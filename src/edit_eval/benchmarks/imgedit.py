@@ -1,7 +1,9 @@
 """`imgedit`: ImgEdit-Bench (PKU-YuanGroup/ImgEdit, arXiv 2505.20275), from its JSON files and pictures as they are.
 
 Facts: PKU-YuanGroup/ImgEdit@547185d, Benchmark/: Basic/basic_edit.json (737 rows), UGE/UGE_edit.json (47 rows) and
-Multiturn/Multiturn_readme.md (columns); the pictures are Benchmark.tar of sysuyy/ImgEdit on the hub.
+Multiturn/Multiturn_readme.md (columns); the pictures are Benchmark.tar of sysuyy/ImgEdit on the hub. What is in it is
+known from those who read it (tests/benchmarks/published_files.yaml has who): the rows of Basic and of the turns, not
+those of UGE (one reader has them there, as JSONL, another says that they are not).
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal
 
+from edit_eval.benchmarks.authors_files import UGE_ROWS
 from edit_eval.benchmarks.file_tree import Found
+from edit_eval.benchmarks.item_sources import Origin
 from edit_eval.benchmarks.json_rows import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
 
@@ -23,9 +27,11 @@ WHOLE = "whole"
 """The question about edits that have no type: one score for all of it."""
 _NAMES = {
     "basic": ("basic_edit.json", "singleturn.json"),
-    "uge": ("UGE_edit.json", "hard.json"),
-    "multi_turn": ("content_memory.json", "content_understanding.json", "version_backtracking.json", "multiturn.json"),
+    "uge": (UGE_ROWS.name, "annotation.jsonl"),
+    "multi_turn": ("annotation.json",),
 }
+_FOLDERS = {"basic": "singleturn", "uge": "hard"}
+"""Suite -> the folder with its pictures; those of several turns are beside their rows."""
 
 
 class ImgEdit(FilesBenchmark):
@@ -55,6 +61,7 @@ class ImgEdit(FilesBenchmark):
     def __init__(self, parameters: Any) -> None:
         self.names = _NAMES[parameters.suite]
         self.sizes = {"basic": (737,), "uge": (47,)}.get(parameters.suite, ())
+        self.rows_file = UGE_ROWS if parameters.suite == "uge" else None
         super().__init__(parameters)
 
     def kept(self) -> str:
@@ -62,16 +69,27 @@ class ImgEdit(FilesBenchmark):
         return str(self.parameters.suite)
 
     def unfold(self, row: dict[str, Any], found: Found) -> Sequence[dict[str, Any]]:
-        """Of several turns, a row each."""
+        """Of several turns, a row each, with the name of their group, which is that of the folder they are in."""
         if self.parameters.suite != "multi_turn":
             return [row]
-        group = PurePosixPath(found.name).stem
+        group = (PurePosixPath(found.name) if found.archive else found.path).parent.name
         turns = [number for number in range(1, len(row) + 1) if row.get(f"turn{number}") is not None] or [1]
         return [row | {"turn": number, "prompt": row.get(f"turn{number}"), "edit_type": group} for number in turns]
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The source, but of later turns."""
-        return {"source": row["id"]} if row.get("id") and row.get("turn", 1) == 1 else {}
+        held = row.get("id")
+        if not held or row.get("turn", 1) != 1:
+            return {}
+        folder = _FOLDERS.get(self.parameters.suite) or row["edit_type"]
+        return {"source": f"{folder}/{held}" if isinstance(held, str) else held}
+
+    def picture(self, held: Any) -> tuple[bytes, str, str, tuple[Origin, ...]]:
+        """A file in the suite's folder: names repeat in others. Else the only one of that name, wherever it is."""
+        try:
+            return super().picture(held)
+        except LookupError:
+            return super().picture(held.partition("/")[2] if isinstance(held, str) else held)
 
     def draft(self, row: Row) -> Draft:
         """A sample a row, whatever the suite."""

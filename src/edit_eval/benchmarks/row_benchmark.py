@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
+from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, Found
 from edit_eval.benchmarks.item_fields import kind, shown
 from edit_eval.benchmarks.item_sources import Finding, Origin, remarks
@@ -172,7 +173,7 @@ class RowBenchmark(ABC):
         notes: list[str] = []
         ids: dict[str, int] = {}
         count = 0
-        for finding in self._pass.findings(self._read):
+        for finding in self.findings():
             count += 1
             row = Row(finding.item)
             draft = self.draft(row)
@@ -186,6 +187,10 @@ class RowBenchmark(ABC):
             expected = " or ".join(f"{size:,}" for size in self.sizes)
             notes.insert(0, f"{self.path} has {count:,} rows; the authors' sets have {expected}")
         self.notes = tuple(notes)
+
+    def findings(self) -> Iterable[Finding]:
+        """What the pass found in each row, in the files' order."""
+        return self._pass.findings(self._read)
 
     def verify(self) -> str:
         """Reads every picture in the cache again; those that are not as recorded are taken from the files anew."""
@@ -250,7 +255,10 @@ class FilesBenchmark(RowBenchmark):
 
     Parameters: ClassVar[Any] = FilesParameters
     names: tuple[str, ...]
-    """How the authors call their JSON file; `data_path` may be it, too."""
+    """How the authors call their JSON file, which may lie in several folders: the first name that is there counts.
+    `data_path` may be it, too."""
+    rows_file: AuthorsFile | None = None
+    """The rows, where they do not come with the pictures: `fetch` brings them."""
 
     def files(self) -> list[Path]:
         """The JSON files and all archives."""
@@ -262,9 +270,12 @@ class FilesBenchmark(RowBenchmark):
         is_json = self.path.is_file() and self.path.suffix.lower() in (".json", ".jsonl")
         self._tree = FileTree(self.path.parent if is_json else self.path)
         self._pictures = FileTree(pictures) if self.parameters.pictures_path else self._tree
-        self._rows_in = [self._tree.find(self.path.name)] if is_json else self._tree.named(self.names)
-        if not self._rows_in:
+        there = [self._tree.find(self.path.name)] if is_json else self._tree.first_named(self.names)
+        if not there and self.rows_file:
+            there = [Found(self.rows_file.name, None, self.rows_file.fetched())]
+        if not there:
             raise ConfigurationError(f"benchmark.data_path: {self.path} has no {' or '.join(self.names)} in it")
+        self._rows_in = there
         unpacked = [found.path for found in self._rows_in if found.archive is None]
         return [*unpacked, *dict.fromkeys((*self._tree.archives, *self._pictures.archives))]
 

@@ -1,21 +1,26 @@
 """From a judge's raw text to a score, or to the reason why there is none. Nothing is guessed, nothing is clamped.
 
-The grammar. Closed `<think>` blocks, code fences and emphasis are taken off. What is left is a score if it is
+The grammar. Closed `<think>` blocks, code fences, emphasis and the tokens that end a turn are taken off. What is left
+is a score if it is
 
 * a number as the whole text, perhaps with its scale and a full stop behind it: `8.5`, `8.5/10`, `8.5 out of 10`,
-  `8.5 (out of 10)`, `8.5分`, `8.5（满分10分）`, `8.5.`, `8.5。`;
-* the same after one of `_LABELS` and a colon of either width, or `\\boxed{8.5}` with or without a label: as the whole
-  text, or, with the form `reason_then_score`, as the whole last line, with reasons before it. In that last line a sum
-  may stand behind the label, and counts as its result: `Score: 5 + 1 + 1.5 = 7.5`. One that does not add up is none;
+  `8.5 (out of 10)`, `8.5分`, `8.5/10分`, `8.5（满分10分）`, `8.5分（满分10）`, `8.5.`, `8.5。`;
+* the same after one of `_LABELS` and a colon of either width, or `\\boxed{8.5}` or `<score>8.5</score>` with or without
+  a label: as the whole text, or, with the form `reason_then_score`, as the whole last line, with reasons before it. In
+  that last line a sum may stand behind the label, and counts as its result: `Score: 5 + 1 + 1.5 = 7.5`. One that does
+  not add up is none;
 * a JSON object with `score`: a number, or a string that is one by the first rule. With the form `score` no other
-  digit may stand around it; with `reason_then_score` nothing may follow it.
+  digit may stand around it; with `reason_then_score` nothing may follow it. On its lines no words stand beside it, but
+  for an announcement that ends with a colon: an object in the middle of a sentence is an example.
 
 The same score given twice is one score; two different ones are none. All else is unparseable.
 
-With the form `score` an answer whose first line is a bare score of three decimals ends with that line, `SCORE_LINE`: a
-local judge stops there, and of what others say behind it nothing is read. So an answer that was cut off later is whole
-(`whole_before_the_cut`). No other answer that was cut off is read at all, whatever it looks like: `Score: 1` may have
-been about to be `Score: 10.000`.
+With the form `score` an answer whose first line is a score of three decimals, bare or labelled, ends with that line
+(`score_line`): a local judge stops there, and of what others say behind it nothing is read. So an answer that was cut
+off later is whole (`whole_before_the_cut`). No other answer that was cut off is read at all, whatever it looks like:
+`Score: 1` may have been about to be `Score: 10.000`.
+
+An answer that says that the picture cannot be seen is refused, whatever number stands in it (`unseen`).
 
 Where the grammar leaves room, a doubt is never resolved in favour of a score:
 
@@ -39,15 +44,14 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
+from edit_eval.judges.unseen import unseen
 from edit_eval.records import Reading, Status
 
 FORMS = ("score", "reason_then_score")
 """The forms of an answer that `read_answer` reads."""
-
-SCORE_LINE = re.compile(r"\s*(?P<mark>\*{1,3}|_{1,3}|`{1,3})?(?:[0-9]\.[0-9]{3}|10\.000)(?(mark)(?P=mark))[ \t]*\r?\n")
-"""A first line that is a score in the form that the rubrics ask for, and the line's end: no digit can follow it."""
 
 TOKENS_NEEDED = {"score": 16, "reason_then_score": 256, "json": 256, "labels": 96, "probabilities": 1, "text": 256}
 """Form -> the limit on an answer's tokens below which it may well be cut off, thoughts not counted.
@@ -81,17 +85,23 @@ _LONGEST_SCORE_LINE = 200  # characters; keeps the work on each line bounded
 _WIDTHS = str.maketrans("０１２３４５６７８９．／－−＋＝：（）", "0123456789./--+=:()")
 _FIGURES = r"[0-9]+(?:\.[0-9]+)?"
 _TEN = r"[0-9]+(?:\.0+)?"
-_BEHIND = rf"/ ?{_TEN}|out of {_TEN}|\( ?out of {_TEN} ?\)|分? ?\( ?满分 ?{_TEN} ?分 ?\)|分"
+_BEHIND = rf"分? ?/ ?{_TEN} ?分?|out of {_TEN}|\( ?out of {_TEN} ?\)|分? ?\( ?[满滿]分 ?{_TEN} ?分? ?\)|分"
 # Behind digits alone a point is no full stop. A plain text, which is what most classes return, does not say how it
 # ended, and three decimals are asked for: `8.` is more likely the start of `8.500` than a sentence. The same words are
 # to mean the same from every judge, so it is asked again even where the answer is whole: one question, no wrong score.
 _STOP = r"(?:。|(?(decimals)\.|(?(behind)\.|(?!))))"
 _NUMBER = rf"(?P<number>-?[0-9]+(?P<decimals>\.[0-9]+)?) ?(?P<behind>{_BEHIND})? ?{_STOP}?"
-_LABELS = r"(?:(?:final|overall|total) )?score|总评分|最终评分|最终得分|综合评分|评分|分数|得分|总分"
+_LABELS = (
+    r"(?:(?:final|overall|total) )?score|rating|overall"
+    r"|总评分|最终评分|最终得分|综合评分|综合得分|评分|評分|分数|得分|总分"
+)
 _LABEL = rf"(?:#{{1,6}} )?(?:{_LABELS})\s*:\s*"
 _TERM = rf"(?:{_FIGURES}|\( ?[+-]? ?{_FIGURES} ?\))"
 _BARE = re.compile(_NUMBER, re.I)
 _LABELLED = re.compile(_LABEL + _NUMBER, re.I)
+_TAGGED = re.compile(rf"(?:{_LABEL})?<score> ?{_NUMBER} ?</score>", re.I)
+_THREE_DECIMALS = re.compile(rf"(?:{_LABEL})?(?:[0-9]\.[0-9]{{3}}|10\.000)[.。]?", re.I)
+_GOES_ON = re.compile(r"\s*(?:[+=×−/][ \t]*[0-9]|-[0-9])")  # the line above is a term of a sum
 _SUM = re.compile(rf"{_LABEL}(?P<terms>[+-]?{_TERM}(?: ?[+-] ?{_TERM})+) ?= ?{_NUMBER}", re.I)
 _BOX = re.compile(
     r"(?<![0-9A-Za-z.\\-])(?P<mark>\$\$?|)\\boxed\{ ?(?P<inside>-?[0-9][0-9./ ]*(?<![. ])) ?\}(?P=mark)"
@@ -100,6 +110,9 @@ _BOX = re.compile(
 _EMPHASIS = re.compile(
     r"(?<![0-9A-Za-z.])(?P<mark>\*{1,3}|_{1,3}|`{1,3})(?=\S)(?P<inside>[^*_`]+)(?<=\S)(?P=mark)(?![0-9A-Za-z.])"
 )
+_TAG = re.compile(r"<score>[ \t\r\n]*([^<>\n]{1,60}?)[ \t\r\n]*</score>", re.I)
+_EXAMPLE = re.compile(r"(?:for example|for instance|e\.g\.|looks? like|例如|比如|示例|形如)\W*$", re.I)
+_ENDS_OF_A_TURN = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>", "</s>")
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)")
 
 _APOLOGY = r"(?:(?:i'm|i am) (?:\w+ )?(?:sorry|afraid)|sorry|(?:my )?apologies|i apologi[sz]e|unfortunately|as an ai)"
@@ -130,7 +143,11 @@ _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 class NoAnswer(Exception):
-    """Carries the reason why a text holds no answer in the form that was asked for."""
+    """Carries the reason why a text holds no answer in the form that was asked for, and the status it has then."""
+
+    def __init__(self, reason: str, status: Status = Status.UNPARSEABLE) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 def read_answer(text: str, form: str = "score", lowest: float = 0.0, highest: float = 10.0) -> Reading:
@@ -145,14 +162,14 @@ def read_answer(text: str, form: str = "score", lowest: float = 0.0, highest: fl
     body = ""
     try:
         body = undressed(text)
-        if form == "score" and (line := SCORE_LINE.match(f"{body}\n")):
-            body = line[0]
+        if form == "score":
+            body = score_line(f"{body}\n") or body
         body = body.strip()
         scores, words = _find(body, form, highest)
     except NoAnswer as why:
         if body and is_refusal(body, lowest, highest):
             return Reading(status=Status.REFUSED, reason=f"the judge declined: {excerpt(body)}")
-        return Reading(status=Status.UNPARSEABLE, reason=str(why))
+        return Reading(status=why.status, reason=str(why))
     distinct = sorted(set(scores))
     if len(distinct) > 1:
         listed = " and ".join(f"{score:.10g}" for score in distinct[:3])
@@ -165,15 +182,29 @@ def read_answer(text: str, form: str = "score", lowest: float = 0.0, highest: fl
 
 
 def whole_before_the_cut(text: str) -> str | None:
-    """The line that a bare answer ends with, whatever was cut off behind it: its first, where that is a `SCORE_LINE`.
+    """The `score_line` of a bare answer, whatever was cut off behind it; closed thoughts and fences are taken off.
 
-    Closed thoughts and fences are taken off. None where the cut may have been in the score itself, or before it.
+    None where the cut may have been in the score itself, or before it.
     """
     try:
-        line = SCORE_LINE.match(undressed(text))
+        return score_line(undressed(text))
     except NoAnswer:
         return None
-    return line[0] if line else None
+
+
+def score_line(text: str) -> str | None:
+    """The line that a bare answer ends with: its first, where it is a score of three decimals, bare or labelled.
+
+    None where the text has no such line, or the line has not ended: `7.500` may go on (`7.5001`, `7.500/10`). Nor is
+    the first term of a sum one (`5.000`, and below it `+0.500`).
+    """
+    begin = len(text) - len(text.lstrip())
+    end = text.find("\n", begin)
+    if end < 0 or _GOES_ON.match(text, end):
+        return None
+    line = text[begin:end].strip(" \t\r")
+    plain, set_apart = _plain(line)
+    return line if not set_apart and _THREE_DECIMALS.fullmatch(plain) else None
 
 
 def is_prose(text: str) -> bool:
@@ -186,15 +217,18 @@ def is_prose(text: str) -> bool:
 
 
 def undressed(text: str) -> str:
-    """The text without thoughts, fences and leading space. Emphasis comes off later, where a score may be.
+    """The text without thoughts, fences, what ends a turn, and leading space. Emphasis comes off where a score may be.
 
-    Raises `NoAnswer` where nothing is left, or where thought and answer cannot be told apart.
+    Raises `NoAnswer` where nothing is left, where thought and answer cannot be told apart, and, as a refusal, where the
+    text says that the picture cannot be seen.
     """
-    body = _without_thoughts(text).lstrip()
+    body = _without_turns_end(_without_thoughts(text)).lstrip()
     if not body:
         raise NoAnswer("nothing follows the <think> block" if "</think>" in text else "the answer is empty")
     if len(body.rstrip()) > LONGEST_ANSWER:
         raise NoAnswer(f"the answer did not stop: {len(body):,} characters")
+    if unseen(body):
+        raise NoAnswer(f"the judge says that it cannot see the picture: {excerpt(body)}", Status.REFUSED)
     return _without_fences(body).lstrip()
 
 
@@ -233,6 +267,12 @@ def _without_thoughts(text: str) -> str:
     return rest
 
 
+def _without_turns_end(text: str) -> str:
+    while (bare := text.rstrip()).endswith(_ENDS_OF_A_TURN):
+        text = bare[: bare.rindex("<")]
+    return text
+
+
 def _without_fences(body: str) -> str:
     kept: list[str] = []
     open_at: int | None = None
@@ -251,6 +291,7 @@ def _without_fences(body: str) -> str:
 
 def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
     """All scores that a text states, and the words besides them."""
+    body = _TAG.sub(r"<score>\1</score>", body)
     whole = _stated(body, highest)
     if whole is not None:
         return [whole[0]], ""
@@ -264,6 +305,10 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
         return [score for score, _ in found.values()], ""
     last = lines[-1]
     if form == "reason_then_score" and last in found and found[last][1]:
+        if _EXAMPLE.search(lines[-2]):
+            raise NoAnswer(f"its score is an example: {excerpt(lines[-2])}")
+        if any(map(_FENCE.fullmatch, lines)):
+            raise NoAnswer("a code fence is not closed: was the answer cut off (max_new_tokens)?")
         words = "\n".join(line for line in body.splitlines() if line.strip() not in found).strip()
         scores = [score for score, _ in found.values()]
         if '"score"' in words:
@@ -279,7 +324,7 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
 def _stated(line: str, highest: float) -> tuple[float, bool] | None:
     """The score that a line states and whether it is labelled; None where the line is anything else."""
     plain, boxed = _plain(line)
-    for pattern, labelled in ((_BARE, boxed), (_LABELLED, True)):
+    for pattern, labelled in ((_BARE, boxed), (_LABELLED, True), (_TAGGED, True)):
         match = pattern.fullmatch(plain)
         if match and _on_this_scale(match, highest):
             return float(match["number"]), labelled
@@ -317,8 +362,13 @@ def _on_this_scale(match: re.Match[str], highest: float) -> bool:
 
 def _find_in_json(body: str, form: str, highest: float) -> tuple[list[float], str]:
     scores, words, outside = _read_objects(body, highest)
+    for before, behind in pairwise(outside):
+        last = before.rpartition("\n")[2].strip("*_`~[, \t")
+        first = behind.partition("\n")[0].strip("*_`~].,。; \t\r")
+        if first or (last and (last[-1] not in ":：.。!！?？" or _EXAMPLE.search(last))):
+            raise NoAnswer(f"the JSON object is in the middle of a sentence: {excerpt(body)}")
     if form == "reason_then_score":
-        if outside[-1].strip("*_`~] \t\r\n"):
+        if outside[-1].strip("*_`~].。 \t\r\n"):
             raise NoAnswer(f"the score is not the last thing in the answer: {excerpt(outside[-1])}")
         lines = {line.strip() for part in outside for line in part.splitlines()}
         scores += [stated[0] for line in lines if (stated := _stated(line, highest)) is not None]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from edit_eval.judges.answers import SCORE_LINE
+from edit_eval.judges.answers import score_line
 from edit_eval.judges.thinking import OPENING, Progress
 
-SCORE_LINE_TOKENS = 16
+SCORE_LINE_TOKENS = 24
 """A whole score and its line's end take fewer tokens than this; later, nobody looks."""
 
 
 def stop_at_score(tokenizer: Any, start: int) -> Any:
-    """A stopping criterion that ends each row whose text, from token `start`, begins with `SCORE_LINE`.
+    """A stopping criterion that ends each row whose text, from token `start`, begins with a `score_line`.
 
     It waits for the line's end: `7.500` may go on (`7.5001`, `7.500/10`), and a `1` may become `10.000`. A row that
     ends itself, as a bare answer should, ends no later.
@@ -26,7 +26,7 @@ def stop_at_score(tokenizer: Any, start: int) -> Any:
             done = [False] * input_ids.shape[0]
             if input_ids.shape[1] - start <= SCORE_LINE_TOKENS:
                 texts = [tokenizer.decode(row, skip_special_tokens=True) for row in input_ids[:, start:].tolist()]
-                done = [SCORE_LINE.match(text) is not None for text in texts]
+                done = [score_line(text) is not None for text in texts]
             return torch.tensor(done, dtype=torch.bool, device=input_ids.device)
 
     return StopAtScore()
@@ -41,7 +41,7 @@ def newest(input_ids: Any, start: int) -> list[tuple[list[int], int]]:
 def budgets(progress: Progress, start: int, limit: int, at_score: bool) -> Any:
     """A stopping criterion that ends a thought at its own limit, and an answer `limit` tokens after it began.
 
-    With `at_score` an answer ends at its `SCORE_LINE`, too. Its `ends` has for each row where, counted from token
+    With `at_score` an answer ends at its `score_line`, too. Its `ends` has for each row where, counted from token
     `start`, it was ended, and whether the answer was whole by then; None for one that ended itself.
     """
     import torch
@@ -64,7 +64,7 @@ def budgets(progress: Progress, start: int, limit: int, at_score: bool) -> Any:
                 return False if progress.cut[row] else None
             if at_score and 0 < length - begin <= SCORE_LINE_TOKENS:
                 text = progress.tokenizer.decode(last[begin - length :], skip_special_tokens=True)
-                if SCORE_LINE.match(text):
+                if score_line(text):
                     return True
             return False if length - begin >= limit else None
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges import grammars, label_probabilities
-from edit_eval.judges.answers import SCORE_LINE, tokens_given
+from edit_eval.judges.answers import score_line, tokens_given
 from edit_eval.judges.contract import PROBABILITIES, Form, JudgeRequest
 from edit_eval.judges.fused_norms import fuse_norms
 from edit_eval.judges.generation import budgets, forcing, stop_at_score
@@ -314,7 +314,7 @@ class TransformersJudge:
     def _decoded(self, tokens: list[int], stops_at_score: bool) -> str | Reply:
         end = next((place for place, token in enumerate(tokens) if token in self._ends), None)
         text = self._words(tokens[:end])
-        if end is not None or (stops_at_score and SCORE_LINE.match(text)):
+        if end is not None or (stops_at_score and score_line(text)):
             return text
         return Reply(text=text, ended=Status.CUT_OFF)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
+from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import local_path
-from edit_eval.rubrics.authors_files import AuthorsFile
 
 
 def own_prompts(path: str, questions: Collection[str]) -> dict[str, Any]:

@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from edit_eval.benchmarks.row_benchmark import FilesBenchmark
 from edit_eval.config.components import import_class
 from edit_eval.config.schema import Configuration
 from edit_eval.hub import Repository, fetch_model, is_address, local_path
 from edit_eval.pretrained.folders import is_hub_name
+from edit_eval.workers.model_class import make_parameters
 
 
 class Fetched(NamedTuple):
     """One thing that a configuration needs."""
 
     what: str
-    """`benchmark`, `edit model NAME`, `judge NAME`, `prompts of judge NAME`."""
+    """`benchmark`, `rows of the benchmark`, `edit model NAME`, `judge NAME`, `prompts of judge NAME`."""
     name: str
     """As the configuration has it."""
     path: str
@@ -39,6 +41,8 @@ def fetch(configuration: Configuration) -> Iterator[Fetched]:
     cls = import_class("benchmark", benchmark.class_path, configuration.folder)
     if data_path := str(benchmark.parameters.get("data_path") or ""):
         yield _fetched("benchmark", data_path, local_path(data_path, getattr(cls, "wanted", ("*",))))
+        if issubclass(cls, FilesBenchmark) and (rows := cls(make_parameters(cls, benchmark.parameters)).rows_file):
+            yield _fetched("rows of the benchmark", str(rows), rows.fetch())
     models = [("edit model", one) for one in configuration.edit_models.values()]
     for kind, section in [*models, *(("judge", one) for one in configuration.judges.values())]:
         name, revision = section.parameters.get("model_name"), section.parameters.get("revision")

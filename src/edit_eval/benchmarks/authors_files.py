@@ -1,4 +1,4 @@
-"""The files in which benchmarks' authors keep their prompts: where they lie in public, and fetched into the cache.
+"""Files of benchmarks' authors on GitHub, prompts and rows: where they are in public, and fetched into the cache.
 
 None of them is part of edit-eval. A file is taken for the one that is meant by the digest of its bytes.
 """
@@ -32,6 +32,10 @@ class AuthorsFile:
     """Of the repository; empty where it gives none."""
     digest: str
     """SHA-256 of its bytes, hexadecimal."""
+    key: str = "protocol.prompts"
+    """What in a configuration asks for it."""
+    instead: str = "give it as prompts_path"
+    """What one does with a copy of one's own."""
 
     def __str__(self) -> str:
         return f"{self.repository}@{self.commit[:7]}:{self.path}"
@@ -49,15 +53,15 @@ class AuthorsFile:
     @property
     def place(self) -> Path:
         """Where it lies once it was fetched."""
-        return cache_folder() / "prompts" / self.repository / self.commit / self.path
+        return cache_folder() / "authors" / self.repository / self.commit / self.path
 
     def fetched(self) -> Path:
         """Its place. Raises `ConfigurationError` that says how to fetch it where it is not there."""
         if self._is_whole():
             return self.place
         raise ConfigurationError(
-            f"protocol.prompts: the authors' prompts, {self}, are not here: run `edit-eval fetch CONFIG` where there "
-            "is a network, with the same XDG_CACHE_HOME, or give their file as prompts_path"
+            f"{self.key}: the authors' file {self} is not here: run `edit-eval fetch CONFIG` on a "
+            f"machine with a network, with the same XDG_CACHE_HOME, or fetch it by hand and {self.instead}"
         )
 
     def fetch(self) -> Path:
@@ -75,16 +79,16 @@ class AuthorsFile:
         try:
             write_durably(data, self.place)
         except OSError as error:
-            raise Stopped(f"protocol.prompts: {self.place} cannot be written ({error.strerror})") from error
+            raise Stopped(f"{self.key}: {self.place} cannot be written ({error.strerror})") from error
         return self.place
 
     @property
     def _not_fetched(self) -> str:
-        return f"protocol.prompts: {self.address} was not fetched"
+        return f"{self.key}: {self.address} was not fetched"
 
     @property
     def _by_hand(self) -> str:
-        return ": try again, or fetch it by hand and give it as prompts_path"
+        return f": try again, or fetch it by hand and {self.instead}"
 
     def _is_whole(self) -> bool:
         try:
@@ -132,3 +136,13 @@ AUTHORS_FILES = {
     ),
 }
 """Protocol -> the file with the authors' prompts."""
+UGE_ROWS = AuthorsFile(
+    "PKU-YuanGroup/ImgEdit",
+    "547185d12c08267a862b94248576e1746e479937",
+    "Benchmark/UGE/UGE_edit.json",
+    "",
+    "807817d8765f8fc45397be9afbf638b00fad91e37c1d44fabd5103df73074d16",
+    "benchmark.data_path",
+    "lay it beside the pictures",
+)
+"""The rows of ImgEdit's second suite, whose pictures alone are on the hub."""

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from five_dimension_files import picture
 
+from edit_eval.benchmarks import authors_files, imgedit
+from edit_eval.benchmarks.authors_files import AUTHORS_FILES, AuthorsFile
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.evaluation import fetch
 from edit_eval.protocols.imgedit import ImgEdit
 from edit_eval.protocols.kris import Kris
 from edit_eval.protocols.reasoned_edits import RISEBench, UniREditBench
 from edit_eval.protocols.viescore import VIEScore
-from edit_eval.rubrics import authors_files
-from edit_eval.rubrics.authors_files import AUTHORS_FILES, AuthorsFile
 
 TEXT = ("{" + ", ".join(f'"{name}": "Judge <edit_prompt>."' for name in ImgEdit.official) + "}").encode()
 FILE = AuthorsFile("o/n", "a" * 40, "eval/prompts.json", "MIT", hashlib.sha256(TEXT).hexdigest())
@@ -81,11 +84,11 @@ def test_what_does_not_come_whole_is_not_there(host: Host, data: bytes | None, s
         host.files[f"/o/n/{'a' * 40}/eval/prompts.json"] = data
     with pytest.raises(Stopped, match=f"prompts.json was not fetched .*{said}.*give it as prompts_path"):
         FILE.fetch()
-    with pytest.raises(ConfigurationError, match=r"o/n@aaaaaaa:eval/prompts\.json, are not here: run `edit-eval fetch"):
+    with pytest.raises(ConfigurationError, match=r"o/n@aaaaaaa:eval/prompts\.json is not here: run `edit-eval fetch"):
         FILE.fetched()
     FILE.place.parent.mkdir(parents=True)
     FILE.place.write_bytes(TEXT[:9])  # by a copy that was cut off
-    with pytest.raises(ConfigurationError, match="are not here"):
+    with pytest.raises(ConfigurationError, match="is not here"):
         FILE.fetched()
 
 
@@ -95,6 +98,32 @@ def test_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(Stopped, match=r"prompts\.json was not fetched \(.*refused.*\): try again") as caught:
         FILE.fetch()
     assert "\n" not in str(caught.value)
+
+
+def test_rows_that_do_not_come_with_their_pictures(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = json.dumps({"1": {"id": "1.jpg", "prompt": "Remove it."}}).encode()
+    listed = dataclasses.replace(imgedit.UGE_ROWS, digest=hashlib.sha256(rows).hexdigest())
+    monkeypatch.setattr(imgedit, "UGE_ROWS", listed)
+    host.files[f"/{listed.repository}/{listed.commit}/{listed.path}"] = rows
+    pictures = tmp_path / "data" / "hard"
+    pictures.mkdir(parents=True)
+    (pictures / "1.jpg").write_bytes(picture(1, "JPEG"))
+    models = "diffusion_model: {type: testing}\nreward_model: {type: testing}\n"
+    for suite in ("uge", "basic"):
+        about = f"{{type: imgedit, suite: {suite}, data_path: {tmp_path / 'data'}, cache_dir: {tmp_path / 'sources'}}}"
+        (tmp_path / f"{suite}.yaml").write_text(f"benchmark: {about}\n{models}")
+    asking = {"data_path": str(tmp_path / "data"), "cache_dir": str(tmp_path / "sources"), "suite": "uge"}
+    parameters = imgedit.ImgEdit.Parameters(**asking)
+    said = r"^benchmark\.data_path: .*UGE_edit\.json is not here: run `edit-eval fetch.* lay it beside the pictures$"
+    with pytest.raises(ConfigurationError, match=said):
+        list(imgedit.ImgEdit(parameters).samples())
+    assert len(list(fetch(tmp_path / "basic.yaml"))) == 1
+    _, fetched = fetch(tmp_path / "uge.yaml")
+    assert (fetched.what, fetched.path, fetched.bytes) == ("rows of the benchmark", str(listed.place), len(rows))
+    (sample,) = imgedit.ImgEdit(parameters).samples()
+    assert (sample.instruction, sample.fault) == ("Remove it.", "")
 
 
 def test_a_configuration_is_fetched_with_its_prompts(
@@ -108,7 +137,7 @@ def test_a_configuration_is_fetched_with_its_prompts(
         "diffusion_model: {type: testing}\nreward_model: {type: testing}\n"
     )
     official = ImgEdit.Parameters(prompts="official")
-    with pytest.raises(ConfigurationError, match="are not here"):
+    with pytest.raises(ConfigurationError, match="is not here"):
         ImgEdit.texts(official)
     _, prompts = fetch(tmp_path / "c.yaml")
     assert (prompts.name, prompts.path, prompts.bytes) == (str(FILE), str(FILE.place), len(TEXT))
