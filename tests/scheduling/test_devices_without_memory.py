@@ -1,4 +1,4 @@
-"""Devices on which memory runs out: they cost no sample, and are named; what is too large everywhere is the sample's."""
+"""Devices on which memory runs out cost no sample, and are named; what is too large everywhere is the sample's."""
 
 from __future__ import annotations
 

@@ -270,8 +270,8 @@ class Policy:
 
     def _gave_up(self, replica: Replica) -> bool:
         """Whether it is of an edit model, its place left editing early, and others still edit."""
-        others = replica.model.kind == "edit" and self._fleet.active[replica.key]
-        if not others or self._queues[replica.key].belongs_to(replica.index):
+        others_edit = replica.model.kind == "edit" and self._fleet.active[replica.key]
+        if not others_edit or self._queues[replica.key].belongs_to(replica.index):
             return False
         return any(device in self._left for device in replica.place)
 
@@ -329,22 +329,20 @@ class Policy:
         mine = replica.key
         if not self._by_pull or replica.model.kind == "judge":
             return False
-        editing = self._fleet.active[mine] - self._leaving
-        seconds = self._estimates.unit[mine].value
+        editing, seconds = self._fleet.active[mine] - self._leaving, self._estimates.unit[mine].value
         if editing < 2 or seconds is None:
             return False
         for model in self._models:
             if model.kind == "edit" and model.key != mine and self._work.units_left(model.key):
                 return False
-        finish_hands = len(replica.hands) * seconds
-        edits_take = self._work.units_left(mine) * seconds
+        finish_hands, edits_take = len(replica.hands) * seconds, self._work.units_left(mine) * seconds
         load, unit = self._estimates.load, self._estimates.unit
         # Of several judges, a place leaves for the one that it is going to load.
         rival = min(self._judges_next(replica), key=self._comes_after, default=None)
         if rival is None or unit[rival.key].value is None or (loading := load[rival.key].value) is None:
             return False
-        judges = self._fleet.active[rival.key] + self._leaving + 1
-        judging_takes = loading + self._estimates.rest(self._work, rival.key) / judges
+        rest = self._estimates.rest(self._work, rival.key)
+        judging_takes = loading + rest / (self._fleet.active[rival.key] + self._leaving + 1)
         return (edits_take - finish_hands) / (editing - 1) <= finish_hands + judging_takes
 
     def _comes_after(self, judge: Replica) -> float:
@@ -479,10 +477,9 @@ class Policy:
         return True
 
     def _stop_the_idle(self) -> None:
+        coming = (State.PREPARING, State.PREPARED, State.LOADING)
         for replica in self.replicas:
-            if replica.state in (State.PREPARING, State.PREPARED, State.LOADING) or (
-                replica.state is State.LOADED and not replica.hands
-            ):
+            if replica.state in coming or (replica.state is State.LOADED and not replica.hands):
                 self._fleet.stop(replica)
                 self._idle[replica.key].pop(replica.number, None)
 
