@@ -302,7 +302,7 @@ def test_a_run_tells_how_long_things_take(seen: Run, tmp_path: Path) -> None:
 def test_a_run_tells_how_many_tokens_judges_take(seen: Run, tmp_path: Path) -> None:
     counted = tuple(replace(one, tokens=(1000, 5)) for one in seen.results.judgements)
     source = configuration(tmp_path, evaluation={"readings": 2, "repeats": 3, "controls": 10})
-    source["edit_models"] = {name: source["diffusion_model"] for name in ("painter", "other")}
+    source["edit_models"] = dict.fromkeys(("painter", "other"), source["diffusion_model"])
     source["judges"] = {"critic": source["reward_model"]}
     del source["diffusion_model"], source["reward_model"]
     made = make_plan(load_configuration(source), ["a"] * 40, seen=replace(seen.results, judgements=counted), gpus=2)
