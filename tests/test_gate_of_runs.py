@@ -102,7 +102,7 @@ def test_a_margin_through_the_command_line_and_in_python(run: Run, edit_eval: Ca
     assert same.code == 3, "the candidate is in both"
     comparison = compare([run], margin=0.5)
     assert [reason.kind for reason in comparison.gate.candidates[0].reasons] == ["fails_more"]
-    assert comparison.gate.candidates[0].lower < -2.0, "what it failed could have been anything"
+    assert comparison.gate.candidates[0].lower < -1.5, "what it failed could have been anything"
     assert "compared with itself" in " ".join(same.out.split())
     refused = edit_eval("compare", run.path, "--margin", "0.5")
     assert (refused.code, refused.out) == (2, "")
