@@ -129,11 +129,14 @@ class Passport:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """What it did not pass, by name: `words`, or `order (causal)` for a measure of a category."""
-        found = [name for name, one in self.measures.items() if one.passed is False]
+        """What it did not pass, by name: `words_en`, or `order (causal)` for a measure of a category; what it prefers
+        wrongly comes first."""
+        found = [(name, one) for name, one in self.measures.items()]
         for category, measures in self.categories.items():
-            found += [f"{name} ({category})" for name, one in measures.items() if one.passed is False]
-        return tuple(found)
+            found += [(f"{name} ({category})", one) for name, one in measures.items()]
+        return tuple(
+            name for name, _ in sorted((it for it in found if it[1].passed is False), key=lambda it: not it[1].reversed)
+        )
 
     def as_plain(self) -> dict[str, Any]:
         """The file's content."""
@@ -263,7 +266,7 @@ def line(passport: Passport | None, language: str) -> str:
         return "unexamined"
     said = f"examined {passport.date}: {passport.verdict}"
     if passport.failed:
-        said += f" ({', '.join(passport.failed)})"
+        said += f" ({', '.join(passport.failed).replace('_', ' ')})"
     if passport.subject.language != language:
         said += f"; unexamined for {LANGUAGES.get(language, language)}"
     return said
