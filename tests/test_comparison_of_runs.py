@@ -324,6 +324,9 @@ def edit_eval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 
 def test_compare_in_python(apart: tuple[Run, Run]) -> None:
     comparison = evaluation.compare([apart[0], str(apart[1].path)], detect=0.3)
+    for one in (apart[0], apart[0].path, str(apart[0].path)):  # a path is a run, not letters
+        with pytest.raises(ConfigurationError, match="two runs or more, or one run with several edit models"):
+            evaluation.compare(one)
     assert comparison == compared(*apart, detect=0.3)
     with pytest.raises(RunDirectoryError, match="nowhere does not exist"):
         evaluation.compare([apart[0].path, "nowhere"])

@@ -1,16 +1,20 @@
-"""What can go goes, and nothing that a run still names; links, and runs at work, are left alone."""
+"""What can go goes, and nothing that a run still names or that is not ours; links, and runs at work, are left alone."""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 
-from command_lines import Command, caller
+from command_lines import Command, caller, one_error
 from edit_eval import evaluate
+from edit_eval.benchmarks.source_cache import CachedSource, SourceCache
 from edit_eval.run import Run
+from edit_eval.store.known_runs import known_runs, remember_run
+from edit_eval.store.ours import is_written_by_us
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.user_cache import cache_folder
 from small_benchmark import configuration, write_benchmark
@@ -41,14 +45,14 @@ def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     shelf = cache_folder() / "sources"
     _old(shelf / "00" / f"{UNUSED}.png")
-    _old(cache_folder() / "scenes/64x48-seed0-abc/1.png")
+    _old(cache_folder() / "scenes/64x48-seed0-0123456789ab/1.png")
     _old(cache_folder() / "passports/x.json")
     for source in (sample.source for sample in Run(tmp_path / "runs/a").results.samples):
         mine = tmp_path / "cache" / Path(source).relative_to(made / "cache")
         os.utime(mine, (0, 0))
     (tmp_path / "runs/a/images/.tmp-1-x").write_bytes(b"half")
     (tmp_path / "runs/a/report/thumbnails").mkdir(parents=True, exist_ok=True)
-    (tmp_path / "runs/a/report/thumbnails/x.webp").write_bytes(b"small")
+    (tmp_path / "runs/a/report/thumbnails/00112233445566778899aabbccddeeff.webp").write_bytes(b"small")
     return tmp_path
 
 
@@ -74,10 +78,10 @@ def test_it_only_shows_until_it_is_told_and_then_keeps_what_is_needed(command: C
     done = command("gc", "--delete", "--json")
     assert done.document["freed"] == shown.document["can_go"] > 0
     gone = before - _files(place)
-    assert "runs/a/report/thumbnails/x.webp" in gone
+    assert "runs/a/report/thumbnails/00112233445566778899aabbccddeeff.webp" in gone
     assert {name for name in gone if "/logs/" not in name and "/thumbnails/" not in name} == {
         f"cache/edit-eval/sources/00/{UNUSED}.png",
-        "cache/edit-eval/scenes/64x48-seed0-abc/1.png",
+        "cache/edit-eval/scenes/64x48-seed0-0123456789ab/1.png",
         "runs/a/images/.tmp-1-x",
     }
     assert Run(place / "runs/a").reached
@@ -96,12 +100,12 @@ def test_a_run_goes_only_where_it_is_named(command: Command, place: Path) -> Non
     shutil.copytree(place / "runs/a", place / "runs/b")
     assert command("gc", "runs/a", "runs/b", "--delete").code == 0
     assert (place / "runs/b/config").is_dir()
-    done = command("gc", "--run", "runs/b", "--delete")
+    done = command("gc", "--run", "runs/b", "--delete", "--yes")
     assert done.code == 0
     assert not (place / "runs/b").exists()
     assert Run(place / "runs/a").reached
     refused = command("gc", "--run", "cache", "--delete")
-    assert (refused.code, refused.err) == (2, "error: --run cache: not a run directory\n")
+    one_error(refused, 2, "--run cache")
 
 
 def test_a_run_at_work_is_left_alone(command: Command, place: Path) -> None:
@@ -125,7 +129,7 @@ def test_no_link_is_followed(command: Command, place: Path) -> None:
     (cache_folder() / "sources/tt").symlink_to(treasure / "00")
     shutil.rmtree(place / "runs/a/logs")
     (place / "runs/a/logs").symlink_to(treasure)
-    done = command("gc", "--run", "runs/a", "--delete", "--days", "0", "--json").document
+    done = command("gc", "--run", "runs/a", "--delete", "--yes", "--days", "0", "--json").document
     assert _files(treasure) == {f"00/{UNUSED}.png"}
     [run] = [item for item in done["items"] if item["what"] == "run"]
     assert "is a link" in run["why"]
@@ -137,3 +141,127 @@ def test_what_a_run_that_cannot_be_read_may_need_stays(command: Command, place: 
     found = command("gc", "--json").document["items"]
     assert not [item for item in found if item["can_go"] and item["what"] in ("sources", "scenes")]
     assert "cannot be read, and may need it" in " ".join(item["why"] for item in found)
+
+
+def test_a_folder_that_only_looks_like_a_run_is_left_alone(command: Command, place: Path) -> None:
+    """Anybody's thesis may have a `config/` with numbered files, and `logs/`."""
+    for name in ("config/01_train.yaml", "config/0001.yaml", "logs/train.log", "logs/judge-x-cpu0.log", ".git/HEAD"):
+        _old(place / "thesis" / name)
+    _old(place / "thesis/.tmp-1-x")
+    _old(place / "thesis/report/thumbnails" / f"{'0' * 32}.webp")
+    before = _files(place / "thesis")
+    assert command("gc", ".", "thesis", "--delete", "--days", "0").code == 0
+    one_error(command("gc", "--run", "thesis", "--delete", "--yes"), 2, "--run thesis")
+    (place / "thesis/edit-eval-run.txt").symlink_to(place / "runs/a/edit-eval-run.txt")
+    one_error(command("gc", "--run", "thesis", "--delete", "--yes"), 2, "--run thesis")
+    (place / "thesis/edit-eval-run.txt").unlink()
+    assert _files(place / "thesis") == before
+    one_error(command("run", "demo", "--run-dir", "thesis"), 2, "not a run directory")
+    assert _files(place / "thesis") == before
+
+
+STRANGERS = (".git/HEAD", "notes.md", "logs/train.log", "images/holiday.png", "report/.tmp-of-mine", ".tmp-mine")
+
+
+def test_a_strangers_file_in_a_run_stays(command: Command, place: Path) -> None:
+    for name in STRANGERS:
+        _old(place / "runs/a" / name)
+    assert command("gc", "runs/a", "--delete").code == 0
+    assert _files(place / "runs/a") >= {*STRANGERS, "edit-eval-run.txt"}
+    done = command("gc", "--run", "runs/a", "--delete", "--yes", "--json")
+    [run] = [item for item in done.document["items"] if item["what"] == "run"]
+    assert "6 files in it" in run["why"]
+    assert _files(place / "runs/a") == set(STRANGERS)
+
+
+def test_all_that_a_run_writes_is_known_as_ours(command: Command, made: Path) -> None:
+    run = Run(made / "runs/a")
+    run.draw()
+    names = _files(run.path)
+    assert {"report/index.html", "edit-eval-run.txt"} < names
+    assert [name for name in sorted(names) if not is_written_by_us(name)] == []
+
+
+def test_strangers_files_in_the_cache_stay(command: Command, place: Path) -> None:
+    strangers = {"sources/mine/x.png", "sources/00/mine.png", "scenes/mine/x.png", "page/mine.js", "runs/mine"}
+    for name in strangers:
+        _old(cache_folder() / name)
+    assert command("gc", "--delete", "--days", "0").code == 0
+    assert _files(cache_folder()) >= strangers
+
+
+def test_a_whole_run_is_asked_for(command: Command, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = _files(place)
+    one_error(command("gc", "--run", "runs/a", "--delete"), 2, "--yes")
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    assert command("gc", "--run", "runs/a", "--delete").code == 0
+    assert _files(place) == before
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    assert command("gc", "--run", "runs/a", "--delete").code == 0
+    assert not (place / "runs/a").exists()
+
+
+class Terminal(io.StringIO):
+    """Where somebody types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_run_on_a_disk_that_is_not_mounted_keeps_its_sources(
+    command: Command, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it looks: the folder on which the disk is mounted is empty, and no mount point any more."""
+    (place / "disk").mkdir()
+    shutil.move(place / "runs/a", place / "disk/a")
+    shutil.rmtree(cache_folder() / "runs")
+    mounted, ismount = {str(place / "disk")}, os.path.ismount
+    monkeypatch.setattr(os.path, "ismount", lambda path: str(path) in mounted or ismount(path))
+    remember_run(place / "disk/a")
+    monkeypatch.chdir(place)
+    (place / "disk").rename(place / "unplugged")
+    (place / "disk").mkdir()
+    mounted.clear()
+    before = _files(cache_folder())
+    shown = command("gc", "--delete", "--json").document
+    assert _files(cache_folder()) == before
+    assert not [item for item in shown["items"] if item["can_go"]]
+
+    (place / "disk").rmdir()
+    (place / "unplugged").rename(place / "disk")
+    mounted.add(str(place / "disk"))
+    shown = command("gc", "--delete", "--json").document
+    assert {item["what"] for item in shown["items"] if item["can_go"]} == {"sources", "scenes"}
+    assert Run(place / "disk/a").reached
+
+    shutil.rmtree(place / "disk/a")  # gone for good, since its disk is there
+    shown = command("gc", "--delete", "--json").document
+    assert {item["what"] for item in shown["items"] if item["can_go"]} == {"sources", "runs"}
+
+
+def test_a_run_that_was_deleted_with_its_disk_can_be_forgotten(
+    command: Command, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def going() -> set[str]:
+        return {item["what"] for item in command("gc", "--json").document["items"] if item["can_go"]}
+
+    mounted = {"/", str(place / "disk")}
+    monkeypatch.setattr(os.path, "ismount", lambda path: str(path) in mounted)
+    (place / "disk/b").mkdir(parents=True)
+    remember_run(place / "disk/b")
+    mounted.discard(str(place / "disk"))
+    shutil.rmtree(place / "disk")
+    assert "sources" not in going()
+    assert command("gc", "--run", "disk/b", "--delete", "--yes").code == 0
+    assert str(place / "disk/b") not in [str(one.path) for one in known_runs().values()]
+
+
+def test_an_index_cannot_have_a_picture_elsewhere_removed(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.png"
+    _old(mine)
+    cache = SourceCache(str(tmp_path / "cache"))
+    assert not cache.drop_if_altered(CachedSource(str(mine), UNUSED, 1, "png", 0))
+    _old(tmp_path / "cache/mine/.tmp-1-aabbccddeeff")
+    _old(tmp_path / "cache/00/.tmp-1-aabbccddeeff")
+    cache.sweep()
+    assert _files(tmp_path) == {"mine.png", "cache/mine/.tmp-1-aabbccddeeff"}

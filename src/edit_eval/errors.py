@@ -99,7 +99,14 @@ class ChangedError(ModelError):
 
 
 class LoadError(ModelError):
-    """A model cannot be loaded in this environment or on this device."""
+    """A model cannot be loaded in this environment or on this device, or its server gives no answer.
+
+    `final` where it is the configuration's fault: no other device and no later time will help.
+    """
+
+    def __init__(self, message: str, *, final: bool = False) -> None:
+        super().__init__(message)
+        self.final = final
 
 
 class RunInterrupted(KeyboardInterrupt):

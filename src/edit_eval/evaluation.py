@@ -246,19 +246,20 @@ def plan(
 
 
 def compare(
-    runs: Sequence[str | Path | Run],
+    runs: str | Path | Run | Sequence[str | Path | Run],
     *,
     score: str | None = None,
     detect: float | None = None,
     margin: float | None = None,
 ) -> Comparison:
-    """Compares runs, or the edit models within one, by every judge that they have in common.
+    """Compares runs, or the edit models within one run, by every judge that they have in common.
 
     By the headline of each judge, or by its score of that name. With `detect` it also says how many samples would show
     a true difference of that many points. Its `gate` says whether any is worse than the first; with `margin`, whether
     all are shown to be less than that many points worse. Raises `ConfigurationError` for runs that cannot be compared,
     with what differs, and `RunDirectoryError` for a folder that is no run."""
-    made = [run if isinstance(run, Run) else Run(Path(run)) for run in runs]
+    given = [runs] if isinstance(runs, str | Path | Run) else runs
+    made = [run if isinstance(run, Run) else Run(Path(run)) for run in given]
     try:
         return compare_runs(made, score=score, detect=detect, margin=margin)
     except ConfigurationError as error:

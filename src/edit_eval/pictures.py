@@ -44,6 +44,8 @@ MAX_PIXELS = 50_000_000
 
 TEMPORARY_PREFIX = ".tmp-"
 """How the name of a file begins that is still being written."""
+TEMPORARY = re.compile(r"\.tmp-(\d+-.+|[0-9a-f]{12})", re.DOTALL)
+"""Their whole names, which go on with a process or a token: only what has one is ever swept."""
 
 # Those that Pillow decodes by itself: EPS, for one, would start a program on a stranger's file.
 _FORMATS = {
@@ -332,7 +334,7 @@ def sweep_temporary(folder: str | os.PathLike[str], *, older_than: float = 0.0) 
     latest = time.time() - older_than
     for parent, _, names in os.walk(folder):
         for name in names:
-            if not name.startswith(TEMPORARY_PREFIX):
+            if not TEMPORARY.fullmatch(name):
                 continue
             path = os.path.join(parent, name)
             with contextlib.suppress(FileNotFoundError):  # its writer may just have renamed it

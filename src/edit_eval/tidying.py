@@ -2,7 +2,8 @@
 
 What can go can be made again, or nobody needs it: pictures that no run has used for a while and none names, scenes and
 environments likewise, small copies in a report, logs. Edits, replies, votes and passports are nobody's to clear away;
-a run goes only where somebody names it.
+a run goes only where somebody names it. Nothing goes that we did not write: a run bears our mark, and in it and in the
+cache only files with names of ours are looked at (`store.ours`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,13 @@ import yaml
 from filelock import FileLock, Timeout
 
 from edit_eval.benchmarks.known_sources import may_be_known
+from edit_eval.benchmarks.source_cache import SHELF
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.execution.machine.environments import uv_folder
-from edit_eval.pictures import TEMPORARY_PREFIX
+from edit_eval.pictures import TEMPORARY
 from edit_eval.store.holders import shards_at_work
-from edit_eval.store.known_runs import known_runs
+from edit_eval.store.known_runs import KnownRun, known_runs
+from edit_eval.store.ours import MARK, files_within, folders_left, is_marked, remove_empty
 from edit_eval.store.run_directory import SHARDS, RunDirectory
 from edit_eval.user_cache import cache_folder
 
@@ -35,6 +38,15 @@ DAYS = 30.0
 _DIGEST = re.compile(rb"[0-9a-f]{64}")
 _DRAWN = re.compile(rb"(?:scenes|ladder)/([\w-]+)")
 _DAY = 86400.0
+_OF_THE_CACHE = {
+    "scenes": r"\d+x\d+-seed-?\d+-[0-9a-f]{12}",
+    "ladder": r"\d+-seed-?\d+-[0-9a-f]{12}",
+    "environments": r"[0-9a-f]{16}",
+    "page": r"vega-lite-.+\.js",
+    "workers": r"[0-9a-f]{16}\.zip",
+    "sources": r"[0-9a-f]{64}(\.[a-z0-9]{1,8})?|[0-9a-f]{32}(\.json)?",
+}
+"""What of the cache can go -> the names that edit-eval gives there."""
 
 
 @dataclass
@@ -69,8 +81,8 @@ class Named:
     drawn: set[str] = field(default_factory=set)
     """Folders of drawn scenes."""
     environments: set[Path] = field(default_factory=set)
-    unread: list[Path] = field(default_factory=list)
-    """Runs that cannot be read: what they name is unknown."""
+    unread: list[str] = field(default_factory=list)
+    """Why a run cannot be read, for each of these: what they name is unknown."""
 
 
 @dataclass
@@ -106,18 +118,24 @@ def look(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS
     The runs `whole` are to go with all that is in them. All runs that this user is known to have made are asked what
     they need. Raises `ConfigurationError` for a folder that does not exist, or one of `whole` that is no run.
     """
-    inside = [run for folder in folders for run in _runs_in(folder)]
-    for run in whole:
-        if not _is_run(run):
-            raise ConfigurationError(f"--run {run}: not a run directory")
+    known = known_runs()
+    missing = {one.path for one in known.values() if not os.path.lexists(one.path)}
     going = {run.resolve() for run in whole}
-    runs = list(dict.fromkeys(run.resolve() for run in (*inside, *filter(_is_run, known_runs().values()))))
+    if strange := next((run for run in whole if not is_marked(run) and run.resolve() not in missing), None):
+        raise ConfigurationError(f"--run {strange}: not a run directory that edit-eval made (it has no {MARK})")
+    inside = list(dict.fromkeys(run.resolve() for folder in folders for run in _runs_in(folder)))
+    runs = dict.fromkeys([*inside, *(one.path for one in known.values() if _is_like_a_run(one.path))])
     staying = [run for run in runs if run not in going]
     named = Named()
     for run in staying:
         _ask(run, named)
-    items = _cache_items(named, time.time() - days * _DAY)
-    for run in dict.fromkeys(run.resolve() for run in (*inside, *whole)):
+    for one in known.values():
+        if not (one.path in runs or one.is_gone or one.path in going):
+            named.unread.append(
+                f"{one.path} is not there; if it was deleted, `edit-eval gc --run {one.path} --delete` forgets it"
+            )
+    items = _cache_items(named, time.time() - days * _DAY, known, going)
+    for run in dict.fromkeys([*filter(is_marked, inside), *(going - missing)]):
         items += _run_items(run, whole=run in going)
     return Found([item for item in items if item.bytes or item.goes], staying)
 
@@ -132,8 +150,10 @@ def delete(found: Found) -> Found:
             if not ours:
                 item.goes, item.why = False, "at work by now"
                 continue
-            for path in item.files:
-                freed += _remove(path)
+            files = files_within(item.run)[0] if item.run is not None and item.what == "run" else item.files
+            freed += sum(map(_remove, files))
+            if item.run is not None:
+                remove_empty(folders_left(item.run, files))
     found.freed = freed
     return found
 
@@ -141,16 +161,22 @@ def delete(found: Found) -> Found:
 # -- runs --
 
 
-def _is_run(path: Path) -> bool:
-    return (path / "config").is_dir() and any((path / "config").glob("[0-9]*.yaml"))
+def _is_like_a_run(path: Path) -> bool:
+    """Whether it may need something of the cache; nothing is deleted for that."""
+    try:
+        return is_marked(path) or any((path / "config").glob("[0-9][0-9][0-9][0-9].yaml"))
+    except OSError:
+        return True
 
 
 def _runs_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise ConfigurationError(f"{folder} does not exist")
-    if _is_run(folder):
+    if _is_like_a_run(folder):
         return [folder]
-    return [path for path in sorted(folder.iterdir()) if not path.is_symlink() and path.is_dir() and _is_run(path)]
+    return [
+        path for path in sorted(folder.iterdir()) if not path.is_symlink() and path.is_dir() and _is_like_a_run(path)
+    ]
 
 
 def _ask(run: Path, named: Named) -> None:
@@ -164,7 +190,7 @@ def _ask(run: Path, named: Named) -> None:
         for file in run.glob("config/[0-9]*.yaml"):
             named.environments.update(uv_folder(one) for one in _environments(yaml.safe_load(file.read_text("utf-8"))))
     except (OSError, ValueError, yaml.YAMLError, RunDirectoryError):
-        named.unread.append(run)
+        named.unread.append(f"{run} cannot be read, and may need it")
 
 
 def _environments(value: Any) -> Iterator[list[str]]:
@@ -180,7 +206,8 @@ def _environments(value: Any) -> Iterator[list[str]]:
 
 
 def _run_items(run: Path, *, whole: bool) -> list[Item]:
-    size, used = _weight([run])
+    ours, others = files_within(run)
+    size, used = _weight(ours)
     try:
         directory = RunDirectory.existing(run)
     except RunDirectoryError as error:
@@ -188,19 +215,19 @@ def _run_items(run: Path, *, whole: bool) -> list[Item]:
     if directory.is_held() or shards_at_work(run / SHARDS):
         return [Item("run", run, size, used, False, "at work")]
     if whole:
-        return [Item("run", run, size, used, True, "named by --run", [run], run)]
+        why = f"named by --run; {others} files in it that edit-eval did not write stay" if others else "named by --run"
+        return [Item("run", run, size, used, True, why, ours, run)]
     items = []
     thumbnails = directory.thumbnails
     pictures = [picture for sample in directory.samples() for picture in sample.pictures.values()]
     again = all(map(may_be_known, pictures))
     why = "can be drawn again" if again else "some sources are not in the cache any more, so they cannot be drawn again"
-    items.append(_item("small copies", thumbnails, again, why, run))
-    items.append(_item("logs", run / "logs", True, "of starts that have ended", run))
-    left = [Path(parent, name) for parent, _, names in os.walk(run) for name in names if _is_temporary(name)]
-    leftovers, when = _weight(left)
-    items.append(
-        Item("temporary files", run, leftovers, when, bool(left), "left by a process that was killed", left, run)
-    )
+    left = [path for path in ours if TEMPORARY.fullmatch(path.name)]
+    small = [path for path in ours if path.parent == thumbnails and path not in left]
+    logs = [path for path in ours if path.parent == run / "logs" and path not in left]
+    items.append(_item("small copies", thumbnails, small, again, why, run))
+    items.append(_item("logs", run / "logs", logs, True, "of starts that have ended", run))
+    items.append(_item("temporary files", run, left, True, "left by a process that was killed", run))
     rest = size - sum(item.bytes for item in items)
     return [Item("run", run, rest, used, False, "its records, edits and report"), *items]
 
@@ -213,6 +240,8 @@ def _held(run: Path | None) -> Iterator[bool]:
         return
     try:
         directory = RunDirectory.existing(run)
+        if not is_marked(run):
+            raise RunDirectoryError(f"{run} has no {MARK}")
         lock = FileLock(run / "lock")
         lock.acquire(timeout=0)
     except (OSError, Timeout, RunDirectoryError):
@@ -227,8 +256,8 @@ def _held(run: Path | None) -> Iterator[bool]:
 # -- the cache --
 
 
-def _cache_items(named: Named, before: float) -> list[Item]:
-    """`before`: what was used later than that stays."""
+def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], going: Set[Path]) -> list[Item]:
+    """`before`: what was used later than that stays. `going`: runs that are to be forgotten."""
     cache = cache_folder()
     if not cache.is_dir():
         return []
@@ -245,7 +274,7 @@ def _cache_items(named: Named, before: float) -> list[Item]:
         elif place.name in ("page", "workers"):
             items += _together(_aged(item, before) for item in _each(place))
         elif place.name == "runs":
-            gone = [file for file, run in known_runs().items() if not run.exists()]
+            gone = [file for file, one in known.items() if one.is_gone or one.path in going]
             size, used = _weight(gone)
             items.append(Item("runs", place, size, used, bool(gone), "of runs that are gone", gone))
         else:
@@ -258,9 +287,9 @@ def _source_items(place: Path, named: Named, before: float) -> list[Item]:
     """The pictures that benchmarks have laid there, and links to where others lie."""
     parts: dict[str, list[Path]] = {"named": [], "recent": [], "unused": []}
     for shelf in sorted(place.iterdir()):
-        if shelf.is_symlink() or not shelf.is_dir():
+        if shelf.is_symlink() or not shelf.is_dir() or not SHELF.fullmatch(shelf.name):
             continue
-        for path in sorted(shelf.iterdir()):
+        for path in filter(_is_of_the_cache, sorted(shelf.iterdir())):
             used = _used(path)
             if shelf.name == "elsewhere":
                 used = time.time() if os.path.exists(path) else used
@@ -275,9 +304,14 @@ def _source_items(place: Path, named: Named, before: float) -> list[Item]:
     return items
 
 
+def _is_of_the_cache(path: Path) -> bool:
+    room = path.parent.name if path.parent.name in _OF_THE_CACHE else path.parent.parent.name
+    return bool(re.fullmatch(_OF_THE_CACHE[room], path.name) or TEMPORARY.fullmatch(path.name))
+
+
 def _each(place: Path) -> Iterator[Item]:
     for path in sorted(place.iterdir()):
-        if path.suffix != ".lock" and not path.is_symlink():
+        if _is_of_the_cache(path) and not path.is_symlink():
             size, used = _weight([path])
             yield Item(place.name, path, size, used, False, "", [path])
 
@@ -309,19 +343,15 @@ def _aged(item: Item, before: float) -> Item:
 
 
 def _unsure(named: Named) -> str:
-    return f"kept: {named.unread[0]} cannot be read, and may need it" if named.unread else ""
+    return f"kept: {named.unread[0]}" if named.unread else ""
 
 
 # -- the disk --
 
 
-def _is_temporary(name: str) -> bool:
-    return name.startswith(TEMPORARY_PREFIX)
-
-
-def _item(what: str, place: Path, goes: bool, why: str, run: Path) -> Item:
-    size, used = _weight([place])
-    return Item(what, place, size, used, goes and place.is_dir(), why, [place], run)
+def _item(what: str, place: Path, files: Sequence[Path], goes: bool, why: str, run: Path) -> Item:
+    size, used = _weight(files)
+    return Item(what, place, size, used, goes and bool(files), why, files, run)
 
 
 def _weight(places: Iterable[Path]) -> tuple[int, float]:

@@ -83,3 +83,30 @@ def test_faults(authors: Authors) -> None:
     assert faults[0] == "no reference, reference_txt or reference_img"
     assert "there is no file 'casual_reasoning_images/1.png'" in faults[1]
     assert (faults[2], faults[3]) == ("no instruction; index 0 has the same id", "no index")
+
+
+def test_the_authors_script_asks_all_puzzles_without_the_instruction_as_soon_as_one_says_so(
+    authors: Authors, tmp_path: Path
+) -> None:
+    """`'reasoning_wo_ins' in item` looks at the table's columns, which are those of all rows; with our prompts a row
+    is asked as it says."""
+    texts = {one.text for one in Protocol.official.values()}
+    (tmp_path / "utils.py").write_text("\n".join(f"{name} = 'Of {{instruct}}'" for name in texts))
+    ours = Protocol.Parameters()
+    theirs = Protocol.Parameters(prompts="official", prompts_path=str(tmp_path))
+    rows = [row("logical", 1, **PICTURE), row("logical", 2, **PICTURE), row("temporal", 3)]
+    authors.write({one["image"]: picture() for one in rows} | {"right.png": picture(9)})
+
+    def asked(parameters: Any) -> list[list[str]]:
+        asking = Protocol(parameters, Protocol.texts(parameters))
+        return [[question.name for question in asking.questions(sample)] for sample in authors.samples()]
+
+    plain = ["logical_consistency_reference", "logical_reasoning_reference"]
+    alone = ["logical_consistency_reference", "logical_reasoning_same"]
+    temporal = ["consistency", "reasoning", "plausibility"]
+    authors.write({"data_total.json": rows})
+    assert asked(theirs) == asked(ours) == [plain, plain, temporal]
+    rows[1]["reasoning_wo_ins"] = True
+    authors.write({"data_total.json": rows})
+    assert asked(ours) == [plain, alone, temporal]
+    assert asked(theirs) == [alone, alone, temporal]

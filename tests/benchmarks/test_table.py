@@ -16,7 +16,7 @@ from five_dimension_files import picture
 from PIL import Image
 
 from edit_eval.benchmarks.selection import refuse_bad
-from edit_eval.benchmarks.table import Table
+from edit_eval.benchmarks.table import Table, ids_of
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
@@ -217,6 +217,30 @@ class TestColumns:
         ]
 
 
+class TestNames:
+    """What samples are called in a table without ids: as their pictures, so that folders of edits find them."""
+
+    @pytest.mark.parametrize(
+        ("sources", "ids"),
+        [
+            (["a/cat.jpg", "b\\\\dog.PNG"], ["cat", "dog"]),
+            (["cat.jpg", "", "dog.jpg"], ["cat", "00001", "dog"]),
+            (["cat.jpg", "other/CAT.png"], ["00000", "00001"]),
+            (["caf\u00e9.jpg", "cafe\u0301.jpg"], ["00000", "00001"]),
+            (["00001.jpg", ""], ["00000", "00001"]),
+            ([], []),
+        ],
+    )
+    def test_by_their_paths(self, sources: list[str], ids: list[str]) -> None:
+        assert ids_of(sources) == ids
+
+    def test_two_instructions_for_one_picture_are_two_rows(self, folder: Folder) -> None:
+        plain = [{name: value for name, value in row.items() if name != "id"} for row in ROWS]
+        assert [one.id for one in folder.samples(plain)] == ["0", "1", "2"]
+        twice = [plain[0], plain[0] | {"prompt": "Make it red."}]
+        assert [(one.id, one.fault) for one in folder.samples(twice)] == [("00000", ""), ("00001", "")]
+
+
 class TestFaults:
     @pytest.mark.parametrize(
         ("changes", "fault"),
@@ -268,7 +292,7 @@ class TestFaults:
         (folder.path / "my.csv").write_text("image,prompt\npics/0.png,Add a hat, please.\npics/1.png,Add.\n\n")
         bad, good = folder.samples(name="my.csv")
         assert bad.fault.startswith("the row has 3 cells for 2 columns: put quotes around text with commas")
-        assert (good.fault, good.id) == ("", "00001")
+        assert (good.fault, good.id) == ("", "1")
 
     def test_half_a_data_set_is_none(self, folder: Folder) -> None:
         (folder.path / "data").mkdir()

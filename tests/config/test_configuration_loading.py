@@ -56,7 +56,7 @@ def test_classes_lie_beside_the_yaml_and_paths_count_from_here(
     configuration = load_configuration(folder / "config.yaml")
     assert configuration.edit_models["Editor"].class_path == "own_models:Editor"
     (elsewhere / "pairs.json").unlink()
-    with pytest.raises(ConfigurationError, match=r"benchmark\.data_path: no such file: pairs\.json"):
+    with pytest.raises(ConfigurationError, match=r"no such file: pairs\.json; paths count from where you type"):
         load_configuration(folder / "config.yaml")
 
 

@@ -93,6 +93,17 @@ def test_keys_without_a_type_are_about_the_benchmarks_own(load: Callable[..., Co
     assert (other.type, other.parameters["answer"], other.retries) == ("rubric", "reason_then_score", 4)
 
 
+def test_naming_the_benchmarks_own_keeps_what_it_says(folder: Path) -> None:
+    """`protocol: {type: rubric, answer: reason_then_score}` on a table is still the general rubric."""
+    (folder / "my.csv").write_text("image,prompt\na.png,Add.\n")
+    raw = yaml.safe_load((folder / "config.yaml").read_text()) | {"benchmark": str(folder / "my.csv")}
+    asked = {"type": "rubric", "answer": "reason_then_score"}
+    for written in (raw | {"protocol": asked}, raw | {"judges": {"j": raw.pop("reward_model") | {"protocol": asked}}}):
+        (found,) = load_configuration(written).judges.values()
+        assert _protocol(found).parameters | asked == _protocol(found).parameters | asked | {"general": True}
+        assert _protocol(found).parameters["answer"] == "reason_then_score"
+
+
 def test_a_judge_may_have_its_own(folder: Path) -> None:
     found = judges(
         folder,

@@ -36,10 +36,17 @@ def model(table: Path, column: str, **about: str) -> TableColumn:
 
 
 def test_a_rows_picture_is_the_edit_of_the_sample_with_its_id(table: Path) -> None:
-    assert edit(model(table, "two"), "00001").getpixel((0, 0)) == (255, 0, 0)
+    assert edit(model(table, "two"), "b").getpixel((0, 0)) == (255, 0, 0)  # called as its source, not as the edit
     one = model(table, "one", id="name")
     assert edit(one, "x").getpixel((0, 0)) == (0, 0, 255)
     assert one.about() == {"table": str(table), "column": "one", "edits": "1"}
+
+
+def test_the_column_of_the_sources_may_be_named(table: Path) -> None:
+    table.write_text("mine,prompt,one\na.png,Add.,b.png\nb.png,Add.,a.png\n")
+    assert edit(model(table, "one", source="mine"), "a").getpixel((0, 0)) == (0, 0, 255)
+    with pytest.raises(ModelError, match="no row of that id"):
+        edit(model(table, "one", source="mine"), "00000")
 
 
 def test_what_is_missing_is_a_failed_edit_with_its_reason(table: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from edit_eval.run import Run
+from edit_eval.store.ours import MARK, mark
 from edit_eval.store.recall import ADDRESS
 from faults.faulty_runs import (
     TWO_QUESTIONS,
@@ -126,7 +127,9 @@ def test_in_its_very_first_moments(tmp_path: Path, clean: Run, engines: Nursery)
     assert verdicts(run(tmp_path, edit=EDIT, judge=JUDGE)) == verdicts(clean)
 
 
-@pytest.mark.parametrize("there", [["edits"], ["config"], ["samples", "edits", "replies"], [".tmp-1-holder.json"]])
+@pytest.mark.parametrize(
+    "there", [[], [".tmp-1-ab"], [MARK], [MARK, "config"], [MARK, "samples", "edits", "replies", ".tmp-1-holder.json"]]
+)
 def test_whatever_was_written_first_the_folder_is_still_ours(
     tmp_path: Path, undisturbed: Run, there: list[str]
 ) -> None:
@@ -134,7 +137,9 @@ def test_whatever_was_written_first_the_folder_is_still_ours(
     folder.mkdir()
     (folder / "lock").touch()
     for name in there:
-        (folder / name).mkdir() if "." not in name else (folder / name).write_text("{}")
+        (folder / name).mkdir() if "." not in name else mark(folder) if name == MARK else (folder / name).write_text(
+            "{}"
+        )
     assert verdicts(run(tmp_path)) == verdicts(undisturbed)
     assert not stray_files(folder)
 
@@ -144,6 +149,7 @@ def test_a_worker_that_dies_while_it_writes_leaves_nothing_behind(tmp_path: Path
     (folder / "images" / "testing").mkdir(parents=True)
     (folder / "config").mkdir()
     (folder / "lock").touch()
+    mark(folder)
     for name in ("images/testing/.tmp-77-aabb", "config/.tmp-77-ccdd", ".tmp-77-eeff"):
         (folder / name).write_bytes(b"half a picture")
     assert verdicts(run(tmp_path)) == verdicts(undisturbed)

@@ -6,6 +6,7 @@ import pytest
 from judged import judged, judgement, sample
 
 from edit_eval.benchmarks.imgedit import TYPES
+from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.imgedit import _LINES, ImgEdit
 from edit_eval.records import Reply, Status
@@ -39,6 +40,14 @@ class TestOurs:
         one = sample(category="content_memory", facts={"asks": ["whole"]})
         with pytest.raises(Missing, match="the authors let people judge"):
             protocol().published["Overall"]([judged(protocol(), one, {"whole": said(4)})])
+
+
+def test_the_authors_prompts_are_those_of_basic(tmp_path):
+    (tmp_path / "prompts.json").write_text(json.dumps(dict.fromkeys(TYPES, "<edit_prompt>")))
+    asking = protocol(prompts="official", prompts_path=str(tmp_path))
+    assert asking.questions(sample(category="add"))
+    with pytest.raises(ConfigurationError, match="has the prompts of the suite `basic` alone"):
+        asking.questions(sample(category="uge", facts={"asks": ["whole"]}))
 
 
 class TestPublished:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from edit_eval.benchmarks.table import Table
 from edit_eval.errors import ConfigurationError
 from edit_eval.starting.models import FLAGS, Kind, apart, look_at_model, on_devices
 from edit_eval.starting.pictures import Pictures, look_at_pictures
@@ -101,14 +102,19 @@ def test_edits_are_held_against_the_samples(photos: Pictures, tmp_path: Path) ->
         look_at_model("edit_model", "edits_b", photos)
 
 
-def test_edits_that_are_called_as_the_pictures_of_a_table_without_ids(photos: Pictures, tmp_path: Path) -> None:
-    rows = "".join(f"photos/{name(number)}.jpg,Make it blue,edits_b/{name(number)}.jpg\n" for number in range(3))
-    (tmp_path / "my.csv").write_text(f"image,instruction,ours\n{rows}")
+def test_edits_that_are_called_as_the_pictures_of_a_table(photos: Pictures, tmp_path: Path) -> None:
+    names = enumerate(map(name, range(3)))
+    rows = "".join(f"{number},photos/{one}.jpg,Make it blue,edits_b/{one}.jpg\n" for number, one in names)
+    (tmp_path / "my.csv").write_text(f"id,image,instruction,ours\n{rows}")
     table = look_at_pictures("my.csv")
     column = look_at_model("edit_model", "ours", table)
     assert column.section["params"] == {"table": "my.csv", "column": "ours", **HERE}
+    assert table.ids == ("0", "1", "2")
     assert look_at_model("edit_model", "edits_a", table).words.startswith("3 of 3 edits")
-    assert table.section["fields"] == {"id": "image"}
+    parameters = {key: value for key, value in table.section.items() if key != "type"}
+    samples = list(Table(Table.Parameters(**parameters, cache_dir=str(tmp_path / "cache"))).samples())
+    assert [sample.id for sample in samples] == list(table.ids) == [name(number) for number in range(3)]
+    assert not any(sample.fault for sample in samples)
 
 
 def test_a_server_is_asked_for_its_model(photos: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:

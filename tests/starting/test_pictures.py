@@ -65,7 +65,18 @@ def test_a_table(here: Path) -> None:
         look_at_pictures("my.csv")
     found = look_at_pictures("my.csv", fields={"instruction": "task"})
     assert found.section == {"type": "table", "data_path": "my.csv", "fields": {"instruction": "task"}}
-    assert (found.ids, found.names) == (("00000", "00001"), ("IMG_0000", "IMG_0001"))
+    assert found.ids == found.names == ("IMG_0000", "IMG_0001")
+    assert found.folders == {here / "photos"}
+
+
+def test_two_rows_of_one_picture_are_called_by_their_numbers(here: Path) -> None:
+    (here / "my.csv").write_text("image,prompt\nphotos/IMG_0000.jpg,Make it blue\nphotos/IMG_0000.jpg,Make it red\n")
+    assert look_at_pictures("my.csv").ids == ("00000", "00001")
+
+
+def test_instructions_in_chinese_are_said_to_be(here: Path) -> None:
+    (here / "my.csv").write_text("image,prompt\nphotos/IMG_0000.jpg,把天空变蓝\nphotos/IMG_0001.jpg,\n", "utf-8")
+    assert look_at_pictures("my.csv").section["language"] == "zh"
 
 
 def test_a_file_of_our_own_format(here: Path) -> None:

@@ -123,6 +123,7 @@ def test_each_start_writes_files_of_its_own_and_none_for_nothing(tmp_path: Path)
         "config/0001.yaml",
         "config/0002.json",
         "config/0002.yaml",
+        "edit-eval-run.txt",
         "edits/0001.jsonl",
         "edits/0002.jsonl",
         "environment/0001.json",
@@ -214,16 +215,16 @@ def test_the_environment_is_the_last_one_that_can_be_read(tmp_path: Path) -> Non
 
 def test_what_killed_writers_left_is_swept_but_not_what_belongs_to_others(tmp_path: Path) -> None:
     described(tmp_path / "run").end()
-    left = ["images/painter/.tmp-1-x", "config/.tmp-2", ".tmp-3", "report/.tmp-4", "images/painter/a.png"]
+    left = ["images/painter/.tmp-1-x", "config/.tmp-2-x", ".tmp-3-x", "report/.tmp-4-x", "images/painter/a.png"]
     for name in left:
         path = tmp_path / "run" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
     made = started(tmp_path / "run")
-    assert [n for n in left if (tmp_path / "run" / n).exists()] == ["report/.tmp-4", "images/painter/a.png"]
-    (tmp_path / "run" / "images" / ".tmp-5").write_text("")
+    assert [n for n in left if (tmp_path / "run" / n).exists()] == ["report/.tmp-4-x", "images/painter/a.png"]
+    (tmp_path / "run" / "images" / ".tmp-5-x").write_text("")
     made.end()
-    assert not (tmp_path / "run" / "images" / ".tmp-5").exists()
+    assert not (tmp_path / "run" / "images" / ".tmp-5-x").exists()
 
 
 @pytest.mark.parametrize("what", ["edits", "environment", "config", "samples"])

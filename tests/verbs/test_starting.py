@@ -17,7 +17,7 @@ from edit_eval import cli, evaluation
 from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import read_file
 from judge_server import JudgeServer
-from photographs import COUNT, draw, opinion
+from photographs import COUNT, draw, name, opinion
 
 REPOSITORY = Path(__file__).parents[2]
 command = pytest.fixture(caller)
@@ -89,9 +89,9 @@ def test_pictures_without_instructions_get_a_table_to_fill_in(
 def test_what_is_asked_at_a_terminal(
     command: Command, here: Path, server: JudgeServer, unexamined: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four questions at most, each asked again until its answer can be read; what is likely is offered."""
+    """Each question is asked again until its answer can be read; what is likely is offered."""
     asked: list[tuple[str, Any]] = []
-    answers = iter(["phtos", "photos", "ours=edits_a, testing", server.base_url, "cpu:2"])
+    answers = iter(["phtos", "photos", "ours=edits_a, testing", server.base_url, "cpu:2", "perhaps", "no"])
 
     def prompt(question: str, default: Any = None, err: bool = False) -> str:
         asked.append((question.partition("?")[0], default))
@@ -107,12 +107,56 @@ def test_what_is_asked_at_a_terminal(
         ("What edits them", "edits_a,edits_b"),
         ("What judges the edits", None),
         ("Where does it run", "auto"),
+        ("Should judges say why before they score", "yes"),
+        ("Should judges say why before they score", "yes"),
     ]
     assert "no such file or folder: phtos; nearest existing: photos" in begun.err
     written = read_file("evaluation.yaml")
     assert list(written["edit_models"]) == ["ours", "testing"]
     assert written["edit_models"]["testing"]["params"] == {"device_ids": "cpu:2"}
     assert "device_ids: cpu:1" in Path("evaluation.yaml").read_text("utf-8")
+    assert "protocol" not in next(iter(written["judges"].values()))
+
+
+def test_a_column_that_nobody_could_guess_is_asked_for(
+    command: Command, here: Path, server: JudgeServer, unexamined: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "".join(f"photos/{name(number)}.jpg,把天空变蓝,a\n" for number in range(COUNT))
+    (here / "mine.csv").write_text(f"photo,what to do,kind\n{rows}", "utf-8")
+    asked: list[str] = []
+    answers = iter(["mine.csv", "what", "what to do", "edits_a", server.base_url, "yes"])
+
+    def prompt(question: str, default: Any = None, err: bool = False) -> str:
+        asked.append(question.partition(" (")[0])
+        return next(answers)
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.prompt", prompt)
+    assert command("init").code == 0
+    assert asked.count("Which column has the instructions?") == 2
+    benchmark = read_file("evaluation.yaml")["benchmark"]
+    assert (benchmark["fields"], benchmark["language"]) == ({"instruction": "what to do"}, "zh")
+
+
+def test_a_table_without_ids_and_edits_that_are_called_as_the_photographs(
+    command: Command, here: Path, server: JudgeServer, unexamined: None
+) -> None:
+    """The most ordinary case: it loads, no source is taken for an edit, and a sample is found by its picture's name."""
+    rows = "".join(f"photos/{name(number)}.jpg,Mirror it,add\n" for number in range(COUNT))
+    (here / "std.csv").write_text(f"image,prompt,type\n{rows}")
+    assert command("init", "--pictures", "std.csv", "--judge", server.base_url).code == 0
+    written = read_file("evaluation.yaml")
+    assert list(written["edit_models"]) == ["edits_a", "edits_b"]
+    assert next(iter(written["judges"].values()))["protocol"] == {"answer": "reason_then_score"}
+    ran = command("run", "evaluation.yaml", "--limit", "2", "--progress", "none", "--run-dir", "run")
+    assert (ran.code, ran.err) == (0, "")
+    assert name(1) in command("status", "run", name(1)).out
+    without_init = here / "plain.yaml"
+    without_init.write_text(
+        "benchmark: std.csv\nedit_models: {a: {type: image_folder, params: {folder: edits_a}}}\n"
+        "judges: {measured: {type: picture_metrics}}\nexecution: {progress: none}\n"
+    )
+    assert command("run", "plain.yaml", "--limit", "2", "--devices", "cpu:1").code == 0
 
 
 def test_a_judge_that_is_missing_is_asked_for_by_its_flag(command: Command, here: Path) -> None:

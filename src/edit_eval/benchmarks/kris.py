@@ -90,7 +90,7 @@ class Kris(FilesBenchmark):
         """A sample a row."""
         kind = row.label("type", [*PLACES])
         level, dimension = PLACES.get(kind, ("", ""))
-        facts: dict[str, Any] = {"asks": list(ASKS.get(kind, _KNOWLEDGE if dimension in _KNOWING else _OTHERS))}
+        facts: dict[str, Any] = {"asks": list(questions_of(kind))}
         facts["explanation"] = row.text("explain_en")
         needed: tuple[str, ...] = ("source",)
         if kind == "temporal_prediction":
@@ -100,6 +100,12 @@ class Kris(FilesBenchmark):
         named = f"{kind}_{row.text('id', required=True)}"
         tags = tuple(filter(None, (level, dimension)))
         return Draft(named, row.text("ins_en", required=True), kind, facts, tags=tags, needed=needed)
+
+
+def questions_of(kind: str) -> Sequence[str]:
+    """What is asked about an edit of this type."""
+    _, dimension = PLACES.get(kind, ("", ""))
+    return ASKS.get(kind, _KNOWLEDGE if dimension in _KNOWING else _OTHERS)
 
 
 def _frames(row: Row) -> dict[str, Any]:

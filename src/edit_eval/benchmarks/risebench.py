@@ -6,14 +6,21 @@ text is shown for which row); 360 rows are datav2_total_w_subtask.json and data.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
+from edit_eval.records import Sample
 
 REGISTERED = {"risebench": "RISEBench"}
 
+ALONE = "reasoning_wo_ins"
+"""The column that says that a puzzle's solution is judged by its picture alone, without the instruction. The authors'
+script looks at the column, not at the row: as soon as one row has it, it asks so of every puzzle with a picture."""
+SLIPPED = "any_alone"
+"""The fact that one row of the file has it."""
 CATEGORIES = ("temporal_reasoning", "causal_reasoning", "spatial_reasoning", "logical_reasoning")
 
 
@@ -42,6 +49,13 @@ class RISEBench(FilesBenchmark):
         "they did not",
     }
 
+    def samples(self) -> Iterator[Sample]:
+        """See `RowBenchmark`. All rows are read before the first sample comes."""
+        self._any_alone = False
+        found = list(super().samples())
+        for sample in found:
+            yield dataclasses.replace(sample, facts={**sample.facts, SLIPPED: True}) if self._any_alone else sample
+
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The source, and the picture of a right edit where there is one."""
         there = {"source": row.get("image"), "reference": row.get("reference_img")}
@@ -49,6 +63,7 @@ class RISEBench(FilesBenchmark):
 
     def draft(self, row: Row) -> Draft:
         """A sample a row; the questions about it are those of the authors' script."""
+        self._any_alone |= ALONE in row.values
         category = row.label("category", CATEGORIES)
         subtask, reference = row.text("subtask"), row.text("reference") or row.text("reference_txt")
         asks = [] if row.values.get("consistency_free") is not None else [_consistency(category, row)]
@@ -71,7 +86,7 @@ def _consistency(category: str, row: Row) -> str:
 
 def _reasoning(category: str, row: Row) -> str:
     by_picture = _by_picture(category, row)
-    if category == "logical_reasoning" and by_picture and row.values.get("reasoning_wo_ins"):
+    if category == "logical_reasoning" and by_picture and row.values.get(ALONE):
         return "logical_reasoning_same"
     if category == "spatial_reasoning" and by_picture:
         return "reasoning_reference"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -173,7 +173,7 @@ class RowBenchmark(ABC):
         notes: list[str] = []
         ids: dict[str, int] = {}
         count = 0
-        for finding in self._pass.findings(self._read):
+        for finding in self.findings():
             count += 1
             row = Row(finding.item)
             draft = self.draft(row)
@@ -187,6 +187,10 @@ class RowBenchmark(ABC):
             expected = " or ".join(f"{size:,}" for size in self.sizes)
             notes.insert(0, f"{self.path} has {count:,} rows; the authors' sets have {expected}")
         self.notes = tuple(notes)
+
+    def findings(self) -> Iterable[Finding]:
+        """What the pass found in each row, in the files' order."""
+        return self._pass.findings(self._read)
 
     def verify(self) -> str:
         """Reads every picture in the cache again; those that are not as recorded are taken from the files anew."""

@@ -15,6 +15,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +29,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 """The `errno` of a full disk and of a quota that is used up."""
 
 _SUFFIXES = {"JPEG": "jpg", "TIFF": "tif", "JPEG2000": "jp2"}
+SHELF = re.compile(r"[0-9a-f]{2}|texts|indexes|elsewhere")
+"""The folders within a cache of sources."""
 _ABANDONED = 24 * 3600.0  # seconds after which an unfinished file has no writer any more
 
 
@@ -90,16 +93,22 @@ class SourceCache:
         return replace(source, changed=state.st_ctime_ns) if same else None
 
     def drop_if_altered(self, source: CachedSource) -> bool:
-        """Reads a picture's bytes, and removes it where they are not those of its digest; returns whether it did."""
+        """Reads a picture's bytes, and removes it where they are not those of its digest; returns whether it did.
+
+        One that an index names elsewhere than where `lay` puts it is left alone.
+        """
+        laid = self.folder / source.digest[:2] / f"{source.digest}{Path(source.path).suffix}"
         with contextlib.suppress(OSError):
-            if file_digest(source.path) != source.digest:
+            if str(laid) == source.path and file_digest(source.path) != source.digest:
                 os.unlink(source.path)
                 return True
         return False
 
     def sweep(self) -> None:
         """Removes what writers that were killed more than a day ago left behind."""
-        sweep_temporary(self.folder, older_than=_ABANDONED)
+        for shelf in self.folder.glob("*"):
+            if SHELF.fullmatch(shelf.name) and not shelf.is_symlink():
+                sweep_temporary(shelf, older_than=_ABANDONED)
 
     def lay_text(self, data: bytes, name: str) -> Path:
         """Puts a text into the cache as it is; returns where it lies, its own name last. Raises like `lay`."""

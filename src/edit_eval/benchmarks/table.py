@@ -7,7 +7,8 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
@@ -46,6 +47,8 @@ _INSTRUCTIONS = (
 )
 _IN_LANGUAGE = {"en": ["{}_en", "en_{}"], "zh": ["{}_zh", "{}_cn", "zh_{}", "cn_{}", "chinese_{}"]}
 _PICTURES = ("source", "reference", "mask")
+NAMED = "named"
+"""The column by whose pictures samples are called, where it is not the source's."""
 _SHORT, _PATH = 200, 4096  # characters: what is longer is no path but base64, if it has no dot or anyway
 
 
@@ -56,12 +59,22 @@ class _Draft(Draft):
     rationale: str = ""
 
 
+class NoColumn(ConfigurationError):
+    """A table lacks a column that it needs; `ours` is our name of it, `there` are the columns that it has."""
+
+    def __init__(self, message: str, ours: str, there: Sequence[str]) -> None:
+        super().__init__(message)
+        self.ours = ours
+        self.there = tuple(there)
+
+
 class Table(RowBenchmark):
     """Your own pictures and instructions: CSV, TSV, JSON, JSONL, Parquet, or a folder of pictures with a text each.
 
     `benchmark: my.csv` is short for it. Columns are found by common names, which a note says; `fields` says otherwise.
     Needed are instruction and source. A source is a path below the table's folder, a picture's bytes, or base64;
-    several are `source_2` (or `image2`), or a list. A sample's id is its `id`, else its row (`00003`).
+    several are `source_2` (or `image2`), or a list. A sample's id is its `id`, else its picture's file name without the
+    ending where no two rows have the same, else its row (`00003`).
     """
 
     @dataclass
@@ -88,6 +101,7 @@ class Table(RowBenchmark):
             if (value := getattr(parameters, key)) not in valid:
                 raise ConfigurationError(f"benchmark.{key}: {shown(value)} is not valid; {nearest(value, valid)}")
         super().__init__(parameters)
+        self._ids: Sequence[str] = ()
 
     def files(self) -> list[Path]:
         """The table's files; an archive that holds it and its pictures stands for them."""
@@ -148,12 +162,23 @@ class Table(RowBenchmark):
                     found[ours] = left.pop(name) and theirs
         for ours in self.needed:
             if not found.get(ours):
-                raise ConfigurationError(
+                raise NoColumn(
                     f"benchmark.data_path: {where} has no column for the {ours}; it has {', '.join(there[:12])}; "
-                    f"say which it is: `--set benchmark.fields.{ours}=NAME`"
+                    f"say which it is: `--set benchmark.fields.{ours}=NAME`",
+                    ours,
+                    there,
                 )
         self._unused = [name for name in there if name not in found.values()]
         return {ours: theirs for ours, theirs in found.items() if theirs}
+
+    def findings(self) -> Iterable[Finding]:
+        """All rows' findings; where no column has ids, all are read before the first is given."""
+        findings = super().findings()  # texts, no pictures
+        if "id" in self._columns:
+            return findings
+        found = list(findings)
+        self._ids = ids_of([str(one.item.values.get(NAMED, one.item.values.get("source", ""))) for one in found])
+        return found
 
     def samples(self) -> Iterator[Sample]:
         """All samples in the table's order, bad ones with a `fault`.
@@ -210,7 +235,7 @@ class Table(RowBenchmark):
         """The sample of a row."""
         follows = row.text("follows")
         return _Draft(
-            id=row.text("id").strip() or f"{row.index:05d}",
+            id=row.text("id").strip() or (self._ids[row.index] if self._ids else _number(row.index)),
             instruction=row.text("instruction", required="instruction" in self.needed).strip(),
             category=row.text("category"),
             follows=follows,
@@ -232,6 +257,22 @@ class Table(RowBenchmark):
             description=draft.description,
             rationale=draft.rationale,
         )
+
+
+def ids_of(sources: Sequence[str]) -> list[str]:
+    """The ids of samples without any, by the paths of their pictures: a file's name without folder and ending.
+
+    The row's number for one without a path, and for all where two names are alike. Alike are those that some file
+    system takes for one: in another case, or composed otherwise.
+    """
+    names = [PurePosixPath(source.strip().replace("\\", "/")).stem for source in sources]
+    ids = [name or _number(index) for index, name in enumerate(names)]
+    distinct = {unicodedata.normalize("NFC", one).casefold() for one in ids}
+    return ids if len(distinct) == len(ids) else [_number(index) for index in range(len(ids))]
+
+
+def _number(index: int) -> str:
+    return f"{index:05d}"
 
 
 def _plain(name: str) -> str:

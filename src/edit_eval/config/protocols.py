@@ -31,9 +31,10 @@ class Layer:
     place: Place
 
     @property
-    def names_one(self) -> bool:
-        """Whether it says which protocol it is about, so that nothing below it counts."""
-        return any(self.keys.get(key) is not None for key in WHICH)
+    def named(self) -> tuple[Any, ...] | None:
+        """Which protocol it is about; None where it does not say. Below the name of another one nothing counts."""
+        names = tuple(self.keys.get(key) for key in WHICH)
+        return names if any(name is not None for name in names) else None
 
 
 @dataclass(frozen=True)
@@ -148,16 +149,19 @@ class Protocols:
             concerned = all(one.measures for one in judges.values()) or self._is_for_measuring(self.common)
         else:
             default, concerned = self.default, True
-        layers = [default, *([self.common] if concerned else []), judge.own]
-        while any(layer.names_one for layer in layers[1:]):
-            del layers[0]
+        layers: list[Layer] = []
+        named = default.named
+        for layer in (default, *([self.common] if concerned else []), judge.own):
+            if layer.named not in (None, named):
+                layers, named = [], layer.named
+            layers.append(layer)
         if self.common in layers:
             self.used.add("protocol")
         protocol = self._protocol(judge, layers)
         return judge.section.model_copy(update={"protocol": protocol})
 
     def _is_for_measuring(self, layer: Layer) -> bool:
-        return layer.names_one and "measures" in declared(self.find(layer.place, layer.keys)[2])
+        return layer.named is not None and "measures" in declared(self.find(layer.place, layer.keys)[2])
 
     def _protocol(self, judge: AskedJudge, layers: list[Layer]) -> ProtocolSection | None:
         """The protocol of the judge, each key as the last of the layers has it."""

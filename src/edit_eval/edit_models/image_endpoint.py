@@ -139,7 +139,8 @@ class ImageEndpoint:
         if self._dialect.own and names and self.parameters.model not in names:
             self.client.close()
             there = self.client.excerpt(", ".join(names[:5]))
-            raise LoadError(f"another model is served: {self.client.address} has {there}, not {self.parameters.model}")
+            text = f"another model is served: {self.client.address} has {there}, not {self.parameters.model}"
+            raise LoadError(text, final=self.parameters.serve is None)
 
     def examine(self, request: EditRequest) -> Image | None:
         """Has one edit made, and soon gives up; with `probe: false` asks for the list of models, and returns None.

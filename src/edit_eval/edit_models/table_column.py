@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from edit_eval.benchmarks.table import Table
+from edit_eval.benchmarks.table import NAMED, Table
 from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.errors import ConfigurationError, LoadError, ModelError, Stopped
 from edit_eval.pictures import open_picture
@@ -19,21 +20,31 @@ if TYPE_CHECKING:
 REGISTERED = {"table_column": "TableColumn"}
 
 
-class _Edits(Table):
-    """The table, its edits being what it has for sources."""
+class _Sources(Table):
+    """The table as the benchmark has it; it needs no instructions."""
 
     needed = ("source",)
 
+
+class _Edits(_Sources):
+    """The table, its edits being what it has for sources; where it has no ids they are called as the `sources` are."""
+
+    sources = ""
+
     def find_columns(self, there: Sequence[str]) -> dict[str, str]:
-        found = super().find_columns(there)
-        return {ours: theirs for ours, theirs in found.items() if ours in ("id", "source")}
+        found = {ours: theirs for ours, theirs in super().find_columns(there).items() if ours in ("id", "source")}
+        if "id" not in found:
+            fields = {"source": self.sources} if self.sources else {}
+            with suppress(ConfigurationError):  # a table of edits alone: its samples are called as they are
+                found[NAMED] = _Sources(replace(self.parameters, fields=fields)).looked_at()[1]["source"]
+        return found
 
 
 class TableColumn:
     """Edits that were made elsewhere: a column of pictures in a table, a row each.
 
-    The table may be the benchmark's own or another one; a row's edit is that of the sample with its id, which is its
-    `id` or else its row, as the benchmark `table` has it. Several models are several columns.
+    The table may be the benchmark's own or another one; a row's edit is that of the sample with its id: its `id`, else
+    its source's file name, else its row, as the benchmark `table` has it. Several models are several columns.
     """
 
     @dataclass
@@ -48,6 +59,8 @@ class TableColumn:
         """Which column has the edits: paths below the table's folder, or the pictures themselves."""
         id: str = ""
         """Which column has the ids, where its name does not say so."""
+        source: str = ""
+        """Which column has the source pictures, where its name does not say so and no column has ids."""
         pictures_path: str | None = None
         """The folder from which the paths in the table count; None: the table's own."""
 
@@ -98,6 +111,7 @@ def _edits(parameters: TableColumn.Parameters) -> dict[str, Sample]:
     try:
         fields = {"source": parameters.column} | ({"id": parameters.id} if parameters.id else {})
         table = _Edits(Table.Parameters(parameters.table, fields=fields, pictures_path=parameters.pictures_path))
+        table.sources = parameters.source
         return {edit.id: edit for edit in table.samples()}
     except ConfigurationError as error:
         text = (

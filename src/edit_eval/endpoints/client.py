@@ -27,6 +27,7 @@ import math
 import os
 import random
 import re
+import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -191,7 +192,7 @@ class Client:
             return [self._wait_for(self._ask(ask)) for ask in asks]
         except Failure as failure:
             self.close()
-            raise LoadError(str(failure)) from None
+            raise self._unloaded(failure) from None
 
     def once(self, ask: Ask[T]) -> T:
         """Opens, asks once, soon gives up, and closes. Raises `LoadError` with the reason why there is no answer."""
@@ -217,7 +218,7 @@ class Client:
         try:
             return self._wait_for(self._ask(ask))
         except Failure as failure:
-            raise LoadError(f"{failure} {self._wait_for(self._models(failure))}".rstrip()) from None
+            raise self._unloaded(failure, self._wait_for(self._models(failure))) from None
 
     def tried(self, ask: Ask[T]) -> T | Failure:
         """The answer to what a server need not know, or why there is none. Raises `LoadError` where it is the server
@@ -227,7 +228,7 @@ class Client:
         except Failure as failure:
             if failure.alive:
                 return failure
-            raise LoadError(str(failure)) from None
+            raise self._unloaded(failure) from None
 
     def posted(
         self, path: str, body: object, *, above: bool = False, query: Mapping[str, Any] | None = None
@@ -315,6 +316,10 @@ class Client:
             raise self.failed(response.status_code, None, f"no picture at {host}", response.headers)
         return bytes(response.content)
 
+    def _unloaded(self, failure: Failure, more: str = "") -> LoadError:
+        """Final where a server of somebody else's refuses: ours may be started again."""
+        return LoadError(f"{failure} {more}".rstrip(), final=not failure.again and self.served.serve is None)
+
     @property
     def _server(self) -> str:
         return f"the {self.whose}'s server"
@@ -391,7 +396,7 @@ class Client:
                 wants = f"; it asks for a wait of {failure.wait:g} s" if failure.wait and over else ""
                 times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
                 text = f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self.address})"
-                raise Failure(with_hint(text), again=False) from None
+                raise Failure(with_hint(text), again=failure.again) from None
             await asyncio.sleep(pause)
 
     def _gone(self) -> Failure | None:
@@ -425,7 +430,8 @@ class Client:
             return Failure(f"the answer of {self._server} {cause}", again=False)
         said = self.excerpt(str(cause)).rstrip(" :")
         if isinstance(error, (Unreached, openai.APIConnectionError)):
-            return Failure(f"{self._server} cannot be reached, or dropped the connection: {said}")
+            text = f"{self._server} cannot be reached, or dropped the connection: {_reason(cause) or said}"
+            return Failure(text)
         if isinstance(error, TypeError):  # a keyword of `call` that the library does not know
             return Failure(f"the request cannot be made: {said}", again=False)
         return Failure(f"the request failed: {type(error).__name__}: {said}")
@@ -442,6 +448,14 @@ class Client:
             return await asyncio.wait_for(listed_models(self.openai), self.served.attempt_timeout)
         except Exception:
             return []
+
+
+def _reason(error: BaseException) -> str:
+    """Why there is no connection, in the system's words: those of the library name its own calls."""
+    said = getattr(error, "os_error", error)
+    if not isinstance(said, OSError) or isinstance(said, ssl.SSLError) or not said.errno:
+        return ""
+    return os.strerror(said.errno) if said.errno > 0 else str(said.strerror)  # below 0: a name that has no address
 
 
 async def listed_models(openai: Any) -> list[str]:

@@ -149,7 +149,8 @@ class Probe:
         if fields is None:
             if not on:
                 return {}
-            raise LoadError("thinking: this server has no switch for it; leave it out, or set it with `call`")
+            text = "thinking: this server has no switch for it; leave it out, or set it with `call`"
+            raise LoadError(text, final=True)
         for name, way in THINKING_BUDGETS.items() if on else ():
             budget = way.asks(self._thinking_tokens)
             if self._tried(ONE_WORD, 1, {**fields, **budget}) is not None:
@@ -193,7 +194,7 @@ class Probe:
             return found
         others = [kind for kind in (LOGPROBS_ROAD, *DECISIONS) if kind != road and self._can(kind)]
         remedy = f"write `probabilities: {others[0]}`" if others else "let the judge write its answer"
-        raise LoadError(f"this server gives no probabilities through {road} ({found}); {remedy}")
+        raise LoadError(f"this server gives no probabilities through {road} ({found}); {remedy}", final=True)
 
     def _can(self, kind: str) -> bool:
         two = ("A", "B")
@@ -207,7 +208,7 @@ class Probe:
             if ids is None:
                 label_tokens.refuse_ambiguous(labels)
         except ValueError as error:
-            raise LoadError(str(error)) from None
+            raise LoadError(str(error), final=True) from None
         off = self._switch(False) or {}
         every = [one for its in (ids or {}).values() for one in its]
         why = "it ignores the fields"

@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AUTHORS_FILES
 from edit_eval.benchmarks.imgedit import TYPES, WHOLE
+from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.protocols.criteria import Asked, Official, settled
-from edit_eval.records import Judgement, Scale, Status
+from edit_eval.records import Judgement, Sample, Scale, Status
 
 REGISTERED = {"imgedit": "ImgEdit"}
 
@@ -52,6 +53,14 @@ class ImgEdit(Asked):
     headline = "score"
     scores: ClassVar[Mapping[str, Score]] = {"score": Score(scale=Scale(lowest=1, highest=5, mean_over="categories"))}
 
+    def _asked(self, sample: Sample) -> Sequence[str]:
+        asked = super()._asked(sample)
+        if self.is_official and WHOLE in asked:
+            raise ConfigurationError(
+                "protocol.prompts: `official` has the prompts of the suite `basic` alone; leave it out for the others"
+            )
+        return asked
+
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
@@ -67,7 +76,7 @@ def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
             raise Missing(one.status, f"the authors' script stops at `{one.sample_id}`: {one.reason}")
         if WHOLE in one.readings[0] and one.category != "uge":
             raise Missing(Status.UNDEFINED, "the authors let people judge edits of several turns")
-        numbers = _numbers(reading.text) if official and WHOLE not in one.readings[0] else [*reading.values.values()]
+        numbers = _numbers(reading.text) if official else [*reading.values.values()]
         if numbers:
             types.setdefault(one.category, []).append(round(sum(numbers) / len(numbers), 2))
     if not types:

@@ -10,11 +10,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AUTHORS_FILES
-from edit_eval.benchmarks.kris import LEVELS, PLACES
+from edit_eval.benchmarks.kris import LEVELS, PLACES, questions_of
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.protocols.criteria import Asked, Official, settled
 from edit_eval.records import Judgement, Reading, Scale, Status
@@ -88,19 +89,39 @@ class Kris(Asked):
         """All numbers of an edit; none where one is missing."""
         found: list[float] = []
         for name, reading in one.readings[0].items():
-            numbers = self._authors(name, reading) if self.is_official else [*reading.values.values()]
+            numbers = self._authors(one.category, name, reading) if self.is_official else [*reading.values.values()]
             if len(numbers) != len(self._texts[name]["gives"]):
                 return []
             found += numbers
         return found
 
-    def _authors(self, name: str, reading: Reading) -> list[float]:
+    def _authors(self, category: str, name: str, reading: Reading) -> list[float]:
         keys = self._texts[name]["reads"]
-        read = _of_one(reading.text, keys[0]) if len(keys) == 1 else _of_two(reading.text, keys)
+        reader = _SCRIPTS.get(category, _COMMON)
+        read = _of_one(reading.text, keys[0], reader) if len(keys) == 1 else _of_two(reading.text, keys)
         return [(number - 1) * 25.0 for number in read]
 
 
-def _of_one(text: str, key: str) -> list[int]:
+@dataclass(frozen=True)
+class _Script:
+    """How the script of a type reads a reply with one number."""
+
+    null_is_none: bool = False
+    """Whether a number that is `null` is missing; else it is looked for in the rest of the reply."""
+    by_name: bool = True
+    """Whether, where there is no JSON, what stands behind the number's name goes before all other digits."""
+
+
+_COMMON = _Script()
+_SCRIPTS = {
+    **dict.fromkeys((kind for kind in PLACES if "knowledge" in questions_of(kind)), _Script(null_is_none=True)),
+    **dict.fromkeys(("temporal_prediction", "multi-element_composition"), _Script(by_name=False)),
+}
+"""Type -> its script, where it is not the common one: metrics_knowledge.py; metrics_temporal_prediction.py and
+metrics_multi_element.py."""
+
+
+def _of_one(text: str, key: str, script: _Script) -> list[int]:
     """The number that the authors find: in the first braces with the key, else by ever looser patterns."""
     block = re.search(rf"\{{[^{{}}]*{key}[^{{}}]*\}}", text)
     if block:
@@ -108,24 +129,45 @@ def _of_one(text: str, key: str) -> list[int]:
             value = json.loads(block[0]).get(key)
             if value is not None:
                 return [int(value)]
-        except (ValueError, TypeError):
+            if script.null_is_none:
+                return []
+        except (ValueError, TypeError, OverflowError):
             pass
-    for pattern in (rf"{_spaced(key)}\s*[:：]?\s*([1-5])", *_LOOSE):
+    named = [rf"{_spaced(key)}\s*[:：]?\s*([1-5])"] if script.by_name else []
+    for pattern in (*named, *_LOOSE):
         if found := re.search(pattern, text, re.IGNORECASE):
             return [int(found[1])]
     return []
 
 
 def _of_two(text: str, keys: Sequence[str]) -> list[int]:
-    """The numbers that the authors find where a reply has two: in the first whole braces, else behind their names."""
-    for start in (0, text.find("{")):
+    """The numbers that the authors find where a reply has two: in all of it as JSON, else in its first whole braces.
+
+    Where neither is JSON with something in it, they are looked for behind their names.
+    """
+    for part in (text, _first_braces(text)):
         try:
-            data, _ = json.JSONDecoder().raw_decode(text[start:].strip() if start >= 0 else "")
-            return [int(data[key]) for key in keys if data.get(key) is not None]
-        except (ValueError, TypeError, AttributeError):
+            data = json.loads(part)
+        except ValueError:
             continue
+        if data:
+            try:
+                return [int(data[key]) for key in keys if data.get(key) is not None]
+            except (ValueError, TypeError, AttributeError, OverflowError):  # their script gives this edit up
+                return []
+        break
     patterns = [rf'"?{_spaced(key)}"?\s*:\s*([1-5])' for key in keys]
     return [int(match[1]) for pattern in patterns if (match := re.search(pattern, text, re.IGNORECASE))]
+
+
+def _first_braces(text: str) -> str:
+    """From the first brace that opens to that which closes it, wherever in a text they stand; empty without."""
+    depth, start = 0, text.find("{")
+    for place in range(max(start, 0), len(text)):
+        depth += (text[place] == "{") - (text[place] == "}")
+        if start >= 0 and not depth:
+            return text[start : place + 1]
+    return ""
 
 
 def _spaced(key: str) -> str:

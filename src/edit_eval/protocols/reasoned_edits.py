@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AUTHORS_FILES
+from edit_eval.benchmarks.risebench import SLIPPED
 from edit_eval.protocols.contract import Missing, Score, Values
 from edit_eval.protocols.criteria import Asked, Official, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
@@ -30,6 +31,9 @@ WEIGHTS: Mapping[frozenset[str], Mapping[str, float]] = {
 """What a score weighs of what an edit is asked, by what that is (`calculate_score`)."""
 _SCALE = Scale(lowest=LOWEST, highest=HIGHEST)
 _FINAL = ("Final Score",)
+_BY_PICTURE, _BY_PICTURE_ALONE = "logical_reasoning_reference", "logical_reasoning_same"
+_OF_NO_PUZZLE = 3
+"""So many numbers has an edit that is no puzzle."""
 _NUMBERS = [re.compile(rf"{name}\*?\*?:?\s*([\d*\s,]*)", re.IGNORECASE) for name in ("Final Score", "Final Scores")]
 
 
@@ -59,7 +63,8 @@ class RISEBench(Asked):
 
     `published` has the authors' numbers: a sample with one reply that cannot be read counts as no success in
     `Accuracy`, and is left out of `Score`. Their script stops where a picture is missing. Where some samples are free
-    of consistency, it weighs all that are no puzzles as if they were; so does `Score`, which `score` does not.
+    of consistency, it weighs all that are no puzzles as if they were; so does `Score`, which `score` does not. With
+    their prompts a puzzle's solution is asked for as their script asks, which looks at the file where it means the row.
     """
 
     rubric = "reasoned_edits"
@@ -102,13 +107,19 @@ class RISEBench(Asked):
             "Score": self._score,
         }
 
+    def _asked(self, sample: Sample) -> Sequence[str]:
+        asked = super()._asked(sample)
+        if self.is_official and sample.facts.get(SLIPPED):
+            return [_BY_PICTURE_ALONE if name == _BY_PICTURE else name for name in asked]
+        return asked
+
     def _accuracy(self, judgements: Sequence[Judgement]) -> float:
         found = [self._values(one) for one in _edited(judgements)]
         return _mean([_accuracy(values) if values else 0.0 for values in found])
 
     def _score(self, judgements: Sequence[Judgement]) -> float:
         found = [values for one in _edited(judgements) if (values := self._values(one))]
-        some_are_free = any("consistency" not in values for values in found)
+        some_are_free = any(self._is_free(one) for one in judgements)
         scores = []
         for values in found:
             slipped = some_are_free and "plausibility" in values
@@ -116,23 +127,34 @@ class RISEBench(Asked):
             scores.append(_halved(_weighted(counted), values))
         return _mean(scores)
 
+    def _is_free(self, one: Judgement) -> bool:
+        """Whether an edit was not asked for consistency, whatever its replies."""
+        return not any("consistency" in self._texts[name]["gives"] for name in one.readings[0])
+
     def _values(self, one: Judgement) -> Values | None:
         """The values of all questions about an edit; None where a reply has none that the authors' reader finds."""
-        found: dict[str, float] = {}
-        for name, reading in one.readings[0].items():
-            text = self._texts[name]
-            if self.is_official:
-                numbers = _authors_numbers(reading.text)
-                if len(numbers) > 1:
-                    raise Missing(Status.UNDEFINED, f"the authors' script stops at `{one.sample_id}`: several scores")
-                if text["highest"] == 1:
-                    numbers = [4 * min(number, 1) + 1 for number in numbers]
-            else:
-                numbers = [*reading.values.values()]
-            if not numbers:
-                return None
-            found[text["gives"][0]] = numbers[0]
-        return found
+        found = self._found(one)
+        if not all(found.values()):
+            return None
+        puzzle = all(self._texts[name]["highest"] == 1 for name in one.readings[0])
+        numbers = [number for some in found.values() for number in some]
+        if puzzle and self.is_official and len(numbers) == _OF_NO_PUZZLE:
+            # They tell a puzzle by how many numbers its replies have, all together: these are not put on the scale.
+            return dict(zip(found, numbers, strict=False))
+        if len(numbers) != len(found):
+            raise Missing(Status.UNDEFINED, f"the authors' script stops at `{one.sample_id}`: several scores")
+        if puzzle and self.is_official:
+            numbers = [4 * min(number, 1) + 1 for number in numbers]
+        return dict(zip(found, numbers, strict=True))
+
+    def _found(self, one: Judgement) -> Mapping[str, Sequence[float]]:
+        """Value -> the numbers that the reply about it has; with our prompts that which was read."""
+        return {
+            self._texts[name]["gives"][0]: (
+                _authors_numbers(reading.text) if self.is_official else [*reading.values.values()]
+            )
+            for name, reading in one.readings[0].items()
+        }
 
 
 class UniREditBench(RISEBench):
@@ -141,7 +163,7 @@ class UniREditBench(RISEBench):
     `score`, the headline, weighs them 0.3, 0.5 and 0.2; `accuracy` is 1 for full marks in all three.
 
     `published` has the authors' numbers: an edit that is missing, or of which one reply cannot be read, is left out of
-    both.
+    both; of a reply with several numbers the first counts.
     """
 
     official_file = AUTHORS_FILES["unireditbench"]
@@ -155,6 +177,11 @@ class UniREditBench(RISEBench):
         **RISEBench.scores,
         "score": Score(scale=_SCALE, of=lambda sample, values: _weighted(values)),
     }
+
+    def _values(self, one: Judgement) -> Values | None:
+        """The first number of each reply; None where one has none."""
+        found = self._found(one)
+        return {name: some[0] for name, some in found.items()} if all(found.values()) else None
 
     def _accuracy(self, judgements: Sequence[Judgement]) -> float:
         return _mean([_accuracy(values) for values in self._readable(judgements)])

@@ -38,6 +38,11 @@ class Model:
     words: str
     wants_device: bool = False
 
+    @property
+    def writes(self) -> bool:
+        """Whether it is a judge that can say why."""
+        return self.section.get("type") in ("chat_endpoint", "transformers")
+
 
 def look_at_model(kind: Kind, written: str, pictures: Pictures) -> Model:
     """What `--edits` or `--judge` names, perhaps behind a name of its own (`ours=folder`).
@@ -93,7 +98,7 @@ def _finished(folder: Path, pictures: Pictures) -> Model:
             f"--edits {folder}: it has neither pictures ({', '.join(SUFFIXES)}) nor a {_INDEXES[0]}"
         )
     stems = {stem(name) for name in there}
-    if pictures.names and not stems & set(pictures.ids) and stems & set(pictures.names) and pictures.source_column:
+    if not stems & set(pictures.ids) and stems & set(pictures.names):
         pictures.by_their_sources()
     count = len(stems & set(pictures.ids)) if pictures.ids else len(there)
     if not count:

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from edit_eval.benchmarks.file_tree import is_archive
-from edit_eval.benchmarks.table import Table
+from edit_eval.benchmarks.table import NoColumn, Table, ids_of
 from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, CsvTable, JsonTable, PictureFolder, find_table
 from edit_eval.config import components
 from edit_eval.config.faults import did_you_mean, nearest_path
@@ -24,6 +24,7 @@ TEMPLATE = "instructions.csv"
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+(@[\w.-]+)?")
 _PATH = 500
 """Characters that a path in a table may have; what is longer is a picture in base64."""
+_CHINESE = re.compile("[\u4e00-\u9fff]")
 _LIKELY = ("pictures", "photos", "images", "source", "sources", "input", "inputs", "original", "originals", "src")
 """What people call the folder of their pictures."""
 _OUR_FORMAT = {"src_img_b64", "original_image_path"}
@@ -41,10 +42,11 @@ class Pictures:
     """Of the samples, by which finished edits are found; none where that is not known before the benchmark is read."""
     names: tuple[str, ...] = ()
     """The sources' file names without folder and ending, sample by sample."""
+    folders: frozenset[Path] = frozenset()
+    """Those that the sources are in, resolved: no model's edits."""
     table: str = ""
     columns: tuple[str, ...] = ()
     """Those of the table which nothing is known to be in."""
-    source_column: str = ""
     empty: int = 0
     """Samples that have no instruction yet."""
     template: Path | None = None
@@ -52,10 +54,17 @@ class Pictures:
     new_file: str = field(default="", repr=False)
     """The template's text, where it is to be made."""
 
+    @property
+    def takes_reasons(self) -> bool:
+        """Whether the benchmark's own protocol lets a judge say why."""
+        described = components.describe(self.section["type"])
+        return any(one.kind == "benchmark" and one.about["protocol"] == "rubric" for one in described)
+
     def by_their_sources(self) -> None:
-        """Samples get the names of their pictures for ids, where edits are called so."""
-        self.section["fields"] = {**self.section.get("fields", {}), "id": self.source_column}
-        self.ids = self.names
+        """Samples get the names of their pictures for ids, where edits are called so and no two are alike."""
+        if self.table and ids_of(self.names) == list(self.names):
+            self.section["fields"] = {**self.section.get("fields", {}), "id": ""}
+            self.ids = self.names
 
 
 def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str, str] | None = None) -> Pictures:
@@ -143,6 +152,8 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
         wanted = {found[name] for name in ("id", "source", "instruction") if name in found}
         texts = isinstance(table, CsvTable | JsonTable | PictureFolder)
         rows = [_texts(row, found) for row in table.rows(wanted, lambda share: None)] if texts else []
+    except NoColumn as error:
+        raise NoColumn(str(_from_flag(error)), error.ours, error.there) from None
     except ConfigurationError as error:
         raise _from_flag(error) from None
     if texts and not rows:
@@ -151,24 +162,29 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
     if not texts:
         return Pictures(section, "a table of pictures and instructions", table=str(path), columns=unused)
     empty = sum(not instruction for _, _, instruction in rows)
+    chinese = sum(bool(_CHINESE.search(instruction)) for _, _, instruction in rows)
+    if chinese * 2 > len(rows) - empty:
+        section["language"] = "zh"
+    ids = ids_of([source for _, source, _ in rows])
     return Pictures(
         section,
         f"{_count(len(rows), 'row')}: {', '.join(f'{ours} = {theirs}' for ours, theirs in found.items())}",
-        ids=tuple(own or f"{number:05d}" for number, (own, _, _) in enumerate(rows)),
+        ids=tuple(own or name for (own, _, _), name in zip(rows, ids, strict=True)),
         names=tuple(stem(source) for _, source, _ in rows),
         table=str(path),
         columns=unused,
         empty=empty,
+        folders=frozenset((path.parent / source).parent.resolve() for _, source, _ in rows if source),
         template=path if empty else None,
-        source_column=found["source"],
     )
 
 
 def _texts(row: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, str, str]:
-    """Id, source and instruction of a row; of a source in base64 nothing."""
-    texts = (str(row.get(columns.get(name, "")) or "").strip() for name in ("id", "source", "instruction"))
-    own, source, instruction = texts
-    return own, source if len(source) < _PATH else "", instruction
+    """Id, source and instruction of a row; of several sources the first, of one in base64 nothing."""
+    values = [row.get(columns.get(name, "")) or "" for name in ("id", "source", "instruction")]
+    first = values[1][0] if isinstance(values[1], list) else values[1]
+    path = first.strip().replace("\\", "/") if isinstance(first, str) and len(first) < _PATH else ""
+    return str(values[0]).strip(), path, str(values[2]).strip()
 
 
 def _folder(folder: Path, instruction: str) -> Pictures:
@@ -185,8 +201,9 @@ def _folder(folder: Path, instruction: str) -> Pictures:
             without = len(pictures) - len(row)
             said = f", {without} of them without an instruction" if without else " with an instruction each"
             section = {"type": "table", "data_path": str(folder)}
-            ids = tuple(map(stem, pictures))
-            return Pictures(section, f"{_count(len(pictures), 'picture')}{said}", ids=ids, names=ids, empty=without)
+            ids, sources = tuple(map(stem, pictures)), frozenset([folder.resolve()])
+            words = f"{_count(len(pictures), 'picture')}{said}"
+            return Pictures(section, words, ids=ids, names=ids, folders=sources, empty=without)
         table = None
     if table is not None:
         return _file(table.files[0], {}) if len(table.files) == 1 else _table(folder, {})
@@ -211,6 +228,7 @@ def _without_instructions(folder: Path, pictures: Sequence[str], instruction: st
         f"{_count(len(pictures), 'picture')}, the instructions in {TEMPLATE}",
         ids=tuple(ids),
         names=tuple(map(stem, pictures)),
+        folders=frozenset([folder.resolve()]),
         table=str(path),
         empty=0 if instruction else len(pictures),
         template=path,

@@ -66,7 +66,7 @@ def copy_shipped(name: str, file: Path) -> Started:
 
 
 def write_configuration(
-    file: Path, pictures: Pictures, edits: Sequence[Model], judges: Sequence[Model], devices: str
+    file: Path, pictures: Pictures, edits: Sequence[Model], judges: Sequence[Model], devices: str, reasons: bool = False
 ) -> Started:
     """Writes the YAML, and a table of instructions where the pictures have none.
 
@@ -76,7 +76,7 @@ def write_configuration(
         read_devices_flag(devices)
     except ValueError as error:
         raise ConfigurationError(f"--devices {devices}: {error}") from None
-    text = configuration_text(str(file), pictures, edits, judges, devices)
+    text = configuration_text(str(file), pictures, edits, judges, devices, reasons)
     load_configuration(parse(text, str(file)), data_may_be_missing=True)
     others = []
     if pictures.template is not None and pictures.new_file:
@@ -87,9 +87,9 @@ def write_configuration(
 
 
 def configuration_text(
-    file: str, pictures: Pictures, edits: Sequence[Model], judges: Sequence[Model], devices: str
+    file: str, pictures: Pictures, edits: Sequence[Model], judges: Sequence[Model], devices: str, reasons: bool = False
 ) -> str:
-    """The YAML."""
+    """The YAML; with `reasons` the judges that can say why do."""
     blocks = [_block({"benchmark": pictures.section}, {("benchmark", "type"): pictures.words}) + _FIRST_TRY]
     for key, models in (("edit_models", edits), ("judges", judges)):
         named = apart(list(models))
@@ -100,6 +100,10 @@ def configuration_text(
         words: dict[Place, str] = {
             (key, name, which): each.words for name, each in named.items() for which in ("type", "class_path")
         }
+        for name, each in named.items():
+            if reasons and each.writes:
+                where[name] = {**where[name], "protocol": {"answer": "reason_then_score"}}
+                words[key, name, "protocol", "answer"] = "`score` is several times faster"
         blocks.append(_block({key: where}, words))
     return _HEAD.format(file=file) + "\n".join(blocks)
 

@@ -1,5 +1,6 @@
 """The run directory: the truth about a run, readable with `jq` and an image viewer.
 
+edit-eval-run.txt      by which the folder is known as a run; nothing is deleted where it is missing
 config/0001.yaml       one a start: the configuration with all its defaults, without secrets
 config/0001.json       what it came to: identities of the models, rubrics
 environment/0001.json  one a start: versions, devices, revisions
@@ -35,19 +36,17 @@ from filelock import FileLock, Timeout
 
 from edit_eval.config.placement import without_placement
 from edit_eval.errors import RunDirectoryError, Stopped
-from edit_eval.pictures import TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
+from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Activity, MemoryUse, Picture, Sample, Utilisation
 from edit_eval.store.holders import Shard, is_there, read_holder, shards_at_work, who
 from edit_eval.store.journal import Damage, Lines, Record, Segment, no_garbage, read, read_segment, seal, segments
+from edit_eval.store.ours import MARK, OURS, is_marked, mark
 
 JOURNALS = ("edits", "replies", "events")
 MEMORY_FIELDS = ("device", "model", "kind", "before", "loaded", "peak", "after")
 LIVE, SHARDS = "live.json", "shards"
 MOMENT = 10.0
 """Seconds that an engine waits for others that are entering or leaving."""
-OURS = frozenset(
-    ("lock", "holder.json", SHARDS, LIVE, "config", "environment", "samples", *JOURNALS, "images", "logs", "report")
-) | {"votes", "passports", "anchors", "trackers"}
 
 
 class CannotWrite(Stopped):
@@ -112,6 +111,8 @@ class RunDirectory:
                 self._enter(shard)
             elif shards_at_work(self.path / SHARDS):
                 raise Timeout(str(self.path))
+            if not is_marked(self.path):
+                mark(self.path)
             self._take_number()
         except Timeout:
             self._let_go()
@@ -157,13 +158,16 @@ class RunDirectory:
         self._own = self._lock = None
 
     def _refuse_strangers(self) -> None:
+        """A folder without our mark is new, or of a start that was killed when it had no more than its lock."""
         there = [p.name for p in self.path.iterdir()]
-        # A run that was killed in its first moments has no config/ yet, but the lock.
-        known = OURS if "lock" in there else ("holder.json",)
-        strangers = [name for name in there if name not in known and not name.startswith(TEMPORARY_PREFIX)]
-        if strangers and self.is_empty:
+        if is_marked(self.path):  # asked last: another start may have marked it meanwhile
+            return
+        early = ("lock", "holder.json", SHARDS)
+        strangers = [name for name in there if name not in early and not TEMPORARY.fullmatch(name)]
+        if strangers:
             raise RunDirectoryError(
-                f"{self.path} is not empty and not a run directory (`{sorted(strangers)[0]}`); name a new folder"
+                f"{self.path} is not empty and not a run directory (`{sorted(strangers)[0]}`; it has no {MARK}); "
+                "name a new folder"
             )
 
     def _take_number(self) -> None:
@@ -182,7 +186,8 @@ class RunDirectory:
         if set(shards_at_work(self.path / SHARDS)) - {self._holder_file.stem}:
             return
         for path in self.path.glob(f"{TEMPORARY_PREFIX}*"):
-            path.unlink(missing_ok=True)
+            if TEMPORARY.fullmatch(path.name):
+                path.unlink(missing_ok=True)
         for folder in ("config", "environment", "samples", "images"):
             sweep_temporary(self.path / folder)
 

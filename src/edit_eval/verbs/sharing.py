@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from edit_eval.command_line import answer, say, verb
+from edit_eval.command_line import answer, say, verb, wants_json
+from edit_eval.errors import ConfigurationError
+from edit_eval.reporting.chinese.spoken import said
 from edit_eval.verbs.arguments import RunFolder
 
 sharing = typer.Typer()
@@ -59,18 +62,32 @@ def gc(
         float, typer.Option("--days", metavar="N", min=0, help="Keep what the cache has used in the last N days.")
     ] = 30.0,
     delete: Annotated[bool, typer.Option("--delete", help="Delete what can go; without it nothing is.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a whole run is deleted.")] = False,
 ) -> None:
     """Show what the cache and runs hold, and what can go: what can be made again, and what no run names.
 
     Nothing is deleted without --delete, and no run that is not named with --run.
     """
     from edit_eval.execution.run_folders import RUNS
-    from edit_eval.reporting.sharing import print_found
+    from edit_eval.reporting.sharing import print_found, size
     from edit_eval.tidying import delete as clear
     from edit_eval.tidying import look
 
-    found = look(folders or ([RUNS] if RUNS.is_dir() else []), run or (), days)
+    places = folders or ([RUNS] if RUNS.is_dir() else [])
+    found = look(places, run or (), days)
+    if delete and run and not yes:
+        whole = [one for one in found.items if one.what == "run" and one.goes]
+        delete = not whole or _may_go([f"{one.place} ({size(one.bytes)})" for one in whole])
+        found = look(places, run, days)  # the answer may have taken a while
     if delete:
         found = clear(found)
     rows = [(one.what, str(one.place), one.bytes, one.used, one.goes, one.why) for one in found.items]
     answer(found.as_plain, lambda: print_found(rows, found.freed))
+
+
+def _may_go(runs: list[str]) -> bool:
+    """Asks a person at a terminal."""
+    named = ", ".join(runs)
+    if wants_json() or not sys.stdin.isatty():
+        raise ConfigurationError(f"--run deletes {named}, with all edits; confirm it with --yes")
+    return typer.confirm(said(f"Delete {named}, with all edits?"), err=True)

@@ -16,6 +16,7 @@ from edit_eval.reporting.chinese.spoken import said
 from edit_eval.verbs.arguments import Config
 
 if TYPE_CHECKING:
+    from edit_eval.benchmarks.table import NoColumn
     from edit_eval.config.loading import LoadingOptions as Options
     from edit_eval.starting.models import Kind, Model
     from edit_eval.starting.pictures import Pictures
@@ -55,6 +56,14 @@ def init(
         list[str] | None,
         typer.Option(metavar="OURS=THEIRS", help="A column of your table by its name: instruction=task."),
     ] = None,
+    reasons: Annotated[
+        bool | None,
+        typer.Option(
+            "--reasons/--no-reasons",
+            help="Whether judges write why before the score: more to read, several times slower.",
+            show_default=False,
+        ),
+    ] = None,
     from_: Annotated[
         str | None, typer.Option("--from", metavar="NAME", help="Copy a configuration that `list` shows instead.")
     ] = None,
@@ -67,7 +76,7 @@ def init(
     from edit_eval.starting.writing import STANDARD, copy_shipped, refuse_to_overwrite, write_configuration
 
     if from_ is not None:
-        if any((pictures, edits, judge, devices, instruction, field)):
+        if any((pictures, edits, judge, devices, instruction, field, reasons is not None)):
             raise ConfigurationError("--from copies a configuration as it is; leave out the other flags")
         file = file or Path(f"{from_}.yaml")
         refuse_to_overwrite(file, force)
@@ -80,18 +89,28 @@ def init(
         if any(model.wants_device for model in (*models, *judges))
         else "auto"
     )
-    _say_and_check(write_configuration(file, found, models, judges, asked_where))
+    if found.takes_reasons and any(model.writes for model in judges) and reasons is None:
+        question = "Should judges say why before they score? (yes: more to read; no: several times faster)"
+        reasons = _asked(question, "yes", _yes)
+    _say_and_check(write_configuration(file, found, models, judges, asked_where, bool(reasons)))
 
 
 def _answers(
     pictures: str | None, edits: list[str], judges: list[str], instruction: str, fields: dict[str, str]
 ) -> tuple[Pictures, list[Model], list[Model]]:
     """What there is, by the flags, by what lies here, or as a person at a terminal says."""
+    from edit_eval.benchmarks.table import NoColumn
     from edit_eval.starting.models import look_at_model
     from edit_eval.starting.pictures import likely_edits, likely_pictures, look_at_pictures
 
     def look(written: str) -> Pictures:
-        return look_at_pictures(written, instruction=instruction, fields=fields)
+        while True:
+            try:
+                return look_at_pictures(written, instruction=instruction, fields=fields)
+            except NoColumn as error:
+                if not _somebody_answers():
+                    raise
+                fields[error.ours] = _which_column(error)
 
     def models(kind: Kind, written: list[str]) -> list[Model]:
         return [look_at_model(kind, each, found) for each in written]
@@ -103,7 +122,7 @@ def _answers(
     found = look(pictures) if pictures else _asked(question, likely_pictures(), look, "--pictures")
     beside = Path(found.table).parent if found.table else Path()
     near = dict.fromkeys([*likely_edits(beside, found.names), *likely_edits(Path(), found.names)])
-    likely = ",".join(name for name in near if Path(name).resolve() != beside.resolve())
+    likely = ",".join(name for name in near if Path(name).resolve() not in {beside.resolve(), *found.folders})
     question = f"What edits them? ({EDITS}; several with commas)"
     editing = models("edit_model", edits) if edits else _asked(question, likely, listed("edit_model"), "--edits")
     question = f"What judges the edits? ({JUDGE})"
@@ -111,9 +130,32 @@ def _answers(
     return found, editing, judging
 
 
+def _which_column(lacking: NoColumn) -> str:
+    there = lacking.there
+
+    def column(answer: str) -> str:
+        if answer not in there:
+            raise ConfigurationError(f"there is no column {answer}; there are {', '.join(there)}")
+        return answer
+
+    what = "the instructions" if lacking.ours == "instruction" else "the source pictures"
+    return _asked(f"Which column has {what}? ({', '.join(there)})", "", column)
+
+
+def _yes(answer: str) -> bool:
+    known = {"yes": True, "y": True, "是": True, "no": False, "n": False, "否": False}
+    if answer.strip().lower() not in known:
+        raise ConfigurationError(f"{answer}: answer yes or no")
+    return known[answer.strip().lower()]
+
+
+def _somebody_answers() -> bool:
+    return not wants_json() and sys.stdin.isatty()
+
+
 def _asked(question: str, likely: str, read: Callable[[str], T], flag: str = "") -> T:
     """The answer of a person at a terminal, asked again until it can be read; of nobody what is likely."""
-    if wants_json() or not sys.stdin.isatty():
+    if not _somebody_answers():
         if not likely:
             raise ConfigurationError(f"{flag} is missing. {question}")
         return read(likely)

@@ -24,8 +24,8 @@ class Desk:
     def __init__(self, folder: Path, matrix: Matrix) -> None:
         self.matrix = matrix
         self.directory = RunDirectory(folder / "run")
-        (folder / "run" / "config").mkdir(parents=True, exist_ok=True)
         self.directory.begin()
+        (folder / "run" / "config").mkdir(exist_ok=True)  # by which a folder is read as a run
         self.ready: list[Task] = []
         self.work = Work()
         self.work.on_ready = self.ready.append
