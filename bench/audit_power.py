@@ -32,8 +32,8 @@ from edit_eval.statistics.audit.order import PAIRS, outcome
 from edit_eval.statistics.audit.shown import Shown, Trial
 
 WORTH = {
-    "right": 1.0, "dose_75": 0.86, "extra": 0.80, "dose_50": 0.66, "no_consequence": 0.6, "dose_25": 0.42, "wrong_target": 0.30,
-    "other": 0.14, "copy": 0.14, "shuffled": 0.05, "blank": 0.03,
+    "right": 1.0, "dose_75": 0.86, "extra": 0.80, "dose_50": 0.66, "no_consequence": 0.6, "dose_25": 0.42,
+    "wrong_target": 0.30, "other": 0.14, "copy": 0.14, "shuffled": 0.05, "blank": 0.03,
 }  # fmt: skip
 """What a judge gives that sees everything, from 0 to 1."""
 AXES = {

@@ -162,7 +162,7 @@ DAMNED: dict[str, tuple[Scores, str, set[str]]] = {
     "does not mind the wrong target": (favouring("wrong_target", by=0.0), "limited", {"right_over_wrong_target"}),
     "prefers the source in one category": (
         favouring("copy", categories=("social",)),
-        "failed",
+        "limited",
         {"right_over_copy (social)"},
     ),
     "prefers unasked changes in one category": (

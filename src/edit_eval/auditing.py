@@ -86,8 +86,8 @@ def audit(
     """Examines a judge of a configuration, or goes on with that; its benchmark and its edit models are left alone.
 
     `judge` names one of several. `seed` chooses the scenes (None: new ones once the last audit has ended), `scenes` how
-    many of each category, `size` how wide they are. With `people` (a file, or a folder: `read_people`) it is also held against people, by its scores of the same
-    edits in the run `judged`. The passport is written to `folder`, by default to `passports` in the user's cache; all
+    many of each category, `size` how wide they are. With `people` (a file, or a folder: `read_people`) it is also held
+    against people, by its scores of the same edits in the run `judged`. The passport is written to `folder`, by default to `passports` in the user's cache; all
     else goes into a run directory, as with `evaluate`, which also says what is raised.
     """
     if not isinstance(configuration, Configuration):
@@ -123,7 +123,7 @@ def audit(
 def _seed_in(run_dir: str | Path) -> int | None:
     """The seed of the audit in a run's folder, which is gone on with; None where there is none."""
     try:
-        samples = Run(run_dir).experiment.samples
+        samples = Run(Path(run_dir)).experiment.samples
     except ConfigurationError:
         return None
     return next((int(one.facts[FACT]["seed"]) for one in samples if "seed" in one.facts.get(FACT, {})), None)

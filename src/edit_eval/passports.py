@@ -155,7 +155,7 @@ class Passport:
 
     @property
     def basis(self) -> str:
-        """What it rests on: `40 scenes a category, 512 pixels, seed 7`, and how earlier tries ended where there were any."""
+        """What it rests on: `40 scenes a category, 512 pixels, seed 7`, and how earlier tries ended, if any."""
         if not self.tries:
             return ""
         seed, scenes, size, _ = self.tries[-1]

@@ -37,7 +37,9 @@ def failed_words(key: str, language: str) -> str:
     """One of `Passport.failed` in words: `order (causal)` is the order within a category."""
     name, _, category = key.removesuffix(")").partition(" (")
     said = measure_words(name, language)
-    return words("in_category", language, measure=said, category=short_category(category, language)) if category else said
+    if not category:
+        return said
+    return words("in_category", language, measure=said, category=short_category(category, language))
 
 
 class Row(NamedTuple):
@@ -88,7 +90,9 @@ def result_of(one: Measure) -> str:
 def weaknesses(passport: Passport, language: str) -> list[str]:
     """A sentence for each thing that it did not pass, of categories with their name: first what it prefers wrongly,
     last what could not be shown."""
-    wrong, found, open_ = [], [], []
+    wrong: list[str] = []
+    found: list[str] = []
+    open_: list[str] = []
     for category, measures in (("", passport.measures), *passport.categories.items()):
         title = short_category(category, language)
         for name, one in measures.items():

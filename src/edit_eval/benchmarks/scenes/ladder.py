@@ -31,7 +31,7 @@ from edit_eval.user_cache import cache_folder
 REGISTERED = {"ladder": "Ladder"}
 
 FACT = "audit"
-"""Under which `facts` say what a sample is: `scene`, `rung`, `axis`, `view`, `disputed`, and the `seed` of all scenes."""
+"""Under which `facts` say what a sample is: `scene`, `rung`, `axis`, `view`, `disputed`, and all scenes' `seed`."""
 GRADED = {
     "physical": (graded.count, graded.place, graded.size, graded.hue),
     "referential": (graded.place, graded.count, graded.hue, graded.size),

@@ -39,8 +39,8 @@ class Rung:
     """One edit of known worth."""
 
     name: str
-    """`right`; `extra`, right and something else changed, too; `no_consequence`, done without what has to follow from it
-    (its shadow, its light, a fall, a turn of the head); `dose_25`, `dose_50`, `dose_75`, so much of it done;
+    """`right`; `extra`, right and something else changed, too; `no_consequence`, done without what has to follow from
+    it (its shadow, its light, a fall, a turn of the head); `dose_25`, `dose_50`, `dose_75`, so much of it done;
     `wrong_target`, done to another thing of the kind; `other`, what another instruction asks for; `copy`, the source;
     `shuffled`, the right edit of another scene; `blank`, grey."""
     recipe: Recipe

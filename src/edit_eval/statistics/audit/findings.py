@@ -65,7 +65,7 @@ class Findings:
 
     @property
     def verdict(self) -> Verdict:
-        """`failed` where a decisive measure lies on the wrong side of its floor, or worse edits of a kind are shown to be
+        """`failed` where a decisive measure lies on the wrong side of its floor, or a worse edit is shown to be
         preferred; `limited` where anything else was not passed, be it that too few scenes were shown."""
         held = [self.measures, *self.categories.values()]
         wrongly = any(one.reversed for name, one in self.measures.items() if "_over_" in name)

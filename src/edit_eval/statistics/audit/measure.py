@@ -160,8 +160,8 @@ def _trials(found: Estimate, rate: float, n: int) -> float | None:
 
 
 def above_chance(outcomes: Sequence[float], scenes: Sequence[str]) -> tuple[Measure, float]:
-    """The share of outcomes (1, 0.5, 0), and the one-sided p that it is more than one half: the score test that Wilson's
-    interval inverts, with the effective number of trials. 1.0 where nobody can tell."""
+    """The share of outcomes (1, 0.5, 0), and the one-sided p that it is more than one half: the score test that
+    Wilson's interval inverts, with the effective number of trials. 1.0 where nobody can tell."""
     found = share(outcomes, scenes, floor=None)
     if found.value is None:
         return found, 1.0

@@ -79,9 +79,9 @@ def order(trial: Trial, floor: float | None, pairs: Sequence[tuple[str, str]] = 
 
 
 def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[str, Measure]:
-    """Every kind of pair by itself, over all categories: whether the better edit is shown to score higher more often than
-    by chance. Holm's correction (Scandinavian Journal of Statistics 6, 1979) over the kinds, `error` in all and one-sided,
-    so that none hides among the others. Nothing is asked of a kind that no scene has."""
+    """Every kind of pair by itself, over all categories: whether the better edit is shown to score higher more often
+    than by chance. Holm's correction (Scandinavian Journal of Statistics 6, 1979) over the kinds, `error` in all and
+    one-sided, so that none hides among the others. Nothing is asked of a kind that no scene has."""
     found: dict[str, Measure] = {}
     chances: dict[str, float] = {}
     there = {(one.scene, one.rung) for one in trial.shown if not one.view and not one.disputed}
@@ -101,8 +101,8 @@ def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[st
 
 
 def preferred_wrongly(trial: Trial, error: float, category: str = "") -> dict[str, Measure]:
-    """The single pairs, of a category or of all, in which the worse edit is shown to be preferred, each at the one-sided
-    `error`; of an honest judge none is, so nothing needs to be corrected."""
+    """The single pairs, of a category or of all, in which the worse edit is shown to be preferred, each at the
+    one-sided `error`; of an honest judge none is, so nothing needs to be corrected."""
     found = {}
     for pair in PAIRS:
         rows = compared(trial, [pair], category)
@@ -147,8 +147,8 @@ def axes(trial: Trial) -> dict[str, list[str]]:
 
 def dose_response(trial: Trial, scenes: Sequence[str], floor: float | None) -> Measure:
     """Spearman's rank correlation of dose and score within a scene, from the smallest dose to the right edit, on
-    average; 0 where all scores are equal. Held against the floor by its value: some twenty scenes of a kind of dose are too
-    few for the bound of an interval, which one honest judge in three would not reach."""
+    average; 0 where all scores are equal. Held against the floor by its value: some twenty scenes of a kind of dose
+    are too few for the bound of an interval, which one honest judge in three would not reach."""
     found = average([spearman(parts_of(trial, scene)) for scene in scenes], list(scenes), floor=None, lowest=-1.0)
     passed = None if floor is None else found.value is not None and found.value >= floor
     return replace(found, floor=floor, passed=passed)
