@@ -87,7 +87,8 @@ def audit(
 
     `judge` names one of several. `seed` chooses the scenes (None: new ones once the last audit has ended), `scenes` how
     many of each category, `size` how wide they are. With `people` (a file, or a folder: `read_people`) it is also held
-    against people, by its scores of the same edits in the run `judged`. The passport is written to `folder`, by default to `passports` in the user's cache; all
+    against people, by its scores of the same edits in the run `judged`. The passport is written to `folder`, by
+    default to `passports` in the user's cache; all
     else goes into a run directory, as with `evaluate`, which also says what is raised.
     """
     if not isinstance(configuration, Configuration):

@@ -37,7 +37,7 @@ class Subject:
     """Who was examined, and how it was asked: what a passport is about."""
 
     judge: Mapping[str, Any]
-    """`type`, `revision` and `parameters`, as in the keys of its replies."""
+    """`type`, `revision` and `parameters`, as in the keys of its replies; of a server what it `serves`, too."""
     protocol: str
     """Registered name, or the class of the user's own."""
     parameters: Mapping[str, Any]
@@ -51,8 +51,9 @@ class Subject:
     def of(cls, asked: AskedJudge, language: str) -> Subject:
         """A run's judge, as it is asked about instructions in that language."""
         model = asked.model
+        server = {"serves": model.serves} if model.serves else {}
         return cls(
-            judge={"type": model.type, "revision": model.revision, "parameters": dict(model.parameters)},
+            judge={"type": model.type, "revision": model.revision, "parameters": dict(model.parameters), **server},
             protocol=asked.protocol_name,
             parameters={k: v for k, v in asked.section.parameters.items() if k not in IN_LANGUAGE},
             wording=digest(dict(asked.texts)),
