@@ -25,7 +25,7 @@ from edit_eval.benchmarks.scenes.ladder import FACT
 from edit_eval.config.identity import digest
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
-from edit_eval.errors import ConfigurationError
+from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import evaluate
 from edit_eval.execution.spectator import Spectator
 from edit_eval.passports import Anchor, Passport, Subject, Try
@@ -125,7 +125,7 @@ def _seed_in(run_dir: str | Path) -> int | None:
     """The seed of the audit in a run's folder, which is gone on with; None where there is none."""
     try:
         samples = Run(Path(run_dir)).experiment.samples
-    except ConfigurationError:
+    except RunDirectoryError:
         return None
     return next((int(one.facts[FACT]["seed"]) for one in samples if "seed" in one.facts.get(FACT, {})), None)
 

@@ -87,7 +87,7 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
 def _serves(parameters: Mapping[str, Any]) -> str:
     """The address of a server, without name, password and query; of one that we start, what is started."""
     if parameters.get("serve"):
-        return "serve " + digest(parameters["serve"])
+        return f"serve:{digest(parameters['serve'])}"
     try:
         address = urlsplit(str(parameters.get("base_url") or ""))
         port = f":{address.port}" if address.port else ""
