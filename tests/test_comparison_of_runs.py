@@ -23,7 +23,9 @@ from edit_eval.run import Run
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import people_agreement
 from edit_eval.statistics.people_scores import read_people_file
+from edit_eval.statistics.preferences import Vote
 from edit_eval.store.comparable import compare_runs
+from edit_eval.store.votes import Votes
 from small_benchmark import numbers, sample_id, write_benchmark
 
 DOCUMENTATION = Path(__file__).parents[1] / "docs" / "trust.md"
@@ -320,6 +322,38 @@ def edit_eval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         return Ended(int(ended.value.code or 0), *capsys.readouterr())
 
     return run_it
+
+
+def test_what_people_would_say_of_a_run(
+    whole: Run, folder: Path, edit_eval: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Votes of two people on 16 of 24 pictures, as a file and as the run's own."""
+    lines = ["sample_id,left,right,choice,rater"]
+    for picture in (picture for picture in range(COUNT // 3) if picture % 3):
+        choice = "tie" if picture % 5 < 2 else "right"
+        lines += [f"{sample_id(3 * picture)},15_steps,50_steps,{choice},{rater}" for rater in ("Ann", "Bo")]
+    votes = folder / "votes.csv"
+    votes.write_text("\n".join(lines) + "\n", "utf-8")
+    ended = edit_eval("compare", whole.path, "--people", votes, "--json")
+    assert ended.code == 0, ended.err
+    people = json.loads(ended.out)["people"]
+    (pair,) = people["pairs"]
+    assert (people["kind"], people["raters"], people["unmatched"]) == ("votes", 2, 0)
+    assert (pair["a"], pair["b"], pair["answers"]) == ("50_steps", "15_steps", 32)
+    assert (pair["images"], pair["total_images"]) == (16, 24)
+    assert 0 < pair["people_alone"]["difference"] < 1
+    assert pair["corrected"]["ci95"][0] < pair["corrected"]["difference"] <= pair["corrected"]["ci95"][1] <= 1
+    assert "People would prefer A to B" in edit_eval("compare", whole.path, "--people", votes).out
+    of_run = [Vote(line.split(",")[0], *line.split(",")[1:]) for line in lines[1:]]
+    again = Run(whole.path)
+    monkeypatch.setattr(Votes, "counted", lambda *_: of_run)
+    assert again.summary["comparison"]["people"] == people
+    monkeypatch.undo()
+    assert whole.summary["comparison"]["people"] is None
+    votes.write_text("sample_id,edit_model,score\nnowhere,50_steps,1\n")
+    refused = edit_eval("compare", whole.path, "--people", votes)
+    assert refused.code == 2
+    assert "none of the 1 answers by people is about two edits" in refused.err
 
 
 def test_compare_in_python(apart: tuple[Run, Run]) -> None:

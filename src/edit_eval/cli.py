@@ -265,6 +265,10 @@ def compare(
         float | None,
         typer.Option(metavar="D", help="With --fail-if-worse: also exit with 3 unless all are shown within D points."),
     ] = None,
+    people: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="People's scores or votes on some edits: what they would say of all."),
+    ] = None,
     passports: Passports = None,
     allow_drift: Annotated[
         bool, typer.Option("--allow-drift", help="Do not exit with 3 when a judge has drifted between the runs.")
@@ -282,7 +286,7 @@ def compare(
     if score is not None and fail_if_worse:
         raise ConfigurationError("--fail-if-worse compares the headline score with the first; leave out --score")
     made = [Run(run, passports or passport_folder()) for run in runs]
-    comparison = compare_runs(made, score=score, detect=detect, margin=margin)
+    comparison = compare_runs(made, score=score, detect=detect, margin=margin, people=people)
     language = spoken(made[0].language)
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
     if fail_if_worse:

@@ -34,6 +34,7 @@ from edit_eval.passports import passport_folder
 from edit_eval.run import Run, failures
 from edit_eval.scheduling.batches import companies
 from edit_eval.statistics.comparison import Comparison
+from edit_eval.statistics.people_scores import read_answers
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import take_passports
 from edit_eval.store.joined import judges_apart
@@ -251,17 +252,20 @@ def compare(
     score: str | None = None,
     detect: float | None = None,
     margin: float | None = None,
+    people: str | Path | None = None,
 ) -> Comparison:
     """Compares runs, or the edit models within one run, by every judge that they have in common.
 
     By the headline of each judge, or by its score of that name. With `detect` it also says how many samples would show
     a true difference of that many points. Its `gate` says whether any is worse than the first; with `margin`, whether
-    all are shown to be less than that many points worse. Raises `ConfigurationError` for runs that cannot be compared,
+    all are shown to be less than that many points worse. With a file of `people`'s scores or votes on some of the edits
+    it says what they would say of all of them. Raises `ConfigurationError` for runs that cannot be compared,
     with what differs, and `RunDirectoryError` for a folder that is no run."""
     given = [runs] if isinstance(runs, str | Path | Run) else runs
     made = [run if isinstance(run, Run) else Run(Path(run)) for run in given]
     try:
-        return compare_runs(made, score=score, detect=detect, margin=margin)
+        answers = None if people is None else read_answers(Path(people))
+        return compare_runs(made, score=score, detect=detect, margin=margin, people=answers)
     except ConfigurationError as error:
         for line in judges_apart(made):
             error.add_note(f"{line}; `edit-eval agreement {' '.join(str(run.path) for run in made)}` says more")

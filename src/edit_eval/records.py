@@ -154,6 +154,8 @@ class Reply:
     device: str = ""
     length: int = 0
     """Characters of the whole answer where it was so long that `text` is only its beginning; 0 where it is all."""
+    tokens: tuple[int, int] = (0, 0)
+    """Read and written, as the judge's server counted them; zeros where it does not say."""
 
     def __post_init__(self) -> None:
         if self.ended not in _ENDINGS:
@@ -212,6 +214,8 @@ class Judgement:
     """Time that the judge computed for all of it, in seconds."""
     device: str = ""
     """Of the last reply."""
+    tokens: tuple[int, int] = (0, 0)
+    """Read and written for all of it, as the judge's server counted them; zeros where it does not say."""
 
     def __post_init__(self) -> None:
         if (self.status is _OK) != (self.headline in self.scores):

@@ -162,7 +162,8 @@ class Run:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The numbers, as in `summary.json`."""
-        return summarise(self.results, min_coverage=self._min_coverage)
+        votes = self.votes.counted(self.results.samples)
+        return summarise(self.results, min_coverage=self._min_coverage, votes=votes)
 
     def means(
         self, edit_model: str | None = None, judge: str | None = None, score: str | None = None
@@ -209,7 +210,7 @@ class Run:
 
     @cached_property
     def votes(self) -> Votes:
-        """What people have said of pairs of its edits; in no score."""
+        """What people have said of pairs of its edits; in no score, and beside the judge's in `comparison.people`."""
         return read_votes(self._directory.path, self.results.edits)
 
     def preferences(self, without: Collection[str] = (), taken_in: Collection[str] = ()) -> dict[str, Any]:

@@ -100,9 +100,7 @@ def test_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_rows_that_do_not_come_with_their_pictures(
-    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_do_not_come_with_their_pictures(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = json.dumps({"1": {"id": "1.jpg", "prompt": "Remove it."}}).encode()
     listed = dataclasses.replace(imgedit.UGE_ROWS, digest=hashlib.sha256(rows).hexdigest())
     monkeypatch.setattr(imgedit, "UGE_ROWS", listed)

@@ -40,11 +40,10 @@ def test_nobody_passes_by_failing_edits():
 
 def test_what_cannot_be_tested_does_not_pass():
     assert reasons(column("a", [5, 6, 7]), column("b", [None, None, None])) == [["not_held"]]
-    few, enough = ([column(name, drawn(2, count=count)) for name in "ab"] for count in (23, 24))
+    few, enough = ([column(name, drawn(2, count=count)) for name in "ab"] for count in (5, 6))
     assert reasons(*few) == [["too_few"]]
-    assert reasons(*few, margin=5.0) == [["too_few"]]
+    assert reasons(*few, margin=9.0) == [["too_few"]]
     assert reasons(*enough) == [[]]
-    assert reasons(few[0], column("b", [0.0] * 23)) == [["worse"]], "what is proven all the same is said"
     clusters = [0] * 376 + list(range(376, 400))
     uneven = [column(name, drawn(seed, count=400), clusters=clusters) for name, seed in (("a", 2), ("b", 3))]
     assert reasons(*uneven) == [["too_uneven"]]

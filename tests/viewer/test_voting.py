@@ -47,7 +47,9 @@ def test_a_vote_is_kept_and_counts(polls: Viewer, folder: Path) -> None:
     run = Run(folder / "first")
     assert [line.choice for line in run.votes.lines] == ["left", "right", "tie", "both_bad", "skip"]
     assert run.preferences()["votes"] == 4
-    assert run.summary == before
+    comparison = run.summary["comparison"]
+    assert {**run.summary, "comparison": {**comparison, "people": None}} == before
+    assert sum(pair["answers"] for pair in comparison["people"]["pairs"]) == 4
 
 
 def test_a_rater_is_not_told_who_made_what(polls: Viewer, folder: Path) -> None:

@@ -39,6 +39,7 @@ from edit_eval.reporting.terminal_text import (
     stdout_console,
 )
 from edit_eval.statistics.failures import JUDGE_FAILED, failures
+from edit_eval.statistics.timing import token_words, tokens
 from edit_eval.store.run_directory import RunDirectory
 
 IDS_SHOWN = 8
@@ -86,6 +87,7 @@ def _document(results: Results, live: Live | None) -> dict[str, Any]:
         "command": command,
         "folder": folder,
         **{name: {"total": of.total(), **_by_status(of)} for name, of in statuses.items()},
+        "tokens": [asdict(one) for one in tokens(results)],
         "scores": [asdict(mean) for mean in means_so_far(results.judgements, results.scoring)],
         "live": None if live is None else asdict(live),
         "categories": _categories(results.judgements),
@@ -185,6 +187,8 @@ def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
         yield "started", said(_starts(document, at_work=held))
     if held:
         yield "at work", said(one_line(directory.holder()))
+    for one in document["tokens"]:
+        yield "tokens", said(token_words(one["judge"], one["read"], one["written"], one["cost"]))
 
 
 def _starts(document: dict[str, Any], *, at_work: bool) -> str:

@@ -17,8 +17,7 @@ import numpy as np
 from edit_eval.statistics.columns import Column
 from edit_eval.statistics.corrections import holm
 from edit_eval.statistics.failure_rates import PairedFailures, corrected
-from edit_eval.statistics.intervals import cluster_codes, estimate
-from edit_eval.statistics.paired import FEWEST_IMAGES, paired_interval
+from edit_eval.statistics.intervals import FEWEST_CLUSTERS, cluster_codes, estimate
 from edit_eval.statistics.power import ALPHA, clusters_needed
 from edit_eval.statistics.series import gain, largest_difference
 
@@ -142,8 +141,8 @@ def _of_scores(pair: Pair, p: float | None, *, tested: bool) -> Iterator[Reason]
         yield Reason("category_not_held", {})
     elif tested and p is not None and p <= ALPHA and difference < 0:
         yield Reason("worse", {"difference": difference, "p": p})
-    elif pair.clusters < FEWEST_IMAGES:
-        yield Reason("too_few", {"images": pair.clusters, "fewest": FEWEST_IMAGES})
+    elif pair.clusters < FEWEST_CLUSTERS:
+        yield Reason("too_few", {"images": pair.clusters, "fewest": FEWEST_CLUSTERS})
     elif tested and pair.no_ci95 == "too_uneven":
         yield Reason("too_uneven", {"images": pair.clusters})
 
@@ -194,7 +193,7 @@ def _loss(first: Column, other: Column, failure: float | None, margin: float, te
         return _Loss(0.0, 0.0, None)
     span, alpha = largest_difference(first.scale), 2 * ALPHA / tests
     seen = estimate(gains, cluster_codes([first.image(sample) for sample in found]), groups)
-    ends = paired_interval(seen, span, confidence=1 - alpha)  # of its two ends one counts
+    ends = seen.interval(confidence=1 - alpha, lowest=-span, highest=span)  # of its two ends one counts
     effect = margin + min(0.0, seen.value)
     images = clusters_needed(seen, effect, span, alpha=alpha) if effect > 0.0 else None
     needed = (math.ceil(images * len(found) / seen.clusters), images) if images else None

@@ -28,7 +28,6 @@ from edit_eval.statistics.intervals import (
     none_for_nan,
     percentiles,
 )
-from edit_eval.statistics.paired import paired_p_value
 from edit_eval.statistics.panel import panel
 from edit_eval.statistics.people_scores import PersonScore
 from edit_eval.statistics.power import ALPHA
@@ -343,11 +342,9 @@ def _two_judges(a: _Judge, b: _Judge, samples: Samples) -> dict[str, Any]:
 def separated_pairs(people: Scores, sources: Mapping[str, str], models: Collection[str]) -> list[tuple[str, str]]:
     """The pairs of edit models (worse, better) that people separate: paired t on common edits, Holm over all pairs.
 
-    As `compare` would, with people as the judge, on the scale that they used.
+    As `compare` would, with people as the judge.
     """
     pairs = list(combinations(sorted(models), 2))
-    every = [score for items in people.values() for score in items.values()]
-    span = max(every) - min(every) if every else 0.0
     tests: list[float | None] = []
     differences: list[float] = []
     for a, b in pairs:
@@ -358,7 +355,7 @@ def separated_pairs(people: Scores, sources: Mapping[str, str], models: Collecti
             differences.append(0.0)
             continue
         found = estimate(gains, cluster_codes([sources[sample] for sample, _ in shared]))
-        tests.append(paired_p_value(found, span))
+        tests.append(found.p_value())
         differences.append(found.value)
     adjusted = holm(tests)
     return [

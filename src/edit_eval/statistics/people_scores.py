@@ -1,15 +1,18 @@
-"""What people say of edits, read from a file of ours or from the tables that VIEScore published."""
+"""What people say of edits, read from a file of scores or votes, or from the tables that VIEScore published."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.statistics.preferences import CHOICES, Vote, people_rows
 from edit_eval.user_cache import cache_folder
 
 VIE = "vie"
@@ -28,12 +31,28 @@ class PersonScore:
     edit_seed: int = 0
     score_name: str = ""
     """The judges' score that it is to be held against; empty: whichever is looked at."""
+    weight: float = 1.0
+    """The inverse of the chance with which its sample was picked, relative to one picked blindly."""
 
 
 def read_people(path: Path) -> list[PersonScore]:
-    """The people's scores of a CSV file (`read_people_scores`), or of a folder with VIEScore's tables.
+    """People's scores of edits (`read_answers`); of votes each edit's share of those that it could have won."""
+    return as_scores(read_answers(path))
 
-    `vie` is such a folder in the user's cache. Raises `ConfigurationError` for what is neither.
+
+def as_scores(answers: Sequence[PersonScore] | Sequence[Vote]) -> list[PersonScore]:
+    """Scores as they are; of votes each rater's score of each edit (`preferences.people_rows`)."""
+    votes = [one for one in answers if isinstance(one, Vote)]
+    return [
+        *(one for one in answers if isinstance(one, PersonScore)),
+        *(PersonScore(**row) for row in people_rows(votes)),
+    ]
+
+
+def read_answers(path: Path) -> list[PersonScore] | list[Vote]:
+    """The people's scores or votes of a CSV file (`read_people_scores`, `read_people_votes`), or VIEScore's folder.
+
+    `vie` is such a folder in the user's cache. Raises `ConfigurationError` for what is none of these.
     """
     if path == Path(VIE) and not path.exists():
         path = cache_folder() / "people" / VIE
@@ -45,14 +64,17 @@ def read_people(path: Path) -> list[PersonScore]:
     return read_vie_tables(path) if path.is_dir() else read_people_file(path)
 
 
-def read_people_file(path: Path) -> list[PersonScore]:
-    """Reads the people's scores of a CSV file, see `read_people_scores`.
+def read_people_file(path: Path) -> list[PersonScore] | list[Vote]:
+    """Reads a CSV file: votes where its first line names `choice`, else scores.
 
     Raises `ConfigurationError` for a file that is not there or no CSV in UTF-8, too.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return read_people_scores(file, str(path))
+            first = file.readline()
+            votes = "choice" in next(csv.reader([first.rstrip("\r\n")]), [])
+            lines = chain([first], file)
+            return read_people_votes(lines, str(path)) if votes else read_people_scores(lines, str(path))
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:
@@ -62,15 +84,13 @@ def read_people_file(path: Path) -> list[PersonScore]:
 
 
 def read_people_scores(lines: Iterable[str], where: str = "the people's scores") -> list[PersonScore]:
-    """Reads CSV with the columns `sample_id`, `edit_model`, `score` and, if wanted, `rater`, `edit_seed`, `score_name`.
+    """Reads CSV with `sample_id`, `edit_model`, `score` and, if wanted, `rater`, `edit_seed`, `score_name`, `weight`.
 
     `where` names the file in errors. Raises `ConfigurationError` for a missing column, a score that is no
-    finite number, and a second score of the same name for the same edit by the same rater.
+    finite number, a weight that is none above 0, and a second score of the same name for the same edit by the same
+    rater.
     """
-    reader = csv.DictReader(line.removeprefix("\ufeff") for line in lines)
-    missing = [name for name in ("sample_id", "edit_model", "score") if name not in (reader.fieldnames or ())]
-    if missing:
-        raise ConfigurationError(f"{where}: the first line does not name the column {missing[0]!r}")
+    reader = _rows(lines, where, "sample_id", "edit_model", "score")
     found: dict[PersonScore, PersonScore] = {}
     for row in reader:
         place = f"{where}, line {reader.line_num}"
@@ -89,8 +109,9 @@ def read_people_scores(lines: Iterable[str], where: str = "the people's scores")
             rater=row.get("rater") or "",
             edit_seed=edit_seed,
             score_name=row.get("score_name") or "",
+            weight=_weight(row, place),
         )
-        key = replace(entry, score=0.0)
+        key = replace(entry, score=0.0, weight=1.0)
         if key in found:
             kind = f"score {entry.score_name!r}" if entry.score_name else "score"
             raise ConfigurationError(
@@ -99,6 +120,48 @@ def read_people_scores(lines: Iterable[str], where: str = "the people's scores")
             )
         found[key] = entry
     return list(found.values())
+
+
+def read_people_votes(lines: Iterable[str], where: str = "the people's votes") -> list[Vote]:
+    """Reads CSV as `vote export --votes` writes it: with `sample_id`, `left`, `right`, `choice` (one of `CHOICES`).
+
+    And, if wanted, `rater`, `edit_seed`, `weight`. Raises `ConfigurationError` for a missing column, a choice that is
+    none, a weight that is none above 0, and a model against itself.
+    """
+    reader = _rows(lines, where, "sample_id", "left", "right", "choice")
+    found = []
+    for row in reader:
+        place = f"{where}, line {reader.line_num}"
+        choice, left, right = (row[name] or "" for name in ("choice", "left", "right"))
+        if choice not in CHOICES:
+            raise ConfigurationError(f"{place}: {choice!r} is no choice; there are: {', '.join(CHOICES)}")
+        if left == right:
+            raise ConfigurationError(f"{place}: `left` and `right` are both {left!r}; name two edit models")
+        try:
+            edit_seed = int(row.get("edit_seed") or 0)
+        except ValueError:
+            raise ConfigurationError(f"{place}: edit seed {row['edit_seed']!r} must be a number") from None
+        weight = _weight(row, place)
+        found.append(
+            Vote(row["sample_id"] or "", left, right, choice, row.get("rater") or "", edit_seed, weight=weight)
+        )
+    return found
+
+
+def _rows(lines: Iterable[str], where: str, *columns: str) -> csv.DictReader[str]:
+    reader = csv.DictReader(line.removeprefix("\ufeff") for line in lines)
+    missing = [name for name in columns if name not in (reader.fieldnames or ())]
+    if missing:
+        raise ConfigurationError(f"{where}: the first line does not name the column {missing[0]!r}")
+    return reader
+
+
+def _weight(row: Mapping[str, str | None], place: str) -> float:
+    written = row.get("weight") or "1"
+    with suppress(ValueError):
+        if 0 < (weight := float(written)) < math.inf:
+            return weight
+    raise ConfigurationError(f"{place}: the weight {written!r} is not a number above 0")
 
 
 def read_vie_tables(folder: Path) -> list[PersonScore]:

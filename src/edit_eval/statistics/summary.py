@@ -27,6 +27,7 @@ from edit_eval.statistics.failure_rates import edits_by_model
 from edit_eval.statistics.failures import failures_document
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.panel import no_panel, panel
+from edit_eval.statistics.preferences import Vote
 from edit_eval.statistics.readings import readings_document, spread_of
 from edit_eval.statistics.series import ends, finite, mean, scaled_interval, series_of
 from edit_eval.statistics.timing import timing
@@ -40,12 +41,13 @@ _PLACES = {status: place for place, status in enumerate(_STATUSES)}
 _OK = _PLACES[Status.OK]
 
 
-def summarise(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
+def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vote] = ()) -> dict[str, Any]:
     """The document `summary.json`, as docs/records.md has it: plain dicts, lists, strings, integers and floats.
 
     `results` has one entry for every (edit model, judge), in the configuration's order, with all scores of the judge.
     There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: what each of them is to
-    have of its headlines. With several judges or repeats there is `agreement`, see `judges_document`.
+    have of its headlines. With several judges or repeats there is `agreement`, see `judges_document`. `votes` are
+    people's, and are in no number but those of `comparison.people`.
     """
     entries = _entries(results, min_coverage)
     document = {
@@ -59,7 +61,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
         "judges": dict(results.examined),
         "controls": _controls(results),
         "results": entries,
-        "comparison": _comparison(results),
+        "comparison": _comparison(results, votes),
         "extremes": extremes(results),
         "failures": failures_document(results),
         "readings": readings_document(results),
@@ -87,9 +89,9 @@ def judges_document(results: Results, *, min_coverage: float = 1.0, score: str |
     }
 
 
-def _comparison(results: Results) -> dict[str, Any] | None:
+def _comparison(results: Results, votes: Sequence[Vote]) -> dict[str, Any] | None:
     """The numbers of `edit-eval compare RUN --json`."""
-    found = compare_models(results)
+    found = compare_models(results, votes)
     if found is None:
         return None
     document = found.document()
@@ -100,6 +102,7 @@ def _comparison(results: Results) -> dict[str, Any] | None:
             {**pair, "largest": [_without(sample, "words_a", "words_b") for sample in pair["largest"]]}
             for pair in document["pairs"]
         ],
+        "people": document["people"],
     }
 
 

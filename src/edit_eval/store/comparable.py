@@ -20,6 +20,7 @@ from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.statistics.columns import NOT_SET, Column, Difference, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
+from edit_eval.statistics.people_differences import Answers
 from edit_eval.store.examined import Examined, drift_between
 
 NOTES = {
@@ -62,7 +63,12 @@ class Made(Protocol):
 
 
 def compare_runs(
-    runs: Sequence[Made], *, score: str | None = None, detect: float | None = None, margin: float | None = None
+    runs: Sequence[Made],
+    *,
+    score: str | None = None,
+    detect: float | None = None,
+    margin: float | None = None,
+    people: Answers | None = None,
 ) -> Comparison:
     """Compares every two (run, edit model) by each judge that all runs have.
 
@@ -70,7 +76,7 @@ def compare_runs(
     `ConfigurationError` for runs that cannot be compared, with what differs.
     """
     columns, notes = comparable_columns(runs, score)
-    return compare(columns, detect=detect, margin=margin, notes=notes)
+    return compare(columns, detect=detect, margin=margin, notes=notes, people=people)
 
 
 def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[list[Column], list[str]]:

@@ -404,6 +404,7 @@ class Matrix:
             readings=by_reading,
             seconds=sum([reply.seconds for reply in replies]),
             device=replies[-1].device if replies else "",
+            tokens=(sum([reply.tokens[0] for reply in replies]), sum([reply.tokens[1] for reply in replies])),
         )
 
     def _score(

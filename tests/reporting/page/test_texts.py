@@ -49,6 +49,7 @@ def test_every_text_is_used() -> None:
                 "no_ci95.",
                 "votes.",
                 "pair.",
+                "would.",
                 "filter.differ.",
             )
         )

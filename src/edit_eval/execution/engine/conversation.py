@@ -65,6 +65,7 @@ ANSWERED: Mapping[str, Check] = {
     "ended": _perhaps(lambda value: value in ("cut_off", "refused", "judge_error")),
     "final": _perhaps(lambda value: isinstance(value, bool)),
     "length": _perhaps(_count),
+    "tokens": _perhaps(lambda value: isinstance(value, list) and len(value) == 2 and all(map(_count, value))),
     "halved_to": _perhaps(_count),
 }
 DAMAGED: Mapping[str, Check] = {"damaged": _text}

@@ -185,6 +185,7 @@ class Recorder:
                     seconds=seconds / len(asked),
                     device=device,
                     length=int(result.get("length") or 0),
+                    tokens=(*(result.get("tokens") or (0, 0)),),
                 )
                 self._answered(put, task, reply, result)
 
@@ -292,6 +293,7 @@ class Recorder:
             "values": dict(reply.values),
             "ended": reply.ended.value,
             "length": reply.length,
+            "tokens": reply.tokens,
             "final": reply.final,
             "seconds": round(reply.seconds, 4),
             "device": reply.device,

@@ -27,6 +27,7 @@ from edit_eval.reporting.page.axes import Axis, axis_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
 from edit_eval.reporting.page.entries import Choice, Entry, category_names, choices, entries
 from edit_eval.reporting.page.links import to_failures, to_part
+from edit_eval.reporting.page.people_chart import people_charts
 from edit_eval.reporting.page.texts import name_of, named_score, short_category, text
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
 from edit_eval.reporting.terminal_text import one_line
@@ -68,6 +69,7 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     leading = _panels(of_choices[0], scores, language)
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
+        "people": people_charts(summary, language),
         "agreement": agreement(results, language),
         "timeline": timeline(results, language),
         "utilisation": utilisation(summary, language),

@@ -14,7 +14,9 @@ from edit_eval.reporting.page.entries import Entry
 from edit_eval.reporting.page.rendering import template_environment, told_of
 from edit_eval.reporting.page.texts import name_of, scale_words, score_name, text
 from edit_eval.reporting.passports import passport_lines
+from edit_eval.reporting.people_differences import digits_of, explanation, people_of, rows_of, sentences
 from edit_eval.reporting.verdict import verdict_lines
+from edit_eval.statistics.people_differences import People
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|#~$&!]|(?<!\w)_|_(?!\w))")  # an underscore within a word is only itself
 
@@ -34,12 +36,27 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
     )
     environment.filters["score_name"] = of_score
     environment.filters["ours"] = in_chinese if language == "zh" else str
+    people = people_of(summary)
     return environment.get_template("report.md.j2").render(
         **told_of(results, summary),
         verdict=verdict_lines(summary, language),
         wrong=wrong_lines(summary, language),
         examined=passport_lines(summary, language),
+        people=people,
+        people_rows=rows_of,
+        **_said_of(people, language),
     )
+
+
+def _said_of(people: People | None, language: str) -> dict[str, Any]:
+    """The sentences about what people would say."""
+    if people is None:
+        return {}
+    return {
+        "people_digits": digits_of(people),
+        "people_lines": sentences(people, language),
+        "people_explanation": explanation(people, language),
+    }
 
 
 def inline(words: object) -> str:

@@ -18,6 +18,8 @@ from edit_eval.reporting.formats import p_value, signed, signed_span
 from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.links import edit_side, to_failures
 from edit_eval.reporting.page.texts import LANGUAGES, name_of
+from edit_eval.reporting.people_differences import digits_of as digits_of_people
+from edit_eval.reporting.people_differences import explanation, pair_lines, people_of, rows_of, sentences
 from edit_eval.reporting.verdict import Verdict, digits_of, verdicts
 from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.extremes import SHOWN
@@ -75,6 +77,7 @@ def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]
         "verdicts": [_of_judge(one, summary, pictures) for one in found],
         "apart": list(_apart(summary, pictures, digits)),
         "failed": list(_failed(summary, pictures)),
+        "people": _people(summary),
         "wrong": _by_line(lambda one: wrong_lines(summary, one)),
         "tests": comparison.get("tests"),
         "comparison_notes": [_both(partial(note_words, note)) for note in comparison.get("notes", ())],
@@ -144,6 +147,36 @@ def _pair(pair: Pair, names: Mapping[str, str], digits: int, pictures: _Pictures
         if most
         else link(judge=pair.judge),
         "all": link(judge=pair.judge, sort="models"),
+    }
+
+
+def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What people would say, and of every pair where the samples are that it is about."""
+    people = people_of(summary)
+    if people is None:
+        return None
+    digits = digits_of_people(people)
+    pairs = []
+    for pair, said in zip(people.pairs, _by_line(partial(sentences, people)), strict=True):
+        names = {pair.a: pair.a, pair.b: pair.b}
+        lines = _by_line(partial(pair_lines, people, pair, names))[1:]
+        href = link(judge=pair.judge, sort="models")
+        rows = [
+            {
+                "kind": row.kind,
+                "difference": signed(row.found.difference, digits),
+                "span": signed_span(row.found.ci95, digits),
+                "images": row.images,
+                "more": f"+{pair.more_images}" if pair.more_images and row.kind == "corrected" else "",
+            }
+            for row in rows_of(pair)
+        ]
+        more = {"said": said, "lines": lines, "href": href, "rows": rows}
+        pairs.append({"a": pair.a, "b": pair.b, "judge": pair.judge, **more})
+    return {
+        "pairs": pairs,
+        "with_judges": len({pair.judge for pair in people.pairs}) > 1,
+        "explanation": _by_line(partial(explanation, people)),
     }
 
 

@@ -1,0 +1,85 @@
+"""The chart of what people would say: for each pair the judge alone, people alone, and corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+
+from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
+from edit_eval.reporting.page.texts import text
+from edit_eval.reporting.people_differences import KINDS, digits_of, people_of, rows_of
+from edit_eval.reporting.terminal_text import one_line
+from edit_eval.statistics.people_differences import People, PeoplesDifference
+
+MOST_PAIRS = 12
+"""That are drawn of one judge; the table has all."""
+_LINE = 16
+_GAP = 20
+_MARKS = 8  # on the axis, about
+
+
+def people_charts(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
+    """One for each judge; none where nobody was asked."""
+    people = people_of(summary)
+    if people is None:
+        return []
+    judges = list(dict.fromkeys(pair.judge for pair in people.pairs))
+    made = []
+    for judge in judges:
+        pairs = [pair for pair in people.pairs if pair.judge == judge][:MOST_PAIRS]
+        chart = _of_judge(people, pairs, language)
+        title = chart_title(text("judged_by", language, judge=judge))
+        made.append(chart.properties(title=title) if len(judges) > 1 else chart)
+    return made
+
+
+def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> AnyChart:
+    digits = digits_of(people)
+    found = [(pair, row) for pair in pairs for row in rows_of(pair) if row.found.difference is not None]
+    rows: list[dict[str, Any]] = [
+        {
+            "pair": one_line(f"{pair.a} − {pair.b}"),
+            "series": text(f"would.{row.kind}", language),
+            "difference": row.found.difference,
+            "low": row.found.ci95[0] if row.found.ci95 else None,
+            "high": row.found.ci95[1] if row.found.ci95 else None,
+            "span": signed_span(row.found.ci95, digits),
+            "label": signed(row.found.difference, digits),
+            "at": row.found.ci95[1] if row.found.ci95 else row.found.difference,
+            "images": row.images,
+        }
+        for pair, row in found
+    ]
+    series = [text(f"would.{kind}", language) for kind in KINDS]
+    names = list(dict.fromkeys(row["pair"] for row in rows))
+    known = [end for row in rows for end in (row["low"], row["high"], row["difference"]) if end is not None]
+    low, high = min(0.0, *known), max(0.0, *known)
+    room = 0.06 * (high - low or 1.0)
+    x = alt.Scale(domain=[low - room, high + 3 * room], nice=False, zero=False)
+    base = chart_of_rows(rows, "pair", names, _LINE * len(KINDS) + _GAP).encode(
+        yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=series)),
+        tooltip=[
+            alt.Tooltip("pair:N", title=" "),
+            alt.Tooltip("series:N", title=text("would.whose", language)),
+            alt.Tooltip("label:N", title=text("compare.difference", language)),
+            alt.Tooltip("span:N", title=text("interval", language)),
+            alt.Tooltip("images:N", title=text("images", language)),
+        ],
+    )
+    coloured = base.encode(color=series_colour(series))
+    title = text("would.axis." + people.kind, language)
+    none = alt.Chart({"values": [{"at": 0}]}).mark_rule(strokeWidth=1, strokeDash=[3, 3])
+    chart: AnyChart = alt.layer(
+        none.encode(x=alt.X("at:Q", scale=x)),
+        coloured.mark_rule(strokeWidth=2).encode(
+            x=alt.X("low:Q", scale=x, title=title).axis(tickCount=_MARKS), x2=alt.X2("high:Q")
+        ),
+        coloured.mark_point(size=64, opacity=1, filled=True).encode(x=alt.X("difference:Q", scale=x)),
+        base.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(
+            x=alt.X("at:Q", scale=x), text=alt.Text("label:N")
+        ),
+    ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 4})
+    return chart

@@ -1,0 +1,182 @@
+"""What people would say of all images, from a judge who saw all of them and people who saw some.
+
+Prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, Science 382, 2023) with the tuned weight
+of PPI++ (Angelopoulos, Duchi and Zrnic, arXiv 2311.01453, 2023), which is the regression estimator of double sampling
+(Cochran, Sampling Techniques, 1977, chapter 12). The judge's bias, scale and language cancel, and one that knows
+nothing gets the weight 0: it is people's scale, and people's answer.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from edit_eval.statistics.intervals import CONFIDENCE, FloatArray, IntArray, student_quantile
+
+FEWEST_IMAGES = 8
+"""Source images with an answer below which there is no interval: a mean, a slope, and something to see their error
+by."""
+FEWEST_WORTH = 4.0
+"""What those images must be worth, 1 / (sum of squared shares): below, two or three hold nearly all answers."""
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """People's mean difference over all images, and how sure it is; see `corrected`."""
+
+    value: float
+    standard_error: float
+    freedom: float
+    asymmetry: float
+    weight: float
+    """What is taken off for each point by which the judge liked the rated images more than the others: lambda of
+    PPI++."""
+    of_others: float
+    """The part of the squared standard error that the images without an answer have in it."""
+    images: int
+    """With an answer."""
+    others: int
+    """Without any."""
+    doubt: str | None
+    """Why there is no interval: `few_images`, `too_uneven`, `no_spread`; None where there is one."""
+
+    def interval(self, *, lowest: float = -math.inf, highest: float = math.inf) -> list[float] | None:
+        """`[low, high]`, 95 %, cut at the ends of the scale; None where `doubt` says why."""
+        if self.doubt:
+            return None
+        low, high = self._reach(self.freedom, self.asymmetry)
+        return [max(lowest, self.value - high), min(highest, self.value - low)]
+
+    def _reach(self, freedom: float, asymmetry: float) -> tuple[float, float]:
+        """The hull of Student's and Hall's: what is taken off the value for the upper end, and for the lower one."""
+        t, a = student_quantile(0.5 + CONFIDENCE / 2, freedom), asymmetry
+        ends = [-t, t]
+        if abs(a) > 1e-9:
+            ends += [3 / a * (float(np.cbrt(1 + a * (z - a / 6))) - 1) for z in (-t, t)]
+        return min(ends) * self.standard_error, max(ends) * self.standard_error
+
+    def half_width(self, images: int) -> float:
+        """About half the width of the interval, were so many of the same images rated: t sqrt(A / images + F).
+
+        F = `of_others` (images + others) / others is what stays when all are rated by the judge alone, A / images the
+        rest of the squared standard error.
+        """
+        every = self.images + self.others
+        stays = self.of_others * every / self.others if self.others else 0.0
+        rest = max(0.0, self.standard_error**2 - stays) * self.images
+        return student_quantile(0.5 + CONFIDENCE / 2, images - 2) * math.sqrt(rest / images + stays)
+
+    def narrowest(self) -> float | None:
+        """What share of its width the interval would keep if people answered about every image; None without one."""
+        return None if self.doubt else self.half_width(self.images + self.others) / self.half_width(self.images)
+
+    def images_to_halve(self) -> int | None:
+        """How many more of these images would have to be rated for half the width; None where all would not do."""
+        if self.doubt:
+            return None
+        wanted = self.half_width(self.images) / 2
+        for more in range(1, self.others + 1):
+            if self.half_width(self.images + more) <= wanted:
+                return more
+        return None
+
+
+def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: FloatArray | None = None) -> Corrected:
+    """People's mean difference over all samples, from theirs of some (`people`, NaN elsewhere) and a judge's of all.
+
+    A value a sample: what a person gives to one edit less what the same person gives to the other (or 1, 0, -1 for a
+    vote), the mean of all who were asked about the sample; and any number that the judge gives, higher for the first.
+    `images` are codes of the source images. The samples with an answer are a random draw from all of them. `weights`
+    say how much each of those counts (1 where there are none): the sum over its answers of the inverse of the chance
+    with which the sample was drawn.
+
+    R are the samples with an answer, U the others, r = |U| / (|R| + |U|). Y and F are weighted means of people and
+    judge over R, F1 the judge's plain mean over R, G its plain mean over U (where r = 0, r G is 0), b = max(0, S_fy /
+    S_ff) with S_fy = sum w (f - F) (y - Y) and S_ff = sum w (f - F)^2 over R, 0 where S_ff <= 1e-12 sum w f^2:
+
+        theta = Y - b (F - (1 - r) F1 - r G)        (with equal weights Y - b r (F - G); lambda of PPI++ is b r)
+
+    The error is that of a stratified jackknife (Wolter, Introduction to Variance Estimation, 2007, chapter 4): one
+    image is deleted with all its samples, of the k that have an answer (stratum 1) or of the u that have none (stratum
+    2), and Y, F, F1, G and b are made anew; r stays. With theta(g) and their mean m in each stratum
+
+        V1 = (k - 1) / k sum (theta(g) - m)^2,   V2 = (u - 1) / u sum (theta(g) - m)^2,   SE^2 = V1 + V2
+        freedom = SE^4 / (V1^2 / (w1 - 2) + V2^2 / (w2 - 1))         (Satterthwaite)
+        a = sum e^3 / (sum e^2)^1.5 * (V1 / SE^2)^1.5,   e = m - theta(g) in stratum 1
+
+    w = 1 / sum p^2 is what the images of a stratum are worth, p an image's share of the weights of its samples with an
+    answer (stratum 1), of its samples (stratum 2); equal images are worth their number. In stratum 1 it is w1 - 1 where
+    there is no slope to fit, S_ff being 0. Where one image alone has samples without an answer, or u = 1, nothing shows
+    how far off G may be: b is then 0 throughout.
+    The interval is the hull of Student's t and of Hall's (JRSS B 54, 1992), whose ends are theta - z SE with z = 3 / a
+    (cbrt(1 + a (q - a / 6)) - 1), q = t(.975) and t(.025); |a| <= 1e-9 leaves Student's.
+
+    Raises `ValueError` where no sample has an answer.
+    """
+    _, codes = np.unique(images, return_inverse=True)
+    rated = ~np.isnan(people)
+    if not rated.any():
+        raise ValueError("no sample has an answer")
+    w = np.where(rated, 1.0 if weights is None else weights, 0.0)
+    y, f = np.where(rated, people, 0.0), np.asarray(judge, dtype=np.float64)
+    # By image: of its samples with an answer the weighted 1, y, f, f^2, f y and the plain 1, f; of its others 1, f.
+    columns = (w, w * y, w * f, w * f * f, w * f * y, rated * 1.0, rated * f, ~rated * 1.0, ~rated * f)
+    sums = np.stack([np.bincount(codes, column) for column in columns])
+    answered = sums[5] > 0
+    k, u = int(answered.sum()), int((~answered).sum())
+    total = sums.sum(axis=1, keepdims=True)
+    share = float(total[7, 0] / (total[5, 0] + total[7, 0]))
+    fitted = u != 1 and int((sums[7] > 0).sum()) != 1
+    value, slope, varies = _point(total, share, fitted=fitted)
+    own, _, _ = _point(total - sums[:, answered], share, fitted=fitted) if k > 1 else (value, slope, varies)
+    others, _, _ = _point(total - sums[:, ~answered], share, fitted=fitted) if u > 1 else (value, slope, varies)
+    of_rated = (k - 1) / k * float(((own - own.mean()) ** 2).sum())
+    of_others = (u - 1) / u * float(((others - others.mean()) ** 2).sum()) if u > 1 else 0.0
+    square = of_rated + of_others
+    worth = _worth(sums[0, answered])
+    fewer = 2 if varies[0] else 1
+    found = Corrected(
+        value=float(value[0]),
+        standard_error=0.0,
+        freedom=0.0,
+        asymmetry=0.0,
+        weight=float(slope[0]) * share,
+        of_others=of_others,
+        images=k,
+        others=u,
+        doubt="few_images" if k < FEWEST_IMAGES else "too_uneven" if worth < FEWEST_WORTH else "no_spread",
+    )
+    if found.doubt != "no_spread" or math.sqrt(of_rated) <= 1e-12 * max(1.0, float(np.abs(y).max())):
+        return found
+    e = own.mean() - own
+    freedom = of_rated**2 / (worth - fewer)
+    freedom += of_others**2 / (_worth(sums[7, ~answered]) - 1) if of_others else 0.0
+    return Corrected(
+        value=found.value,
+        standard_error=math.sqrt(square),
+        freedom=square**2 / freedom,
+        asymmetry=float((e**3).sum() / (e**2).sum() ** 1.5) * (of_rated / square) ** 1.5,
+        weight=found.weight,
+        of_others=of_others,
+        images=k,
+        others=u,
+        doubt=None,
+    )
+
+
+def _point(sums: FloatArray, share: float, *, fitted: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """theta and the slope b for each column of sums, and whether there is any spread to fit it to."""
+    n, y, f, ff, fy, rated, plain, others, of_others = sums
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = ff - f * f / n
+        varies = (spread > 1e-12 * ff) & fitted
+        slope = np.where(varies, np.maximum(0.0, (fy - f * y / n) / np.where(varies, spread, 1.0)), 0.0)
+        beyond = share * of_others / others if share else 0.0
+        off = np.where(varies, f / n - (1 - share) * plain / rated - beyond, 0.0)
+        return np.asarray(y / n - slope * off), np.asarray(slope), np.asarray(varies)
+
+
+def _worth(sizes: FloatArray) -> float:
+    return float(sizes.sum() ** 2 / (sizes**2).sum())

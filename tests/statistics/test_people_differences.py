@@ -1,0 +1,202 @@
+"""What people would say of two edit models: whose answers count, on which scale, and whom to ask next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Scale
+from edit_eval.statistics.comparison import compare
+from edit_eval.statistics.people_differences import NEXT, peoples_differences
+from edit_eval.statistics.people_scores import PersonScore, read_answers, read_people
+from edit_eval.statistics.prediction_powered import corrected
+from edit_eval.statistics.preferences import Vote
+from small_columns import column, drawn, failing
+
+SCORES = {"a": drawn(2, 0.5), "b": drawn(3)}
+
+
+@pytest.fixture
+def columns():
+    return [column(name, scores, edit_model=name) for name, scores in SCORES.items()]
+
+
+def sample(number):
+    return f"s{number:04d}"
+
+
+def votes(numbers, rater="Ann", left="a", right="b", choice=None):
+    """By whoever sees the edits a little differently from the judge."""
+    g = np.random.default_rng(len(rater))
+    choices = []
+    for number in numbers:
+        ahead = SCORES[left][number] - SCORES[right][number] + g.normal()
+        choices.append(choice or ("left" if ahead > 0.3 else "right" if ahead < -0.3 else "tie"))
+    return [Vote(sample(n), left, right, one, rater) for n, one in zip(numbers, choices, strict=True)]
+
+
+def test_votes_are_shares_won_less_shares_lost(columns):
+    cast = votes(range(0, 90, 3))
+    (pair,) = peoples_differences(columns, cast).pairs
+    values = [{"left": 1.0, "right": -1.0, "tie": 0.0}[one.choice] for one in cast]
+    assert pair.people_alone.difference == pytest.approx(np.mean(values))
+    people = np.full(90, np.nan)
+    people[::3] = values
+    by_hand = corrected(people, np.array(SCORES["a"]) - np.array(SCORES["b"]), np.arange(90))
+    assert pair.corrected.difference == pytest.approx(by_hand.value)
+    assert pair.corrected.ci95 == pytest.approx(by_hand.interval(lowest=-1, highest=1))
+    assert (pair.answers, pair.raters, pair.images, pair.total_images) == (30, 1, 30, 90)
+    judged = np.sign(np.array(SCORES["a"]) - np.array(SCORES["b"]))
+    assert pair.judge_alone.difference == pytest.approx(judged.mean()), "it votes, too"
+
+
+def test_which_side_an_edit_was_on_does_not_matter(columns):
+    cast = votes(range(40))
+    sides = {"left": "right", "right": "left"}
+    turned = [replace(one, left="b", right="a", choice=sides.get(one.choice, one.choice)) for one in cast]
+    assert peoples_differences(columns, cast).pairs == peoples_differences(columns, turned).pairs
+    (other,) = peoples_differences(columns[::-1], cast).pairs
+    (pair,) = peoples_differences(columns, cast).pairs
+    assert (other.a, other.corrected.difference) == ("b", pytest.approx(-pair.corrected.difference))
+
+
+def test_two_bad_ones_are_a_tie_and_who_skips_says_nothing(columns):
+    cast = [*votes(range(20), choice="both_bad"), *votes(range(20, 40), choice="skip")]
+    found = peoples_differences(columns, cast)
+    (pair,) = found.pairs
+    assert (pair.answers, pair.people_alone.difference, found.unmatched) == (20, 0.0, 0)
+    assert pair.corrected.no_ci95 == "no_spread"
+
+
+def test_of_ratings_one_persons_difference_counts_whatever_the_person_is_like(columns):
+    """A strict rater and a kind one, who have seen different pictures; and one who saw only one of the models."""
+    g = np.random.default_rng(1)
+    ratings = []
+    for number in range(30):
+        strict = 3.0 if number < 15 else 0.0
+        for name in SCORES:
+            score = SCORES[name][number] / 2 - strict + g.normal(0, 0.2)
+            ratings.append(PersonScore(sample(number), name, score, "strict" if number < 15 else "kind"))
+    alone = [PersonScore(sample(number), "a", 10.0, "Cy") for number in range(30, 40)]
+    found = peoples_differences(columns, [*ratings, *alone])
+    (pair,) = found.pairs
+    apart = [ratings[2 * n].score - ratings[2 * n + 1].score for n in range(30)]
+    assert pair.people_alone.difference == pytest.approx(np.mean(apart))
+    assert (found.kind, found.unmatched, pair.answers) == ("ratings", 10, 30)
+    assert (found.lowest, found.highest) == (min(one.score for one in ratings), 10.0)
+    stretched = np.mean(np.array(SCORES["a"]) - np.array(SCORES["b"])) * (10 - found.lowest) / 10
+    assert pair.judge_alone.difference == pytest.approx(stretched)
+
+
+def test_a_failed_edit_is_no_answer_and_not_asked_about(columns):
+    a, b = columns
+    columns = [failing(a, range(10)), failing(b, [])]
+    cast = votes(range(5, 40), choice="left")
+    found = peoples_differences(columns, cast)
+    (pair,) = found.pairs
+    assert (found.unmatched, pair.answers, pair.total) == (5, 30, 80)
+    assert not {sample(number) for number in range(10)} & set(pair.next_samples)
+
+
+def test_what_the_judge_could_not_score_is_still_asked_about(columns):
+    """There is an edit, and no score: people's answer counts, and the judge is taken to prefer neither."""
+    a, b = columns
+    scores = {one: None if one in (sample(1), sample(50)) else score for one, score in a.scores.items()}
+    failed = {one: {0: False} for one in a.scores}
+    unscored = [replace(a, scores=scores, failed=failed), replace(b, failed=failed)]
+    (pair,) = peoples_differences(unscored, votes(range(30))).pairs
+    assert (pair.answers, pair.total) == (30, 90)
+    same = [replace(a, scores={**a.scores, **{sample(n): SCORES["b"][n] for n in (1, 50)}}), b]
+    (equal,) = peoples_differences(same, votes(range(30))).pairs
+    assert pair.corrected == equal.corrected
+
+
+def test_lower_is_better_for_some_judges_and_never_for_people(columns):
+    loss = Scale(lowest=0, highest=10, higher_is_better=False)
+    turned = [replace(one, scale=loss, scores={s: 10 - v for s, v in one.scores.items()}) for one in columns]
+    (pair,), (other,) = (peoples_differences(some, votes(range(30))).pairs for some in (columns, turned))
+    assert other.corrected.difference == pytest.approx(pair.corrected.difference)
+    assert other.judge_alone.difference == pytest.approx(pair.judge_alone.difference)
+    assert other.weight == pytest.approx(pair.weight)
+    assert pair.weight > 0
+
+
+def test_a_model_is_known_by_its_column_or_by_a_name_that_is_its_alone(columns):
+    runs = [replace(one, name=f"runs/{one.name}") for one in columns]
+    cast = votes(range(30))
+    assert peoples_differences(runs, cast).pairs[0].a == "runs/a"
+    same_model = [replace(one, edit_model="qwen") for one in runs]
+    with pytest.raises(ConfigurationError, match=r"none of the 30 answers .*runs/a, runs/b"):
+        peoples_differences(same_model, cast)
+    named = [replace(one, left="runs/a", right="runs/b") for one in cast]
+    assert peoples_differences(same_model, named).pairs[0].answers == 30
+
+
+def test_each_vote_counts_with_its_weight(columns):
+    cast = votes(range(30))
+    twice = [replace(one, weight=2.0) if place < 10 else one for place, one in enumerate(cast)]
+    doubled = [*cast, *cast[:10]]
+    of_twice, of_doubled = peoples_differences(columns, twice), peoples_differences(columns, doubled)
+    assert of_twice.weighted
+    assert not of_doubled.weighted
+    assert of_twice.pairs[0].corrected.ci95 == pytest.approx(of_doubled.pairs[0].corrected.ci95)
+
+
+def test_a_score_with_another_name_is_not_held_against_this_one(columns):
+    ratings = [PersonScore(sample(n), name, SCORES[name][n], score_name="PQ") for n in range(20) for name in SCORES]
+    with pytest.raises(ConfigurationError, match="none of the 40 answers"):
+        peoples_differences(columns, ratings)
+    own = [replace(one, score_name="score") for one in ratings]
+    assert peoples_differences(columns, own).pairs[0].answers == 20
+
+
+def test_whom_to_ask_next_is_spread_over_what_the_judge_says(columns):
+    (pair,) = peoples_differences(columns, votes(range(30))).pairs
+    assert len(set(pair.next_samples)) == NEXT
+    assert not set(pair.next_samples) & {sample(number) for number in range(30)}
+    says = {sample(n): SCORES["a"][n] - SCORES["b"][n] for n in range(30, 90)}
+    order = sorted(says, key=lambda one: (says[one], one))
+    assert sorted(order.index(one) // 6 for one in pair.next_samples) == list(range(NEXT)), "one of each tenth"
+
+
+def test_people_change_nothing_else_of_a_comparison(columns):
+    with_people, without = compare(columns, people=votes(range(30))), compare(columns)
+    assert with_people.people is not None
+    assert replace(with_people, people=None) == without
+
+
+def test_votes_are_read_from_a_file_and_scores_made_of_them_for_who_wants_scores(tmp_path):
+    file = tmp_path / "votes.csv"
+    file.write_text("sample_id,edit_seed,left,right,choice,rater,weight\ns1,2,a,b,left,Ann,1.5\ns1,,a,b,tie,,\n")
+    assert read_answers(file) == [
+        Vote("s1", "a", "b", "left", "Ann", 2, weight=1.5),
+        Vote("s1", "a", "b", "tie", "", 0, weight=1.0),
+    ]
+    assert {(one.edit_model, one.rater, one.score) for one in read_people(file)} == {
+        ("a", "Ann", 1.0),
+        ("b", "Ann", 0.0),
+        ("a", "", 0.5),
+        ("b", "", 0.5),
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("s1,a,b,A,1", "line 2: 'A' is no choice; there are: left, right, tie"),
+        ("s1,a,a,left,1", "line 2: `left` and `right` are both 'a'"),
+        ("s1,a,b,left,0", "line 2: the weight '0' is not a number above 0"),
+        ("s1,a,b,left,nan", "line 2: the weight 'nan' is not a number above 0"),
+    ],
+)
+def test_a_wrong_vote_is_refused_with_its_line(tmp_path, row, message):
+    file = tmp_path / "votes.csv"
+    file.write_text(f"sample_id,left,right,choice,weight\n{row}\n")
+    with pytest.raises(ConfigurationError, match=message):
+        read_answers(file)
+    file.write_text("sample_id,left,choice\ns1,a,left\n")
+    with pytest.raises(ConfigurationError, match="does not name the column 'right'"):
+        read_answers(file)
