@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -84,9 +85,9 @@ def evaluate(
     done is kept.
     """
     refuse_a_python_without_utf_8()
-    part = None if shard is None else read_shard(shard, os.environ)
-    if part is not None and run_dir is None:
+    if shard is not None and run_dir is None:
         raise ConfigurationError("--shard needs --run-dir: all shards share one run directory")
+    part = None if shard is None or run_dir is None else read_shard(shard, os.environ, Path(run_dir))
     again = failures(retry)
     notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
@@ -111,6 +112,7 @@ def evaluate(
     refuse_nothing(experiment.samples)
 
     # What is there.
+    part = part and replace(part, experiment=experiment.fingerprint)
     place = find_place(run_dir, configuration.name, experiment, again.__contains__, reuses=bool(reuse_from))
     sources = [RunDirectory.existing(Path(folder)) for folder in (*reuse_from, *place.sources)]
     with closing(driver_of(configuration)) as driver:
@@ -125,7 +127,7 @@ def evaluate(
             tell(altered, *noticed)
             for source in sources:
                 tell(reuse(source, directory, matrix))
-            tell(directory.damage.note, what_is_left(matrix))
+            tell(directory.damage.note, what_is_left(matrix) if part is None else "")  # its own part is told of later
 
             # Have the rest done.
             run, pending = Run(directory.path), matrix.pending

@@ -140,6 +140,11 @@ class Work:
         """Whether something of the pilot is left."""
         return PILOT in self._left
 
+    @property
+    def tasks_left(self) -> int:
+        """Tasks that are not finished, in all phases."""
+        return sum(sum(models.values()) for models in self._left.values())
+
     def left(self, model: str) -> int:
         """Tasks of `model` that are not finished, in the pilot and in the present phase."""
         present, pilot = self._left.get(self.phase), self._left.get(PILOT)

@@ -67,6 +67,8 @@ class Matrix:
         self._keys = [""] * len(self.cells)
         # Bare scores repeat themselves a hundred thousand times: of cells that were answered once, in few characters.
         self._short: dict[tuple[object, ...], Reading] = {}
+        self.own: frozenset[str] | None = None
+        """The samples that are this start's affair, where it is a shard; None: all."""
         self._look_at_samples = {judge.name: looks_at_samples(judge.protocol) for judge in self.judges}
         self._alike: dict[tuple[object, ...], tuple[Scored, ByReading]] = {}
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}

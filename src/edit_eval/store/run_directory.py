@@ -38,7 +38,7 @@ from edit_eval.config.placement import without_placement
 from edit_eval.errors import RunDirectoryError, Stopped
 from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Activity, MemoryUse, Picture, Sample, Utilisation
-from edit_eval.store.holders import Shard, is_there, read_holder, shards_at_work, who
+from edit_eval.store.holders import Shard, is_there, read_holder, shards_at_work, shards_known, who
 from edit_eval.store.journal import Damage, Lines, Record, Segment, no_garbage, read, read_segment, seal, segments
 from edit_eval.store.ours import MARK, OURS, is_marked, mark
 
@@ -132,11 +132,18 @@ class RunDirectory:
 
     def _enter(self, shard: Shard) -> None:
         """Takes the lock of a shard, while that of the run keeps all others out."""
-        if strange := next((one for one in shards_at_work(self.path / SHARDS) if not one.endswith(shard.stem[4:])), ""):
+        at_work = shards_at_work(self.path / SHARDS)
+        if strange := next((one for one in at_work if not one.endswith(shard.stem[4:])), ""):
             raise RunDirectoryError(
                 f"{self.path} is in use by {int(strange[-4:])} shards, and --shard {shard} is of another number; stop "
                 "them first, or use their number"
             )
+        for other in shards_known(self.path / SHARDS):
+            if other.stem in at_work and other != shard and other.experiment != shard.experiment:
+                raise RunDirectoryError(
+                    f"shard {other} of {self.path} is running another evaluation than shard {shard} would: "
+                    "give all shards the same configuration and data, or stop the others first"
+                )
         (self.path / SHARDS).mkdir(exist_ok=True)
         own = FileLock(self.path / SHARDS / f"{shard.stem}.lock")
         try:
@@ -145,6 +152,8 @@ class RunDirectory:
             holder = who(read_holder(self.path / SHARDS / f"{shard.stem}.json"))
             raise RunDirectoryError(f"shard {shard} of {self.path} is already running: {holder}") from None
         self._own, self._holder_file = own, self.path / SHARDS / f"{shard.stem}.json"
+        entered = {"launched": shard.launched, "experiment": shard.experiment}
+        self._write_text(self.path / SHARDS / f"{shard.stem}.entered", json.dumps(entered))
 
     @property
     def others_at_work(self) -> bool:

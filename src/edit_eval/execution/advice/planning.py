@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
+from edit_eval.config.components import import_class
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import card_of, told
@@ -249,7 +250,13 @@ def make_plan(
         load_concurrency = load_concurrency or cluster.gpus
         notes.append(f"one disk for all machines: {counted(load_concurrency, 'load')} at once")
     capacity = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
-    shape: dict[str, Any] = {"edit_seeds": evaluation.edit_seeds, "repeats": evaluation.repeats}
+    controls = {model.key: evaluation.controls for model in models if _has_controls(configuration, model.key)}
+    shape: dict[str, Any] = {
+        "edit_seeds": evaluation.edit_seeds,
+        "repeats": evaluation.repeats,
+        "controls": controls,
+        "capacity": capacity,
+    }
 
     def simulated(its: Sequence[Model], on: Machine, way: tuple[str, str, str]) -> Prediction:
         of = on.node_of if isinstance(on, ImaginedMachine) and cluster and not cluster.shared_disk else None
@@ -264,7 +271,6 @@ def make_plan(
             load_concurrency=load_concurrency,
             batches=batches,
             pilot=execution.pilot,
-            capacity=capacity,
             host=of or (lambda device: ""),
             **shape,
         )
@@ -295,7 +301,7 @@ def make_plan(
                 seconds = simulated(its, fewer, own).makespan
             else:
                 swap = placement == "swap"
-                seconds = over * lower_bound(its, len(categories), timing, swap=swap, capacity=capacity, **shape)
+                seconds = over * lower_bound(its, len(categories), timing, swap=swap, **shape)
         sizes.append(Size(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
     return replace(plan, sizes=tuple(sizes))
 
@@ -348,6 +354,17 @@ def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[st
     if choices.load_concurrency.automatic:
         notes.append("load_concurrency: auto is taken to be no limit: the memory of their host is not known")
     return notes
+
+
+def _has_controls(configuration: Configuration, key: str) -> bool:
+    """Whether a model is asked about controls: a judge that judges, and neither measures nor replays."""
+    if not key.startswith("judge:"):
+        return False
+    try:
+        judge = import_class("judge", configuration.models[key].class_path, configuration.folder)
+    except ConfigurationError:  # only its own environment can import it
+        return True
+    return not (hasattr(judge, "measures") or getattr(judge, "replays", False))
 
 
 def _asks_at_once(section: ModelSection) -> int:

@@ -79,6 +79,10 @@ class Machine(Protocol):
         """The machines that it consists of; empty where it is this one alone."""
         return ()
 
+    def warning(self) -> str:
+        """What somebody who has it work should know, for people; empty where there is nothing."""
+        return ""
+
     def lacking(self, weights: Sequence[tuple[str, str | None, str]]) -> Mapping[str, Sequence[str]]:
         """What each of those machines lacks of weights (name, revision, dtype), by its name; nothing of this one."""
         return {}
