@@ -58,7 +58,7 @@ def test_a_value_on_the_right_side_that_is_not_sure_is_not_passed_and_not_missed
     assert (unsure.value, unsure.passed, unsure.missed) == (0.9, False, False)
     wrong = share([1.0, 0.0] * 5, [str(n) for n in range(10)], floor=0.85)
     assert (wrong.passed, wrong.missed) == (False, True)
-    below = average([0.1, 0.2, 0.3], ["a", "b", "c"], floor=0.9, bound="at_most")
+    below = average([0.1, 0.2, 0.3] * 2, list("abcdef"), floor=0.9, bound="at_most")
     assert (below.passed, below.missed) == (True, False)
     nothing = average([], [], floor=0.9)
     assert (nothing.value, nothing.passed, nothing.missed) == (None, False, True)
