@@ -195,6 +195,7 @@ class Session:
                 growth=growth,
                 interruption=interruption,
                 observer=observe,
+                users=gauges.users,
             )
             try:
                 with gauges:

@@ -27,6 +27,7 @@ from edit_eval.execution.machine.weights import GIB
 from edit_eval.records import Results, counted
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import Model
+from edit_eval.statistics.timing import cost_of, token_words, tokens
 
 SCHEDULES = ("pull", "round_robin", "batch_sync")
 ORDERS = ("by_stage", "by_category")
@@ -241,6 +242,7 @@ def make_plan(
     batches = _batches(configuration, categories, chosen)
     if chosen is not None:
         categories = [categories[number] for number in chosen]
+    notes += _tokens(configuration, seen, len(categories)) if seen is not None else []
     own = (execution.schedule, execution.order, placement)
     ways = (
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
@@ -338,6 +340,21 @@ def _askings(configuration: Configuration, questions: Mapping[str, float]) -> li
             notes.append(
                 f"{name}: {each}{readings} reading{'s' * (readings > 1)}, so {readings * asked:.3g} answers a pair"
             )
+    return notes
+
+
+def _tokens(configuration: Configuration, seen: Results, samples: int) -> list[str]:
+    """A line for each judge whose server counted tokens in the run that was seen: how many this one would take."""
+    evaluation, notes = configuration.evaluation, []
+    pairs = samples * len(configuration.edit_models) * evaluation.edit_seeds
+    for one in tokens(seen):
+        if one.judge in configuration.judges:
+            judgements = pairs * evaluation.repeats + 3 * min(evaluation.controls, samples)
+            before = max(len(each.readings) for each in seen.judgements if each.judge == one.judge) or 1
+            times = judgements * evaluation.readings / before / one.judgements
+            read, written = times * one.read, times * one.written
+            cost = cost_of(configuration.judges[one.judge].parameters.get("price"), read, written)
+            notes.append(f"tokens, as in {seen.name}: {token_words(one.judge, read, written, cost)}")
     return notes
 
 

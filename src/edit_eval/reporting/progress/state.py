@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from edit_eval.execution.drivers.contract import Meter
+from edit_eval.pictures import UNREPEATABLE
 from edit_eval.records import NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.formats import duration
 from edit_eval.reporting.progress.tally import Tally, address_of, is_control
@@ -180,6 +181,9 @@ class ProgressState:
         if edit.status in NO_EDIT:
             tag = "refused" if edit.status is Status.EDIT_REFUSED else "failed"
             self._say(Said(tag, f"no edit: {edit.reason}", self.tally.label(address_of(edit))))
+        if UNREPEATABLE in edit.flags:
+            text = "asked for again with the same seed, it came out otherwise: the server does not keep to seeds"
+            self._say(Said("note", text, self.tally.label(address_of(edit))))
         self._timed(edit)
 
     def judgement(self, judgement: Judgement) -> None:
